@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from ropebook import explorers
+
 TOLERANCE = 1e-6  # times the sum of the absolute values of the terms
 
 # Text of a module → JSON on standard output; typed arrays become lists.
@@ -64,31 +66,79 @@ def compute(script: str, cases: list[dict]) -> list[dict]:
     return _run({"explorer.mjs": script, "main.mjs": main}, cases)
 
 
-def sample_dials(explorer: type, random: Random) -> dict[str, Any]:
-    """Random values for the dials of an ``Explorer`` class, such as its traits accept."""
+def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
+    """Random values for the dials of an ``Explorer`` class, such as its traits accept; a whole number named in ``most``
+    goes no further. Large numbers are as rare as on a logarithmic slider, and the limits not rare at all."""
     while True:
-        dials = _guess_dials(explorer, random)
+        dials = {}
+        for name, trait in explorer.dial_traits().items():
+            dials[name] = _guess(name, trait, dials, random, most)
         with suppress(traitlets.TraitError):
             return explorer(**dials).dials()
 
 
-def _guess_dials(explorer: type, random: Random) -> dict[str, Any]:
-    dials = {}
-    for name, trait in explorer.dial_traits().items():
-        if isinstance(trait, traitlets.Bool):
-            dials[name] = random.random() < 0.5
-        elif isinstance(trait, traitlets.Int):
-            dials[name] = random.randint(trait.min, trait.max)
-        elif isinstance(trait, traitlets.Float):
-            dials[name] = trait.min * (trait.max / trait.min) ** random.random()
-        elif name == "words":
-            vocabulary = ["the", "dog", "bit", "man", "naïve", "犬", "🐕", "x"]
-            dials[name] = " ".join(random.choices(vocabulary, k=random.randint(1, 8)))
-        elif name == "order":
-            dials[name] = random.sample(range(n := len(dials["words"].split())), n)
+def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random: Random, most: dict[str, int]) -> Any:
+    if isinstance(trait, explorers.Switch):
+        return random.random() < 0.5
+    if isinstance(trait, explorers.Choice):
+        return random.choice(trait.values)
+    if isinstance(trait, (explorers.Whole, explorers.Real)):
+        low, high = trait.min, most.get(name, trait.max)
+        least = max(low, 1) if isinstance(trait, explorers.Whole) and low >= 0 else low
+        at = random.choice([0, 1]) if random.random() < 0.2 else random.random()
+        value = least * (high / least) ** at if least > 0 else low + (high - low) * at
+        if isinstance(trait, explorers.Real):
+            return min(max(float(f"{value:.6g}"), low), high)
+        value = low if at == 0 else round(value)
+        return value - value % 2 if isinstance(trait, explorers.Even) else value
+    if name == "words":
+        vocabulary = ["the", "dog", "bit", "man", "naïve", "犬", "🐕", "x"]
+        return " ".join(random.choices(vocabulary, k=random.randint(1, 8)))
+    if name == "order":
+        return random.sample(range(n := len(dials["words"].split())), n)
+    raise TypeError(f"no random values are known for the dial {name}")
+
+
+def dials_of(explorer: type) -> list[dict]:
+    """The dials as an ``Explorer`` class's JavaScript describes them."""
+    main = 'import explorer from "./explorer.mjs";' + HARNESS.format(body="return explorer.dials;")
+    return _run({"explorer.mjs": explorer._esm, "main.mjs": main}, None)
+
+
+def misfits(explorer: type) -> list[str]:
+    """Where the dials in JavaScript differ from the traits in Python, or do not say what they are and why they end; []
+    if nowhere."""
+    dials, traits = dials_of(explorer), explorer.dial_traits()
+    if [dial["trait"] for dial in dials] != list(traits):
+        return [f"dials {[dial['trait'] for dial in dials]}, traits {list(traits)}"]
+    found = []
+    for dial, (name, trait) in zip(dials, traits.items(), strict=True):
+        expected = {"sync": trait.metadata.get("sync")}
+        if isinstance(trait, explorers.Switch):
+            expected |= {"kind": "switch"}
+        elif isinstance(trait, explorers.Choice):
+            expected |= {"kind": "choice", "options": list(trait.values)}
+            if len(dial.get("names", trait.values)) != len(trait.values):
+                found.append(f"{name}: {len(dial['names'])} names for {len(trait.values)} options")
+        elif isinstance(trait, (explorers.Whole, explorers.Real)):
+            expected |= {
+                "kind": "number",
+                "min": trait.min,
+                "max": trait.max,
+                "whole": isinstance(trait, explorers.Whole),
+            }
+            expected |= {"step": 2 if isinstance(trait, explorers.Even) else 1}
+            found += [f"{name}: {end} has no reason" for end in ("below", "above") if len(dial.get(end, "")) < 10]
         else:
-            raise TypeError(f"no random values are known for the dial {name} of {explorer.__name__}")
-    return dials
+            expected |= {"kind": "text"}
+        has = {"sync": True, "whole": False, "step": 1, **dial}
+        found += [
+            f"{name}: {key} is {has.get(key)}, expected {value}"
+            for key, value in expected.items()
+            if has.get(key) != value
+        ]
+        found += [f"{name}: no {key}" for key, least in (("label", 4), ("note", 10)) if len(dial.get(key, "")) < least]
+    return found
 
 
 def disagreements(explorer: type, cases: Iterable[dict], results: Iterable[dict]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 import random
 import re
@@ -14,7 +15,7 @@ import torch
 import traitlets
 
 from ropebook import explorers, sinusoidal
-from ropebook.explorers import Explorer, draws, saturation, shuffle, still
+from ropebook.explorers import Explorer, clocks, draws, heatmap, lock, saturation, shuffle, still, turn
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from tests import js
@@ -56,6 +57,11 @@ def test_the_comparison_sees_small_and_large_differences():
     assert len(js.disagreements(Shuffle, [dials], [{"words": right["words"]}])) == 1
 
 
+@pytest.mark.parametrize("module", [explorers, clocks, draws, heatmap, lock, saturation, shuffle, still, turn])
+def test_examples(module):
+    assert doctest.testmod(module).failed == 0
+
+
 def test_an_error_in_javascript_is_an_error_in_python():
     with pytest.raises(RuntimeError, match="ReferenceError"):
         js.evaluate("", "return nothingOfThatName;")
@@ -63,21 +69,86 @@ def test_an_error_in_javascript_is_an_error_in_python():
 
 @every_explorer
 def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    script, names = explorer._esm, list(explorer.dial_traits())
-    dials = js._run(
-        {"e.mjs": script, "main.mjs": 'import e from "./e.mjs"; process.stdout.write(JSON.stringify(e.dials));'}, None
+    assert js.misfits(explorer) == []
+
+
+class Probe(Explorer):
+    """A dial of every kind; its figure is empty."""
+
+    _esm = (
+        SHARED
+        + """//# part: probe.js
+      const [below, above] = ["reasons why not", "reasons why not"];
+      const note = "What it does.";
+      export default explorer({ dials: [
+        { trait: "whole", kind: "number", label: "Whole", min: -3, max: 9, whole: true, below, above, note },
+        { trait: "even", kind: "number", label: "Even", min: 2, max: 512, whole: true, step: 2, below, above, note },
+        { trait: "real", kind: "number", label: "Real", min: 0, max: 1, below, above, note },
+        { trait: "base", kind: "number", label: "Base", min: 1, max: 1e7, log: true, below, above, note },
+        { trait: "on", kind: "switch", label: "Switch", note },
+        { trait: "pairing", kind: "choice", label: "Pairing", options: ["interleaved", "half"], note },
+      ] });
+    """
     )
-    assert [dial["trait"] for dial in dials] == names
-    for dial, trait in zip(dials, explorer.dial_traits().values(), strict=True):
-        assert len(dial["label"]) >= 4
-        assert len(dial.get("note", "")) >= 10
-        if isinstance(trait, explorers.Whole):
-            assert (dial["kind"], dial["whole"], dial["min"], dial["max"]) == ("number", True, trait.min, trait.max)
-        elif isinstance(trait, traitlets.Bool):
-            assert dial["kind"] == "switch"
-        else:
-            assert dial["kind"] == "text"
-            assert trait.metadata["sync"]
+    whole = explorers.Whole(0, min=-3, max=9).tag(sync=True, dial=True)
+    even = explorers.Even(2, min=2, max=512).tag(sync=True, dial=True)
+    real = explorers.Real(0.5, min=0.0, max=1.0).tag(sync=True, dial=True)
+    base = explorers.Real(1e4, min=1.0, max=1e7).tag(sync=True, dial=True)
+    on = explorers.Switch(True).tag(sync=True, dial=True)
+    pairing = explorers.Choice(["interleaved", "half"], "half").tag(sync=True, dial=True)
+    alt = traitlets.Unicode("A figure that holds nothing at all.").tag(sync=True)
+
+
+@pytest.mark.parametrize(
+    "right, wrong, complaint",
+    [
+        ("", "", None),
+        ('trait: "even"', 'trait: "odd"', "dials ['whole', 'odd', 'real', 'base', 'on', 'pairing'], traits ['whole',"),
+        ("max: 9,", "max: 10,", "whole: max is 10, expected 9"),
+        ("min: 2,", "min: 1,", "even: min is 1, expected 2"),
+        ("step: 2,", "", "even: step is 1, expected 2"),
+        ("max: 1,", "max: 1, whole: true,", "real: whole is True, expected False"),
+        ('kind: "switch"', 'kind: "choice"', "on: kind is choice, expected switch"),
+        ('options: ["interleaved", "half"]', 'options: ["half"]', "pairing: options is ['half'], expected"),
+        ('options: ["interleaved"', 'names: ["a"], options: ["interleaved"', "pairing: 1 names for 2 options"),
+        ('label: "Base"', 'label: "b"', "base: no label"),
+        ('"What it does."', '""', "whole: no note"),
+        ('"reasons why not",', '"",', "whole: below has no reason"),
+    ],
+)
+def test_a_dial_that_does_not_fit_its_trait_is_found(right, wrong, complaint):
+    spoilt = type("Spoilt", (Probe,), {"_esm": Probe._esm.replace(right, wrong) if right else Probe._esm})
+    assert right in Probe._esm
+    found = js.misfits(spoilt)
+    assert (found == []) if complaint is None else found[0].startswith(complaint)
+
+
+def test_samples_reach_both_ends_and_everything_between():
+    source = random.Random(3)
+    drawn = [js.sample_dials(Probe, source, even=64) for _ in range(300)]
+    for name, ends in {"whole": (-3, 9), "even": (2, 64), "real": (0, 1), "base": (1, 1e7)}.items():
+        values = [dials[name] for dials in drawn]
+        assert (min(values), max(values)) == ends
+        assert len(set(values)) >= 13
+    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220  # by equal ratios
+    assert {(dials["on"], dials["pairing"]) for dials in drawn} == {
+        (on, layout) for on in (True, False) for layout in ("interleaved", "half")
+    }
+    with pytest.raises(TypeError, match="no random values are known for the dial sentence"):
+        js.sample_dials(type("Odd", (Probe,), {"sentence": traitlets.Unicode().tag(dial=True)}), source)
+
+
+@pytest.mark.parametrize("bad", ["Half", "", None, 1, ["half"]])
+def test_a_choice_takes_one_of_its_texts(bad):
+    figure = Probe()
+    assert figure.pairing == "half"
+    figure.pairing = "interleaved"
+    with pytest.raises(traitlets.TraitError, match="pairing must be one of 'interleaved', 'half', got "):
+        figure.pairing = bad
+    assert figure.pairing == "interleaved"
+    assert type("First", (Probe,), {"pairing": explorers.Choice(["a", "b"])})().pairing == "a"
+    with pytest.raises(traitlets.TraitError, match="pairing must be one of 'interleaved', 'half', got 'quarter'"):
+        Probe(pairing="quarter")
 
 
 # ---- What the figures claim, by independent means ----
@@ -278,12 +349,17 @@ def test_recurrence_does_not_drift_over_a_million(theta):
     assert (np.abs(sin - np.sin(theta * position)) <= allowed).all()
 
 
-@pytest.mark.parametrize("dim, base, start, step", [(8, 10000, 0, 1), (128, 500, -64, 1), (64, 1e6, 0, 17)])
-def test_distance_kernel(dim, base, start, step):
-    found = in_js("return distanceKernel(...input, 4096);", [dim, base, start, step])
-    distances = start + step * torch.arange(4096, dtype=torch.float64)
-    expected = sinusoidal.distance_kernel(distances, dim, base).numpy()
-    assert (np.abs(np.array(found) - expected) <= 1e-10 * dim / 2).all()
+@pytest.mark.parametrize("dim, base, start, count", [(8, 10000, 0, 4096), (128, 500, -64, 200), (64, 1e6, 3, 1)])
+def test_fourier_sum(dim, base, start, count):
+    a, b = np.random.default_rng(3).normal(size=(2, dim // 2))
+    body = "return fourierSum(invFreq(input.dim, input.base), input.a, input.b, input.start, input.count);"
+    given = {"dim": dim, "base": base, "start": start, "count": count}
+    found = in_js(body, {**given, "a": a.tolist(), "b": b.tolist()})
+    distances = np.arange(start, start + count)
+    angles = np.outer(distances, sinusoidal.inv_freq(dim, base))
+    np.testing.assert_allclose(found, np.cos(angles) @ a + np.sin(angles) @ b, atol=1e-10 * dim / 2)
+    kernel = in_js(body, {**given, "a": [1] * len(a), "b": [0] * len(b)})
+    np.testing.assert_allclose(kernel, sinusoidal.distance_kernel(distances, dim, base), atol=1e-10 * dim / 2)
 
 
 def test_attention_in_javascript():
@@ -359,6 +435,8 @@ def test_a_band_shows_the_wave_that_strided_samples_miss():
 NUMBER = {"kind": "number", "label": "d", "min": 2, "max": 512, "whole": True, "step": 2, "log": True}
 NUMBER |= {"below": "too few", "above": "too many", "between": "pairs"}
 REAL = {"kind": "number", "label": "base", "min": 1, "max": 1e7, "log": True}
+CHOICE = {"kind": "choice", "options": ["interleaved", "half"], "names": ["Interleaved", "Halves"]}
+FROM_ZERO = {"kind": "number", "label": "m", "min": 0, "max": 4095, "whole": True, "log": True}
 EVEN_SLIDER = {"kind": "number", "label": "n", "min": -10, "max": 30, "whole": True}
 
 PARSE = """
@@ -390,20 +468,22 @@ def test_what_a_dial_takes_and_why_it_refuses():
         (2, "on"): True,
         (2, "off"): False,
         (2, "maybe"): "“maybe” is neither on nor off",
+        (3, "half"): "half",
+        (3, "Half"): "“Half” is none of interleaved, half",
     }
-    dials = [NUMBER, REAL, {"kind": "switch"}]
+    dials = [NUMBER, REAL, {"kind": "switch"}, CHOICE]
     found = in_js(PARSE, [[dials[dial], text] for dial, text in cases])
     assert dict(zip(cases, found, strict=True)) == cases
 
 
 def test_limits_in_words():
-    dials = [NUMBER, {**REAL, "note": "Usually 10000."}, {"kind": "switch", "note": "A note."}]
-    expected = ["Whole numbers, 2 to 512. ", "1 to 10000000. Usually 10000.", "A note."]
+    dials = [NUMBER, {**REAL, "note": "Usually 10000."}, {"kind": "switch", "note": "A note."}, CHOICE]
+    expected = ["Whole numbers, 2 to 512. ", "1 to 10000000. Usually 10000.", "A note.", ""]
     assert in_js("return input.map(limitsOf);", dials) == expected
 
 
 def test_sliders_reach_every_end_and_come_back():
-    for dial in (NUMBER, REAL, EVEN_SLIDER):
+    for dial in (NUMBER, REAL, EVEN_SLIDER, FROM_ZERO):
         ends, middle, round_trip = in_js(
             """
             const values = Array.from({ length: 51 }, (_, i) => fromSlider(input, 20 * i));
@@ -413,7 +493,9 @@ def test_sliders_reach_every_end_and_come_back():
         )
         assert ends == [dial["min"], dial["max"]]
         assert all(back == pytest.approx(value, rel=1e-9) for value, back in round_trip)
-        expected = math.sqrt(dial["min"] * dial["max"]) if dial.get("log") else (dial["min"] + dial["max"]) / 2
+        more = 1 if dial["min"] == 0 else 0  # the ratios are those of the value plus one
+        low, high = dial["min"] + more, dial["max"] + more
+        expected = math.sqrt(low * high) - more if dial.get("log") else (dial["min"] + dial["max"]) / 2
         assert middle == pytest.approx(expected, rel=0.02)
         if dial.get("step"):
             assert all(value % 2 == 0 for value, _ in round_trip)
@@ -434,6 +516,12 @@ def test_keys_step_and_stop_at_the_limits():
         (EVEN_SLIDER, 0, "PageUp", 4),
         (EVEN_SLIDER, 0, "PageDown", -4),
         (REAL, 100, "PageUp", 200),
+        (FROM_ZERO, 0, "PageUp", 1),
+        (FROM_ZERO, 1, "PageUp", 2),
+        (FROM_ZERO, 1000, "PageDown", 500),
+        (FROM_ZERO, 1, "PageDown", 1),  # half of it, rounded
+        (FROM_ZERO, 1, "ArrowLeft", 0),
+        (FROM_ZERO, 0, "PageDown", 0),
         (REAL, 100, "ArrowRight", 117),  # a hundredth of the slider: 10^(7/100)
         (REAL, 1e7, "ArrowUp", 1e7),
     ]
@@ -549,6 +637,12 @@ def test_numbers_for_readers():
         5e-324: "4.9 × 10⁻³²⁴",
     }
     assert dict(zip(cases, in_js("return input.map(tidy);", list(cases)), strict=True)) == cases
+
+
+def test_ticks_stand_at_round_numbers():
+    cases = {(4096, 7): 1000, (256, 7): 50, (64, 4): 20, (40, 7): 10, (10, 7): 2, (3, 7): 1, (5000, 10): 500}
+    found = in_js("return input.map(([range, most]) => niceStep(range, most));", list(cases))
+    assert dict(zip(cases, found, strict=True)) == cases
 
 
 def test_scales_and_bands():
@@ -835,3 +929,58 @@ def test_constants_are_the_same_in_both_languages():
         saturation.DRAWS,
         saturation.MEAN_DIMS,
     ]
+
+
+def test_arrows_and_rings_are_the_same_in_both_languages():
+    cases = [[[0, 0], [30, 40], 10], [[5, -3], [5, 1], 10], [[200, 100], [80.5, 120.25], 13]]
+    found = in_js("return input.map((given) => arrowPath(...given));", cases)
+    for (tail, tip, head), d in zip(cases, found, strict=True):
+        assert f'd="{d}"' in still.arrow(tail, tip, "1", 3, head)
+        points = np.array([[float(n) for n in point.split(",")] for point in re.split("[ML]", d)[1:]])
+        np.testing.assert_allclose(points[[0, 1, 3]], [tail, tip, tip], atol=0.006)
+        for end in points[[2, 4]]:  # both ends of the head, as long as it and 0.45 radians off the line
+            back = complex(*(end - tip)) / complex(*np.subtract(tail, tip))
+            assert abs(back) * math.dist(tail, tip) == pytest.approx(min(head, math.dist(tail, tip) / 2), abs=0.02)
+            assert abs(math.atan2(back.imag, back.real)) == pytest.approx(0.45, abs=0.01)
+    assert in_js("return arrowPath([3, 3], [3, 3]);") == ""
+    assert 'd="M3.00,3.00L3.00,3.00M' in still.arrow((3, 3), (3, 3), "1", 3)
+    assert in_js("return circlePath([5.5, 6], 2);") == still.ring((5.5, 6), 2)
+    numbers = [0, -0.25, 1.23456, -1234.5]
+    assert in_js("return input.map((value) => exact(value));", numbers) == [still.exact(value) for value in numbers]
+    assert in_js("return input.map((value) => exact(value, 0));", [-2, 7]) == [still.exact(-2, 0), "7"]
+    assert in_js("return [lowered(1234567890), count(1, 'place'), count(0, 'place')];") == [
+        still.lowered(1234567890),
+        "1 place",
+        "0 places",
+    ]
+    assert in_js("return lined('2', 1.5, 'opacity: 0.5').style;").endswith("; opacity: 0.5")
+
+
+@pytest.mark.parametrize(
+    "count, area, gap", [(8, (0, 10, 700, 128), 16), (256, (5, 0, 350, 196), 0), (1, (0, 0, 90, 96), 0)]
+)
+def test_squares_are_as_large_as_fit(count, area, gap):
+    body = """
+      const { cell, centre } = packCells(...input);
+      return [cell, Array.from({ length: input[0] }, (_, i) => centre(i))];
+    """
+    cell, centres = in_js(body, [count, area, gap])
+    left, top, width, height = area
+    centres = np.array(centres)
+    assert (centres[:, 0] >= left + cell / 2 - 1e-9).all()
+    assert (centres[:, 0] <= left + width - cell / 2 + 1e-9).all()
+    assert (centres[:, 1] >= top + cell / 2).all()
+    rows = len(set(centres[:, 1]))
+    assert rows * (cell + gap) <= height
+    larger = math.floor(width / (cell + 1))
+    assert cell == min(96, width) or math.ceil(count / larger) * (cell + 1 + gap) > height
+    for one in range(min(count, 40)):
+        others = np.delete(centres, one, axis=0)
+        assert (np.abs(others - centres[one]).max(axis=1) >= cell - 1e-9).all()
+
+
+def test_a_path_is_a_line_or_an_area():
+    assert still.path("M0,0", "1", width=2) == (
+        '<path d="M0,0" style="fill:none;stroke:var(--fig-1, #0b62c4);stroke-width:2"/>'
+    )
+    assert still.path("M0,0", "1") == '<path d="M0,0" style="fill:var(--fig-1, #0b62c4);fill-opacity:1"/>'

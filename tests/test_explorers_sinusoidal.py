@@ -17,7 +17,6 @@ import traitlets
 from ropebook import explorers
 from ropebook.explorers import clocks, heatmap
 from ropebook.explorers.clocks import Clocks
-from ropebook.explorers.dials import Even, Real
 from ropebook.explorers.heatmap import Heatmap
 from tests import js
 
@@ -32,25 +31,6 @@ def in_heatmap(body: str, value: object = None) -> object:
 
 def in_clocks(body: str, value: object = None) -> object:
     return js.evaluate(Clocks._esm, body, value)
-
-
-def sample(explorer: type, source: random.Random, **most: int) -> dict:
-    """Random dials; a dial in ``most`` goes no further, and large numbers are as rare as on a logarithmic slider."""
-    dials = {}
-    for name, trait in explorer.dial_traits().items():
-        if isinstance(trait, traitlets.Bool):
-            dials[name] = source.random() < 0.5
-        elif isinstance(trait, Real):
-            dials[name] = float(f"{10 ** source.uniform(0, 7):.3g}")
-        else:
-            low, high = max(trait.min, 1), most.get(name, trait.max)
-            number = round(low * (high / low) ** source.random())
-            dials[name] = number // 2 * 2 if isinstance(trait, Even) and number > 1 else max(number, trait.min)
-            if isinstance(trait, Even):
-                dials[name] = max(2, dials[name])
-    if "reference" in dials:
-        dials["reference"] = source.randrange(dials["length"])
-    return dials
 
 
 def theta(dim: int, base: float) -> np.ndarray:
@@ -83,7 +63,7 @@ CLOCKS_CORNERS = [
 )
 def test_javascript_agrees_with_python(explorer, corners, most):
     source = random.Random(5)
-    cases = [explorer().dials(), *corners, *(sample(explorer, source, **most) for _ in range(14))]
+    cases = [explorer().dials(), *corners, *(js.sample_dials(explorer, source, **most) for _ in range(14))]
     assert js.disagreements(explorer, cases, js.compute(explorer._esm, cases)) == []
 
 
@@ -98,21 +78,7 @@ def test_the_constants_are_the_same_in_both_languages():
 
 @every_explorer
 def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    files = {"e.mjs": explorer._esm, "main.mjs": 'import e from "./e.mjs"; console.log(JSON.stringify(e.dials));'}
-    dials = js._run(files, None)
-    assert [dial["trait"] for dial in dials] == list(explorer.dial_traits())
-    for dial, trait in zip(dials, explorer.dial_traits().values(), strict=True):
-        assert len(dial["label"]) >= 6
-        assert len(dial["note"]) >= 20
-        assert trait.metadata["sync"]
-        if isinstance(trait, traitlets.Bool):
-            assert dial["kind"] == "switch"
-            continue
-        assert (dial["kind"], dial["min"], dial["max"]) == ("number", trait.min, trait.max)
-        assert dial.get("whole", False) == isinstance(trait, explorers.Whole)
-        assert dial.get("step", 1) == (2 if isinstance(trait, Even) else 1)
-        assert len(dial["below"]) > 10
-        assert len(dial["above"]) > 10
+    assert js.misfits(explorer) == []
 
 
 @every_explorer
@@ -360,12 +326,6 @@ def test_what_stands_at_the_cursor():
     ]
 
 
-@pytest.mark.parametrize("run", [in_heatmap, in_clocks])
-def test_ticks_stand_at_round_numbers(run):
-    cases = {(4096, 7): 1000, (256, 7): 50, (64, 4): 20, (40, 7): 10, (10, 7): 2, (3, 7): 1, (5000, 10): 500}
-    assert run("return input.map(([range, most]) => niceStep(range, most));", list(cases)) == list(cases.values())
-
-
 def test_the_heatmap_in_words():
     describe = "return input.map((values) => describe(compute(values), values));"
     dials = {"base": 1e4, "dim": 8, "length": 100, "reference": 0, "interleaved": False}
@@ -461,13 +421,6 @@ def test_the_size_of_the_stills_and_their_words():
     assert place["Σ cos θᵢΔ over d/2 = 32, where Δ = m − 128"] == ("0", "322")
     digits = [mark for mark in root.iter(f"{SVG}text") if mark.text in ("0", "1")]
     assert ["--fig-ink" in mark.get("style") for mark in digits] == [mark.text == "1" for mark in digits]
-
-
-def test_a_path_is_a_line_or_an_area():
-    assert clocks.path("M0,0", "1", width=2) == (
-        '<path d="M0,0" style="fill:none;stroke:var(--fig-1, #0b62c4);stroke-width:2"/>'
-    )
-    assert clocks.path("M0,0", "1") == '<path d="M0,0" style="fill:var(--fig-1, #0b62c4);fill-opacity:1"/>'
 
 
 def grey(png: bytes) -> np.ndarray:

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import traitlets
 from ipywidgets.embed import dependency_state
 from playwright.sync_api import Page, expect
 
-from ropebook.explorers import split_parts
+from ropebook.explorers import SHARED, Choice, Explorer, join_parts, split_parts
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from tools.paths import ROOT
@@ -347,6 +348,73 @@ def test_sliders_by_mouse_and_keys(opened):
     page.keyboard.press("Space")
     assert dials(page)["scaled"] is False
     expect(page.locator(".rb-summary")).to_contain_text("not divided by √d")
+
+
+class Chooser(Explorer):
+    """A figure that shows only which of its texts is chosen."""
+
+    _esm = (
+        join_parts(SHARED)
+        + """//# part: chooser.js
+      export default explorer({
+        title: "Chooser", note: "A note.", compute: (values) => values,
+        dials: [{
+          trait: "kind", kind: "choice", label: "Kind of number", options: ["float64", "bfloat16", "half"],
+          names: ["float64", "bfloat16", "Half"], note: "Three of them.",
+        }],
+        build: (stage) => {
+          const said = stage.appendChild(html("p"));
+          return ({ values }) => setText(said, values.kind);
+        },
+        stats: () => [],
+        describe: ({ kind }) => `It is ${kind}.`,
+      });
+    """
+    )
+    kind = Choice(["float64", "bfloat16", "half"]).tag(sync=True, dial=True)
+    alt = traitlets.Unicode("A figure that shows a single word.").tag(sync=True)
+
+    def draw_still(self):
+        return 10, 10, []
+
+
+def test_a_choice_by_mouse_keys_and_address(opened):
+    page = opened([Chooser(), Chooser(kind="half")], fragment="#chooser.kind=bfloat16&chooser-2.kind=float16")
+    group = page.get_by_role("radiogroup", name="Kind of number").first
+    assert [dials(page, which) for which in range(2)] == [{"kind": "bfloat16"}, {"kind": "half"}]
+    expect(page.get_by_role("status").nth(1)).to_have_text(
+        "Kind of number, as the address has it: “float16” is none of float64, bfloat16, half."
+    )
+    expect(group.get_by_role("radio", name="bfloat16")).to_be_checked()
+    group.get_by_role("radio", name="Half").click()
+    assert dials(page)["kind"] == "half"
+    expect(page.locator(".rb-stage").first).to_have_text("half")
+    expect(group.get_by_role("radio", checked=True)).to_have_count(1)
+    for key, kind in [
+        ("ArrowRight", "float64"),
+        ("ArrowDown", "bfloat16"),
+        ("ArrowLeft", "float64"),
+        ("ArrowUp", "half"),
+    ]:
+        page.keyboard.press(key)
+        assert dials(page)["kind"] == kind
+    assert dials(page, 1)["kind"] == "half"  # the other figure's buttons are a group of their own
+    assert hash_of(page) == "#chooser.kind=half"
+    described = page.locator(f"#{group.get_attribute('aria-describedby')}")
+    expect(described).to_have_text("Three of them.")
+    reset = page.get_by_role("button", name="Reset Kind of number to float64")
+    reset.click()
+    assert dials(page)["kind"] == "float64"
+    expect(group.get_by_role("radio", name="float64")).to_be_checked()
+    expect(reset).to_have_attribute("aria-disabled", "true")
+    for box in page.locator(".rb-option").evaluate_all(
+        "all => all.map((e) => { const b = e.getBoundingClientRect(); return [b.width, b.height]; })"
+    ):
+        assert min(box) >= 24
+    chosen, other = (
+        page.locator(".rb-option").nth(which).evaluate("e => getComputedStyle(e).backgroundColor") for which in (0, 1)
+    )
+    assert (chosen, other) == ("rgb(11, 98, 196)", "rgba(0, 0, 0, 0)")
 
 
 def test_the_summary_is_spoken_once_the_hand_rests(opened):

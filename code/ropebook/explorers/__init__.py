@@ -72,6 +72,51 @@ class Whole(traitlets.Int):
             raise traitlets.TraitError(str(error)) from None
 
 
+class Even(Whole):
+    """A trait for an even number from ``min`` to ``max``; anything else raises ``TraitError``."""
+
+    def validate(self, obj: Any, value: object) -> int:
+        """The value as ``int`` (NumPy's integers pass, booleans do not)."""
+        value = super().validate(obj, value)
+        if value % 2:
+            allowed = f"an even integer >= {self.min} and <= {self.max}"
+            raise traitlets.TraitError(
+                f"{self.name} must be {allowed}, got {value}"
+            )
+        return value
+
+
+class Real(traitlets.Float):
+    """A trait for a finite number from ``min`` to ``max``; anything else raises ``TraitError``."""
+
+    def validate(self, obj: Any, value: object) -> float:
+        """The value as ``float`` (integers pass, booleans do not)."""
+        try:
+            return checks.number(
+                self.name, value, minimum=self.min, maximum=self.max
+            )
+        except (TypeError, ValueError) as error:
+            raise traitlets.TraitError(str(error)) from None
+
+
+class Choice(traitlets.Enum):
+    """A trait for one of a few texts, ``Choice(["interleaved", "half"], "half")``; anything else raises ``TraitError``.
+
+    Without a second argument the first text is the default.
+    """
+
+    def __init__(self, values: Iterable[str], default: str | None = None) -> None:
+        values = tuple(values)
+        super().__init__(values, values[0] if default is None else default)
+
+    def validate(self, obj: Any, value: object) -> str:
+        """The value, if it is one of ``values``."""
+        try:
+            return checks.choice(self.name, value, self.values)
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from None
+
+
 class Switch(traitlets.Bool):
     """A trait for True or False; anything else, 1 and 0 too, raises ``TraitError``."""
 

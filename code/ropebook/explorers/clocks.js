@@ -55,24 +55,13 @@ const PANEL = FLOOR + 44;
 const NAMES = 64; // widths of the columns beside the waves
 const VALUES = 50;
 
-function build(stage, { alt, change, listen, values }) {
-  const steps = html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" }, ...[-16, -1, 1, 16].map((by) => {
-    const [size, back] = [Math.abs(by), by < 0];
-    const name = `${size} position${size === 1 ? "" : "s"} ${back ? "back" : "on"}`;
-    const look = { type: "button", class: "rb-button", "aria-label": name };
-    const button = html("button", look, `${back ? "−" : "+"}${size}`);
-    listen(button, "click", () => {
-      change({ position: Math.min(MOST_POSITION, Math.max(0, values().position + by)) });
-    });
-    return button;
-  }));
+function build(stage, app) {
+  const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
-  stage.append(steps, html("div", { style: "position: relative" }, canvas, picture));
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  stage.append(steps.row, html("div", { style: "position: relative" }, canvas, picture));
   return ({ data, values: dials, width, theme }) => {
-    steps.childNodes.forEach((button, k) => put(button, {
-      "aria-disabled": k < 2 ? dials.position === 0 : dials.position === MOST_POSITION,
-    }));
+    steps.show();
     const wide = width >= 620;
     const panel = wide ? (width - 40) / 2 : width;
     const clocksTop = (wide ? 1 : 2) * PANEL + (wide ? 12 : 40);
@@ -88,16 +77,6 @@ function build(stage, { alt, change, listen, values }) {
       ...drawClocks(context, paints, clocksTop, area, data, dials),
     );
   };
-}
-
-// A title, and under it what it shows.
-function titled(x, y, title, note) {
-  return [svg("text", { x, y: y + 14, "font-size": 14, "font-weight": 600 }, title),
-    svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, note)];
-}
-
-function inColour(name) {
-  return { style: `fill: var(--rb-${name})` };
 }
 
 // What both panels share: title, columns of names and values, the axis, a line at the position. panel.draw(k, x, y,
@@ -228,17 +207,11 @@ function drawWaves(context, paints, box, data, dials) {
 
 // One clock per pair. The hand starts at the top and turns clockwise, so that its tip is at (sin, cos); the ring shows
 // how far it has come since position 0.
-function drawClocks(context, paints, top, [left, from, width, height], { turns, encoding, young }, { position }) {
+function drawClocks(context, paints, top, area, { turns, encoding, young }, { position }) {
   const pairs = turns.length;
   const named = pairs <= 16;
-  let cell = Math.min(96, width); // the largest that fits
-  const rowsFor = (size) => Math.ceil(pairs / Math.floor(width / size));
-  while (rowsFor(cell) * (cell + (named ? 16 : 0)) > height) cell -= 1;
-  const columns = Math.ceil(pairs / rowsFor(cell)); // rows of equal length
-  const pitch = Math.min(cell * 1.25, width / columns);
+  const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
   const radius = cell * 0.42;
-  const centre = (i) => [left + (i % columns + 0.5) * pitch,
-    from + (Math.floor(i / columns) + 0.5) * cell + Math.floor(i / columns) * (named ? 16 : 0)];
   const path = (draw, colour, lineWidth) => {
     context.beginPath();
     turns.forEach((turn, i) => draw(turn, i, ...centre(i)));
@@ -276,7 +249,7 @@ function drawClocks(context, paints, top, [left, from, width, height], { turns, 
   const note = `${named ? "Turns so far. " : ""}${young ? `Orange: less than ${turn} (${young} of ${pairs})`
     : `Every hand: ${turn}, or more`}`;
   return [
-    ...titled(left, top, "Clock hands: tips at (sin, cos)", note),
+    ...titled(area[0], top, "Clock hands: tips at (sin, cos)", note),
     ...(named ? turns.map((turn, i) => svg("text", {
       x: centre(i)[0], y: centre(i)[1] + cell / 2 + 9, "font-size": 12, "text-anchor": "middle",
       ...(turn < 1 ? inColour("2") : { class: "rb-quiet" }),
@@ -286,11 +259,6 @@ function drawClocks(context, paints, top, [left, from, width, height], { turns, 
 
 function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "< 0.01" : turn.toFixed(2);
-}
-
-function niceStep(range, most) {
-  const power = 10 ** Math.floor(Math.log10(range / most));
-  return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);
 }
 
 function describe({ turns, young, wavelengths }, { position }) {

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 import traitlets
 
-from ropebook.explorers import Explorer, Whole, still
-from ropebook.explorers.dials import Even, Real
+from ropebook.explorers import Even, Explorer, Real, Whole, still
 from ropebook.sinusoidal import (
     binary_digits,
     binary_waves,
@@ -29,8 +28,6 @@ MOST_WAVES = BITS
 """As many sinusoids as digits are drawn, the others only as hands."""
 FINE_SAMPLES = 512
 """In short windows curves are sampled between the positions too, with about so many samples."""
-
-BOLD = "font-weight:600"
 
 
 class Clocks(Explorer):
@@ -149,7 +146,7 @@ class Clocks(Explorer):
                 for panel in (left, right)
                 for part in panel.marker(self.position)
             ),
-            still.text(0, 380, "Clock hands: tips at (sin, cos)", style=BOLD),
+            still.text(0, 380, "Clock hands: tips at (sin, cos)", style=still.BOLD),
             still.text(0, 399, marked, fill="muted"),
             *clock_faces(list(hands), 0, 412, 730, 110),
         ]
@@ -204,7 +201,7 @@ class Panel:
         self.start, self.span = start, span
         self.pitch = (self.floor - self.top) / rows
         self.parts = [
-            still.text(left, 14, title, style=BOLD),
+            still.text(left, 14, title, style=still.BOLD),
             still.text(left, 33, note, fill="muted"),
         ]
 
@@ -244,7 +241,9 @@ class Panel:
             f"M{a:.1f},{low:.1f}V{high:.1f}H{b:.1f}V{low:.1f}Z" for a, b in edges
         )
         if blocks:
-            self.parts.append(path(blocks, "muted", opacity=0.15 if many else 0.3))
+            self.parts.append(
+                still.path(blocks, "muted", opacity=0.15 if many else 0.3)
+            )
 
     def curve(
         self,
@@ -279,7 +278,7 @@ class Panel:
             f"{self.x(position):.1f},{self.y(row, value):.1f}"
             for position, value in outline
         )
-        self.parts.append(path(f"M{points}", colour, width=1.5))
+        self.parts.append(still.path(f"M{points}", colour, width=1.5))
 
     def marker(self, position: int) -> list[str]:
         x = self.x(position)
@@ -321,19 +320,12 @@ def clock_faces(
         lines[colour] += (
             f"M{cx:.1f},{cy:.1f}l{0.84 * radius * sin:.1f},{-0.84 * radius * cos:.1f}"
         )
-    parts = [path(d, colour, width=1.5) for colour, d in rings.items() if d]
+    parts = [still.path(d, colour, width=1.5) for colour, d in rings.items() if d]
     return parts + [
-        path(d, colour, width=max(1.0, radius / 16))
+        still.path(d, colour, width=max(1.0, radius / 16))
         for colour, d in lines.items()
         if d
     ]
-
-
-def path(d: str, colour: str, width: float = 0.0, opacity: float = 1.0) -> str:
-    """A path of the page's colour: a line of this width, or an area if it is 0."""
-    if width:
-        return f'<path d="{d}" style="fill:none;stroke:{still.colour(colour)};stroke-width:{width:g}"/>'
-    return f'<path d="{d}" style="fill:{still.colour(colour)};fill-opacity:{opacity:g}"/>'
 
 
 def short(length: float) -> str:

@@ -6,12 +6,17 @@
 // A dial is { trait, kind, label, note } and, by kind:
 //   "number": min, max; whole, and then step; log (equal ratios on the slider); below, above, between: reasons why not
 //   "switch": nothing more
+//   "choice": options, a list of texts; names, what the page calls them, if it calls them otherwise
 //   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text
 function parseDial(dial, text, values) {
   if (dial.kind === "text") return dial.parse(text, values);
   if (dial.kind === "switch") {
     if (text !== "on" && text !== "off") throw new Error(`“${text}” is neither on nor off`);
     return text === "on";
+  }
+  if (dial.kind === "choice") {
+    if (!dial.options.includes(text)) throw new Error(`“${text}” is none of ${dial.options.join(", ")}`);
+    return text;
   }
   const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
   if (Number.isNaN(value)) throw new Error(`“${text}” is not a number`);
@@ -30,6 +35,7 @@ function because(reason) {
 }
 
 function formatDial(dial, value) {
+  if (dial.kind === "choice") return value;
   if (dial.kind === "text") return dial.format(value);
   if (dial.kind === "switch") return value ? "on" : "off";
   return String(value);
@@ -47,15 +53,19 @@ function snap(dial, value) {
   return dial.whole ? dial.min + Math.round((inside - dial.min) / step) * step : inside;
 }
 
-// Sliders run from 0 to 1000, evenly or by equal ratios.
+// Sliders run from 0 to 1000, evenly or by equal ratios (of the value plus one, where the dial begins at 0).
 function toSlider(dial, value) {
   const { min, max } = dial;
-  return 1000 * (dial.log ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min));
+  const more = min === 0 ? 1 : 0;
+  if (dial.log) return (1000 * Math.log((value + more) / (min + more))) / Math.log((max + more) / (min + more));
+  return (1000 * (value - min)) / (max - min);
 }
 
 function fromSlider(dial, at) {
   const { min, max } = dial;
-  const value = dial.log ? min * (max / min) ** (at / 1000) : min + ((max - min) * at) / 1000;
+  const more = min === 0 ? 1 : 0;
+  const value = dial.log ? (min + more) * ((max + more) / (min + more)) ** (at / 1000) - more
+    : min + ((max - min) * at) / 1000;
   return snap(dial, dial.whole ? value : Number(value.toPrecision(3)));
 }
 
@@ -63,7 +73,7 @@ function fromSlider(dial, at) {
 function nudge(dial, value, key) {
   const sign = ["ArrowRight", "ArrowUp", "PageUp"].includes(key) ? 1 : -1;
   const page = key.startsWith("Page");
-  if (page && dial.log) return snap(dial, value * 2 ** sign);
+  if (page && dial.log) return snap(dial, value ? value * 2 ** sign : sign);
   if (!page && dial.whole) return snap(dial, value + sign * (dial.step ?? 1));
   return fromSlider(dial, Math.min(1000, Math.max(0, toSlider(dial, value) + sign * (page ? 100 : 10))));
 }
@@ -103,6 +113,21 @@ function tidy(value) {
   const [mantissa, exponent] = value.toExponential(1).replace("-", "−").split("e");
   const raised = [...exponent.replace("+", "").replace("−", "-")].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
   return `${mantissa} × 10${raised.join("")}`;
+}
+
+// 12 → ₁₂
+function lowered(number) {
+  return [...String(number)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
+}
+
+// 1 place, 2 places
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+// So many decimals, with a minus sign that is as wide as a plus.
+function exact(value, decimals = 3) {
+  return value.toFixed(decimals).replace("-", "−");
 }
 
 // ---- Elements ----
@@ -189,6 +214,62 @@ function textWidth(text, size, weight = 400) {
 function scale([from, to], [start, end], log = false) {
   const at = log ? (value) => Math.log(value / from) / Math.log(to / from) : (value) => (value - from) / (to - from);
   return (value) => start + (end - start) * at(value);
+}
+
+// A title, and under it what it shows.
+function titled(x, y, title, note) {
+  return [svg("text", { x, y: y + 14, "font-size": 14, "font-weight": 600 }, title),
+    svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, note)];
+}
+
+// Where count squares stand in an area [left, top, width, height], as large as fit but no larger than 96, in rows of
+// equal length with a gap under each: the size of a square, and the centre of the i-th.
+function packCells(count, [left, top, width, height], gap) {
+  let cell = Math.min(96, width);
+  const rowsFor = (size) => Math.ceil(count / Math.floor(width / size));
+  while (rowsFor(cell) * (cell + gap) > height) cell -= 1;
+  const columns = Math.ceil(count / rowsFor(cell));
+  const pitch = Math.min(cell * 1.25, width / columns);
+  const centre = (i) => [left + (i % columns + 0.5) * pitch,
+    top + (Math.floor(i / columns) + 0.5) * cell + Math.floor(i / columns) * gap];
+  return { cell, centre };
+}
+
+// The attribute of a text in the page's colour of that name.
+function inColour(name) {
+  return { style: `fill: var(--rb-${name})` };
+}
+
+// The attribute of a line in the page's colour of that name; more: further CSS.
+function lined(colour, width, more = "") {
+  return { style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linecap: round; ${more}` };
+}
+
+// A line from one place to another with an open head, as a path; the head is shorter on short arrows.
+function arrowPath([x1, y1], [x2, y2], head = 10) {
+  const [dx, dy] = [x2 - x1, y2 - y1];
+  const length = Math.hypot(dx, dy);
+  if (length === 0) return "";
+  const size = Math.min(head, length / 2) / length;
+  const side = (turn) => {
+    const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
+    return `${(x2 - size * (cos * dx - sin * dy)).toFixed(2)},${(y2 - size * (sin * dx + cos * dy)).toFixed(2)}`;
+  };
+  const tip = `${x2.toFixed(2)},${y2.toFixed(2)}`;
+  return `M${x1.toFixed(2)},${y1.toFixed(2)}L${tip}M${side(0.45)}L${tip}L${side(-0.45)}`;
+}
+
+// A whole circle as a path.
+function circlePath([x, y], radius) {
+  const [r, across] = [radius.toFixed(2), (2 * radius).toFixed(2)];
+  return `M${(x - radius).toFixed(2)},${y.toFixed(2)}a${r},${r} 0 1 0 ${across},0a${r},${r} 0 1 0 -${across},0`;
+}
+
+// 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the range; never less
+// than 1.
+function niceStep(range, most) {
+  const power = 10 ** Math.floor(Math.log10(range / most));
+  return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);
 }
 
 // Tick marks and numbers along the bottom or the left, into an empty group that stands at the axis.
@@ -323,6 +404,27 @@ function switchDial(dial, id, app) {
   };
 }
 
+// Buttons of which one is pressed; the arrow keys go from one to the next, as between all radio buttons.
+function choiceDial(dial, id, app) {
+  const reset = resetButton(dial, app);
+  const buttons = dial.options.map((option, k) => {
+    const button = html("input", { type: "radio", name: id, value: option });
+    app.listen(button, "change", () => app.change({ [dial.trait]: option }));
+    return [button, html("label", { class: "rb-option" }, button, html("span", {}, dial.names?.[k] ?? option))];
+  });
+  const group = html("div", {
+    class: "rb-options", role: "radiogroup", "aria-labelledby": `${id}-label`, "aria-describedby": `${id}-limits`,
+  }, ...buttons.map(([, label]) => label));
+  return {
+    box: html("div", { class: "rb-dial" }, html("span", { class: "rb-label rb-whole", id: `${id}-label` }, dial.label),
+      reset.button, group),
+    show(value) {
+      for (const [button] of buttons) button.checked = button.value === value;
+      reset.show(value);
+    },
+  };
+}
+
 // Takes effect with every key; what is not allowed is left standing until the reader leaves the field.
 function textDial(dial, id, app) {
   const field = html("input", {
@@ -345,7 +447,26 @@ function textDial(dial, id, app) {
   };
 }
 
-const DIALS = { number: numberDial, switch: switchDial, text: textDial };
+const DIALS = { number: numberDial, switch: switchDial, choice: choiceDial, text: textDial };
+
+// A row of buttons that move a whole-number dial by so many of its noun, from limits()[0] to limits()[1].
+function stepButtons({ change, listen, values }, trait, noun, limits) {
+  const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
+  const steps = [-16, -1, 1, 16].map((by) => {
+    const name = `${count(Math.abs(by), noun)} ${by < 0 ? "back" : "on"}`;
+    const look = { type: "button", class: "rb-button", "aria-label": name };
+    const button = html("button", look, `${by < 0 ? "−" : "+"}${Math.abs(by)}`);
+    listen(button, "click", () => change({ [trait]: within(values()[trait] + by) }));
+    return [button, by];
+  });
+  return {
+    row: html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" }, ...steps.map(([button]) => button)),
+    show() {
+      const value = values()[trait];
+      for (const [button, by] of steps) put(button, { "aria-disabled": value === within(value + Math.sign(by)) });
+    },
+  };
+}
 
 // ---- The figure on the page ----
 

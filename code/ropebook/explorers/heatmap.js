@@ -5,26 +5,6 @@ const MOST_DIMS = 512;
 const MOST_LENGTH = 4096;
 const MOST_COLUMNS = 640; // of the picture; where there are more positions, a column blends several
 
-// Σ_i cos θ_i Δ for Δ = 0 … count − 1, in blocks: cos θ(a + b) = cos θa cos θb − sin θa sin θb, where a is where a
-// block begins and b the place within it. Two products each, which do not wait for one another as turns do.
-function kernelFromZero(theta, count) {
-  const block = 64;
-  const blocks = Math.ceil(count / block);
-  const total = new Float64Array(blocks * block);
-  const [cosA, sinA] = [new Float64Array(blocks), new Float64Array(blocks)];
-  const [cosB, sinB] = [new Float64Array(block), new Float64Array(block)];
-  for (const one of theta) {
-    cosSinGrid(one, 0, block, blocks, cosA, sinA);
-    cosSinGrid(one, 0, 1, block, cosB, sinB);
-    for (let a = 0, k = 0; a < blocks; a += 1) {
-      const c = cosA[a];
-      const s = sinA[a];
-      for (let b = 0; b < block; b += 1, k += 1) total[k] += c * cosB[b] - s * sinB[b];
-    }
-  }
-  return total.subarray(0, count);
-}
-
 // What a wave of frequency θ keeps of its height when each value becomes the mean of its surroundings with the weights
 // cos²(πo/(4·per)), |o| < 2·per (Hann's window): nothing, or 3 in 100 at most, if it is shorter than two columns. A
 // plain mean over the column would leave up to 64 in 100, to be seen as a slower wave that is not there.
@@ -61,7 +41,10 @@ function encodingCells(theta, length, interleaved) {
 }
 
 const lastCells = lastCall((dim, base, length, interleaved) => encodingCells(invFreq(dim, base), length, interleaved));
-const lastKernel = lastCall((dim, base, count) => kernelFromZero(invFreq(dim, base), count));
+const lastKernel = lastCall((dim, base, count) => {
+  const theta = invFreq(dim, base);
+  return fourierSum(theta, theta.map(() => 1), theta.map(() => 0), 0, count);
+});
 
 function compute({ base, dim, length, reference, interleaved }) {
   const theta = invFreq(dim, base);
@@ -124,16 +107,6 @@ function paintMap(context, small, [x, y, width, height], { cells, rows, columns,
   context.drawImage(small, 0, 0, used, image.height, x, y, width, height);
 }
 
-// 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the range.
-function niceStep(range, most) {
-  const power = 10 ** Math.floor(Math.log10(range / most));
-  return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);
-}
-
-function lowered(number) {
-  return [...String(number)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
-}
-
 // Row of the picture → entry of the vector, and back.
 function entryOfRow(row, dim, interleaved) {
   if (interleaved) return row;
@@ -152,10 +125,6 @@ function readOut({ position, entry }, { kernel }, { base, dim, reference }) {
   const away = count(Math.abs(position - reference), "place");
   return `Position ${position}, entry ${entry}: ${name} ${position}θ${lowered(pair)} = ${tidy(value)}. `
     + `Similarity to position ${reference}, ${away} away: ${tidy(kernel[position])}.`;
-}
-
-function count(number, noun) {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 function build(stage, { alt, change, listen, values }) {

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 import traitlets
 
-from ropebook.explorers import Explorer, Switch, Whole, still
-from ropebook.explorers.dials import Even, Real
+from ropebook.explorers import Even, Explorer, Real, Switch, Whole, still
 from ropebook.sinusoidal import (
     angles,
     concatenated_order,

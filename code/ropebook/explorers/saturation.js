@@ -197,7 +197,7 @@ export default explorer({
     },
     {
       trait: "draw", kind: "number", label: "Random draw", min: 0, max: DRAWS - 1, whole: true,
-      above: "no more were drawn", note: "Another draw, other vectors.",
+      below: "draws are counted from 0", above: "no more were drawn", note: "Another draw, other vectors.",
     },
     { trait: "scaled", kind: "switch", label: "Divide by √d", note: "The scores before the softmax: q·k/√d, or q·k." },
   ],

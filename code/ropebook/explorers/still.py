@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 LIGHT = {
@@ -12,8 +13,13 @@ LIGHT = {
     "neg": "#b3470a",
     "1": "#0b62c4",
     "2": "#b3470a",
+    "3": "#14733c",
+    "4": "#8a2fa3",
 }
 """The page's colours where the page defines none."""
+
+BOLD = "font-weight:600"
+"""The style of a title."""
 
 
 def colour(name: str) -> str:
@@ -23,6 +29,24 @@ def colour(name: str) -> str:
     'var(--fig-ink, #1f2328)'
     """
     return f"var(--fig-{name}, {LIGHT[name]})"
+
+
+def exact(value: float, decimals: int = 3) -> str:
+    """So many decimals, with a minus sign that is as wide as a plus.
+
+    >>> exact(-0.25, 2)
+    '−0.25'
+    """
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def lowered(number: int) -> str:
+    """A number as an index.
+
+    >>> lowered(12)
+    '₁₂'
+    """
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def picture(width: float, height: float, elements: list[str], alt: str) -> str:
@@ -69,8 +93,52 @@ def text(
 
 def line(points: list[tuple[float, float]], stroke: str, width: float = 1.0) -> str:
     """A line through the points."""
-    path = "L".join(f"{x:.6g},{y:.6g}" for x, y in points)
-    return f'<path d="M{path}" style="fill:none;stroke:{colour(stroke)};stroke-width:{width:g}"/>'
+    return path(
+        "M" + "L".join(f"{x:.6g},{y:.6g}" for x, y in points), stroke, width
+    )
+
+
+def arrow(
+    tail: tuple[float, float],
+    tip: tuple[float, float],
+    stroke: str,
+    width: float,
+    head: float = 10,
+) -> str:
+    """A line from ``tail`` to ``tip`` with an open head, which is shorter on short arrows."""
+    dx, dy = tip[0] - tail[0], tip[1] - tail[1]
+    length = math.hypot(dx, dy)
+    size = min(head / length, 0.5) if length else 0.0
+    sides = []
+    for turn in (0.45, -0.45):
+        cos, sin = math.cos(turn), math.sin(turn)
+        sides.append(
+            (
+                tip[0] - size * (cos * dx - sin * dy),
+                tip[1] - size * (sin * dx + cos * dy),
+            )
+        )
+    ends = [f"{x:.2f},{y:.2f}" for x, y in (tail, tip, *sides)]
+    return path(
+        f"M{ends[0]}L{ends[1]}M{ends[2]}L{ends[1]}L{ends[3]}", stroke, width
+    )
+
+
+def ring(centre: tuple[float, float], radius: float) -> str:
+    """A whole circle as the ``d`` of a path.
+
+    >>> ring((5, 6), 2)
+    'M3.00,6.00a2.00,2.00 0 1 0 4.00,0a2.00,2.00 0 1 0 -4.00,0'
+    """
+    arc = f"a{radius:.2f},{radius:.2f} 0 1 0"
+    return f"M{centre[0] - radius:.2f},{centre[1]:.2f}{arc} {2 * radius:.2f},0{arc} -{2 * radius:.2f},0"
+
+
+def path(d: str, name: str, width: float = 0.0, opacity: float = 1.0) -> str:
+    """A path ``d`` in the colour ``name``: a line of this width, or an area if it is 0."""
+    if width:
+        return f'<path d="{d}" style="fill:none;stroke:{colour(name)};stroke-width:{width:g}"/>'
+    return f'<path d="{d}" style="fill:{colour(name)};fill-opacity:{opacity:g}"/>'
 
 
 def dot(x: float, y: float, radius: float, fill: str) -> str:

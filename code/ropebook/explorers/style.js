@@ -63,7 +63,9 @@ const STYLE = `
 .rb.rb .rb-stats :is(dt, dd) { margin: 0; padding: 0; }
 .rb-stats dt { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
 .rb-stats dd { font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25; }
-.rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0; }
+.rb-stats small {
+  display: inline-block; color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0;
+}
 
 .rb-dials {
   display: grid;
@@ -77,7 +79,7 @@ const STYLE = `
   gap: 0.25rem 0.5rem;
 }
 .rb-dial > label, .rb-dial > .rb-label { font-weight: 600; }
-.rb-dial > .rb-limits, .rb-dial > input[type="range"], .rb-dial > .rb-text { grid-column: 1 / -1; }
+.rb-dial > :is(.rb-limits, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
 
 .rb input, .rb button { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
@@ -90,7 +92,7 @@ const STYLE = `
   background: transparent;
 }
 .rb-text { width: 100%; }
-.rb-number { width: 5.5rem; text-align: end; }
+.rb-number { width: 6.25rem; text-align: end; }
 .rb :is(.rb-text, .rb-number)[aria-invalid="true"] { border-color: var(--rb-5); box-shadow: 0 0 0 1px var(--rb-5); }
 .rb .rb-says { min-height: 1.45em; margin-block-start: 1rem; color: var(--rb-5); font-weight: 600; }
 .rb-button {
@@ -130,6 +132,15 @@ const STYLE = `
 .rb-switch input:checked { border-color: var(--rb-1); background: var(--rb-1); }
 .rb-switch input:checked::after { inset-inline-start: 23px; background: var(--rb-zero); }
 @media (forced-colors: active) { .rb-switch input { appearance: auto; } }
+.rb-options { display: flex; flex-wrap: wrap; gap: 0.375rem; }
+.rb-option {
+  position: relative; display: grid; place-items: center; min-height: 2.125rem; padding: 0.25rem 0.75rem;
+  border: 1px solid var(--rb-muted); border-radius: 0.5rem; cursor: pointer;
+}
+.rb-option input { appearance: none; position: absolute; inset: 0; border-radius: inherit; cursor: inherit; }
+.rb-option:hover { border-color: var(--rb-1); }
+.rb-option:has(:checked) { border-color: var(--rb-1); background: var(--rb-1); color: var(--rb-zero); }
+@media (forced-colors: active) { .rb-option:has(:checked) { background: Highlight; color: HighlightText; } }
 @media (prefers-reduced-motion: no-preference) {
   .rb-switch input::after { transition: inset-inline-start 0.15s; }
   .rb-moves:not(.rb-at-once) .rb-piece { transition: transform 0.35s cubic-bezier(0.3, 0.7, 0.2, 1); }
