@@ -767,6 +767,11 @@ BAD = [
     (lambda: A.padding_mask("12", 3), TypeError, "lengths must be a sequence of integers, got '12'"),
     (lambda: A.padding_mask(torch.tensor(2), 3), TypeError, "lengths must be a sequence of integers, got tensor(2)"),
     (lambda: A.masked_scores(1.0, X, -1.0), TypeError, "scores must be a floating-point tensor, got float"),
+    (
+        lambda: A.whole_mask(torch.ones(3, 3), True, (2, 4, 5, 5), X.device),
+        ValueError,
+        "mask must broadcast to the scores' shape, (2, 4, 5, 5), got (3, 3)",
+    ),
     (lambda: A.masked_scores(X, X, -1.0), TypeError, "mask must be a boolean tensor, got dtype torch.float32"),
     (
         lambda: A.masked_scores(X, X[..., :3].bool(), -1.0),

@@ -92,7 +92,7 @@ def attention_weights(
         k = repeat_heads(k, q.shape[-3])
     dtype = torch.float32 if q.dtype in HALF_TYPES else q.dtype
     scores = q.to(dtype) @ k.to(dtype).transpose(-2, -1) * scale
-    mask = _whole_mask(mask, is_causal, scores.shape, scores.device)
+    mask = whole_mask(mask, is_causal, scores.shape, scores.device)
     if mask is None:
         return scores.softmax(-1)
     scores = (
@@ -106,7 +106,7 @@ def attention_weights(
     return scores.masked_fill(closed, 0.0).softmax(-1).masked_fill(closed, 0.0)
 
 
-def _whole_mask(
+def whole_mask(
     mask: Tensor | None, is_causal: bool, shape: Sequence[int], device: torch.device
 ) -> Tensor | None:
     """``mask``, checked against the ``shape`` of the scores, and the causal mask in one; None if there is neither."""
@@ -449,7 +449,7 @@ class MultiHeadAttention(nn.Module):
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
     ) -> Tensor:
         if mask is not None:  # torch's function takes a mask or is_causal, not both
-            mask = _whole_mask(
+            mask = whole_mask(
                 mask, is_causal, (*q.shape[:-1], k.shape[-2]), q.device
             )
             mask = mask if mask.dtype == torch.bool else mask.to(q.dtype)

@@ -1,0 +1,249 @@
+"""A gallery of mistakes: rotations as they stand in published code and explanations, each wrong in one way, and the
+measurements that find them.
+
+None of them raises an error, and all give tensors of the right shapes. A rotation here takes q, k, v (…, T, d) and their
+positions (T,) and returns q′, k′, v′.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, sinusoidal
+from ropebook.efficient import (
+    join_pairs,
+    rotate_by_pairs,
+    rotate_every_two,
+    rotate_half,
+    split_pairs,
+)
+from ropebook.precision import rounded_cos_sin
+
+Rotated = tuple[Tensor, Tensor, Tensor]
+
+
+def _turn(x: Tensor, angles: Tensor, layout: str) -> Tensor:
+    return rotate_by_pairs(x, angles.cos(), angles.sin(), layout)
+
+
+def correct(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """As it should be: q and k turned by their positions, v left alone. q, k, v (…, T, d), positions (T,)."""
+    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    return _turn(q, angles, layout), _turn(k, angles, layout), v
+
+
+def missing_sin(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """k·cos + rotate_half(k), the sine forgotten; q is turned as it should be."""
+    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    k1, k2 = split_pairs(k, layout)
+    cos = angles.cos()
+    k_wrong = join_pairs(k1 * cos - k2, k2 * cos + k1, layout).to(k.dtype)
+    return _turn(q, angles, layout), k_wrong, v
+
+
+def ignored_positions(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """The argument ``positions`` is there and never read: every text starts at 0 and has no gaps."""
+    return correct(q, k, v, torch.arange(q.shape[-2]), base=base, layout=layout)
+
+
+def degrees(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """mθ_i taken for degrees: every pair turns 57 times too slowly."""
+    angles = sinusoidal.angles(positions, q.shape[-1], base).deg2rad()
+    return _turn(q, angles, layout), _turn(k, angles, layout), v
+
+
+def halved_dim(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """θ_i = base^(−2i/(d/2)): half the head dimension in the exponent, which is the right result for base²."""
+    return correct(q, k, v, positions, base=base**2, layout=layout)
+
+
+def swapped_layout(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """cos and sin spread for one layout, the quarter turn of the other: no pair has one angle any more."""
+    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    wide = join_pairs(angles, angles, layout)
+    quarter = rotate_half if layout == "interleaved" else rotate_every_two
+
+    def turn(x: Tensor) -> Tensor:
+        return (x * wide.cos() + quarter(x) * wide.sin()).to(x.dtype)
+
+    return turn(q), turn(k), v
+
+
+def rotated_values(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """v is turned as well."""
+    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    return tuple(_turn(x, angles, layout) for x in (q, k, v))
+
+
+def bf16_table(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """cos and sin rounded to bfloat16, as when a model with such a table among its buffers is cast."""
+    cos, sin = rounded_cos_sin(positions, q.shape[-1], base, rounded="table")
+    turned = (rotate_by_pairs(x, cos, sin, layout) for x in (q, k))
+    return *turned, v
+
+
+def query_only(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """q is turned, k is not: the score knows m, and not m − n."""
+    q, _, _ = correct(q, k, v, positions, base=base, layout=layout)
+    return q, k, v
+
+
+MISTAKES: types.MappingProxyType[str, Callable[..., Rotated]] = (
+    types.MappingProxyType(
+        {
+            mistake.__name__: mistake
+            for mistake in (
+                missing_sin,
+                ignored_positions,
+                degrees,
+                halved_dim,
+                swapped_layout,
+                rotated_values,
+                bf16_table,
+                query_only,
+            )
+        }
+    )
+)
+
+
+class Diagnosis(NamedTuple):
+    """What `diagnose` measures: each the largest deviation from what a rotation must do; 0 up to rounding if it does."""
+
+    lengths: float  # | |q′|/|q| − 1 |, and of k: a rotation keeps lengths
+    start: float  # |q′ − q| at position 0, and of k: nothing has turned there
+    shift: float  # change of the scores when all positions move on alike
+    scores: float  # scores against the right ones, positions 0, 1, 2, …
+    gaps: float  # scores against the right ones, positions with gaps
+    values: float  # |v′ − v|
+
+    def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
+        """The names of the measurements above ``tolerance``: the tests that notice."""
+        return tuple(
+            name
+            for name, deviation in zip(self._fields, self, strict=True)
+            if not deviation <= tolerance  # NaN is noticed too
+        )
+
+
+def diagnose(
+    rotation: Callable[..., Rotated],
+    *,
+    dim: int = 64,
+    seq_len: int = 16,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+    shift: int = 100,
+    generator: torch.Generator | None = None,
+) -> Diagnosis:
+    """Measure a rotation, one of `MISTAKES` or any function of their signature, on random q, k, v in float64.
+
+    Scores are divided by √d. Positions with gaps are 0, 3, 6, …; the shift is by ``shift`` positions.
+
+    >>> diagnose(correct).caught_by()
+    ()
+    >>> diagnose(rotated_values).caught_by()
+    ('values',)
+    """
+    seq_len = checks.integer("seq_len", seq_len, minimum=2)
+    shift = checks.integer("shift", shift, minimum=1)
+    checks.even("dim", dim)
+    q, k, v = torch.randn(3, seq_len, dim, dtype=torch.float64, generator=generator)
+    at = torch.arange(seq_len)
+
+    def scores(function: Callable[..., Rotated], positions: Tensor) -> Tensor:
+        q2, k2, _ = function(q, k, v, positions, base=base, layout=layout)
+        return q2 @ k2.T / math.sqrt(dim)
+
+    q2, k2, v2 = rotation(q, k, v, at, base=base, layout=layout)
+    turned, plain = torch.stack((q2, k2)), torch.stack((q, k))
+    return Diagnosis(
+        lengths=_largest(turned.norm(dim=-1) / plain.norm(dim=-1) - 1),
+        start=_largest(turned[:, 0] - plain[:, 0]),
+        shift=_largest(scores(rotation, at + shift) - scores(rotation, at)),
+        scores=_largest(scores(rotation, at) - scores(correct, at)),
+        gaps=_largest(scores(rotation, 3 * at) - scores(correct, 3 * at)),
+        values=_largest(v2 - v),
+    )
+
+
+def _largest(tensor: Tensor) -> float:
+    return tensor.abs().max().item()

@@ -1,0 +1,123 @@
+"""Which numbers of a rotation may be rounded: each step of it done in a narrow type, all others in float64.
+
+On its way to a score a number can be rounded as a position, a frequency, an angle, a finished cosine or sine, or as a
+rotated query or key. The functions round one of these and measure what that does to the tables and to scores.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, sinusoidal
+from ropebook.efficient import check_positions, rotate_by_pairs
+
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+ROUNDED = ("positions", "inv_freq", "angles", "table")
+
+
+def rounded_cos_sin(
+    positions: Tensor,
+    dim: int,
+    base: float = 10000.0,
+    *,
+    dtype: torch.dtype = torch.bfloat16,
+    rounded: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """cos mθ_i and sin mθ_i in float64, with one step done in ``dtype``: each positions.shape + (dim/2,).
+
+    ``rounded``: "positions" (m is rounded), "inv_freq" (θ is), "angles" (m, θ and their product are, as when all of it is
+    computed in dtype), "table" (the finished cos and sin are), or ``None`` for the exact values. In float16 positions from
+    65520 on are infinite, and their cosines NaN.
+
+    >>> cos, _ = rounded_cos_sin(torch.tensor([256, 257]), dim=2, rounded="positions")
+    >>> bool(cos[0] == cos[1])  # bfloat16 has no 257
+    True
+    """
+    check_positions(positions)
+    checks.choice("dtype", dtype, _FLOATS)
+    if rounded is not None:
+        checks.choice("rounded", rounded, ROUNDED)
+    m = positions.double()[..., None]
+    theta = sinusoidal.inv_freq(dim, base, device=positions.device)
+    if rounded in ("positions", "angles"):
+        m = m.to(dtype).double()
+    if rounded in ("inv_freq", "angles"):
+        theta = theta.to(dtype).double()
+    angles = m * theta
+    if rounded == "angles":
+        angles = angles.to(dtype).double()
+    cos, sin = angles.cos(), angles.sin()
+    if rounded == "table":
+        cos, sin = cos.to(dtype).double(), sin.to(dtype).double()
+    return cos, sin
+
+
+def table_error(
+    positions: Tensor,
+    dim: int,
+    base: float = 10000.0,
+    *,
+    dtype: torch.dtype = torch.bfloat16,
+    rounded: str = "table",
+) -> Tensor:
+    """How far cos or sin is off at each position, at worst over the pairs: shape positions.shape, float64, at most 2.
+
+    >>> errors = table_error(torch.tensor([1, 257]), 64, rounded="positions")
+    >>> errors[0].item(), errors[1].item() > 0.8
+    (0.0, True)
+    """
+    ours = rounded_cos_sin(positions, dim, base, dtype=dtype, rounded=rounded)
+    exact = rounded_cos_sin(positions, dim, base)
+    errors = [(a - b).abs().amax(-1) for a, b in zip(ours, exact, strict=True)]
+    return torch.maximum(*errors)
+
+
+def score_error(
+    positions: Tensor,
+    dim: int,
+    base: float = 10000.0,
+    *,
+    distance: int = 1,
+    dtype: torch.dtype = torch.bfloat16,
+    rounded: str = "table",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """How far the score of a query at m and a key at m − ``distance`` is off, at each m of ``positions``: float64.
+
+    The error is a fraction of |q||k|, root mean square over 64 random q and k (normal entries). The exact score depends on
+    ``distance`` alone; so should the error, and where ``rounded`` is an early step it does not. ``rounded`` is a step of
+    `rounded_cos_sin`, or "result": all exact, and the rotated q and k rounded to ``dtype``.
+
+    >>> m = torch.tensor([10, 1_000_000])
+    >>> early, late = score_error(m, 64, rounded="result").tolist()
+    >>> late < 2 * early
+    True
+    """
+    checks.choice("rounded", rounded, (*ROUNDED, "result"))
+    distance = checks.integer("distance", distance)
+    check_positions(positions)
+    step = None if rounded == "result" else rounded
+    q, k = torch.randn(2, 64, 1, dim, dtype=torch.float64, generator=generator)
+    at, before = (
+        positions.flatten().double(),
+        positions.flatten().double() - distance,
+    )
+
+    def scores(step: str | None, result: torch.dtype) -> Tensor:
+        turned = (
+            rotate_by_pairs(
+                x, *rounded_cos_sin(m, dim, base, dtype=dtype, rounded=step)
+            )
+            for x, m in (
+                (q.expand(-1, len(at), -1), at),
+                (k.expand(-1, len(at), -1), before),
+            )
+        )
+        q_turned, k_turned = (x.to(result).double() for x in turned)
+        return (q_turned * k_turned).sum(-1)
+
+    off = scores(step, dtype if rounded == "result" else torch.float64)
+    off = (off - scores(None, torch.float64)) / (q.norm(dim=-1) * k.norm(dim=-1))
+    return off.square().mean(0).sqrt().reshape(positions.shape)

@@ -1,0 +1,113 @@
+"""The gallery of mistakes: each is what it is called, and is caught by its measurements and by no other."""
+
+import doctest
+import math
+
+import pytest
+import torch
+
+from ropebook import efficient, mistakes, sinusoidal
+
+LAYOUTS = ["interleaved", "half"]
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=seeded(), dtype=torch.float64)
+
+
+def largest(tensor):
+    return tensor.abs().max().item()
+
+
+CAUGHT_BY = {
+    "missing_sin": {"lengths", "start", "shift", "scores", "gaps"},
+    "ignored_positions": {"gaps"},
+    "degrees": {"scores", "gaps"},
+    "halved_dim": {"scores", "gaps"},
+    "swapped_layout": {"lengths", "shift", "scores", "gaps"},
+    "rotated_values": {"values"},
+    "bf16_table": {"lengths", "shift", "scores", "gaps"},
+    "query_only": {"shift", "scores", "gaps"},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", [*CAUGHT_BY, "correct"])
+def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
+    assert set(mistakes.MISTAKES) == set(CAUGHT_BY)
+    function = mistakes.correct if name == "correct" else mistakes.MISTAKES[name]
+    found = mistakes.diagnose(function, layout=layout, generator=seeded())
+    assert set(found.caught_by()) == CAUGHT_BY.get(name, set())
+    # none hides at the edge of the tolerance
+    assert all(value < 1e-12 or value > 1e-4 for value in found)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_correct_is_the_rotation_of_the_module(layout):
+    q, k, v = random(3, 1, 2, 5, 8)
+    positions = torch.tensor([4, 9, 1, 0, 100])
+    q2, k2, v2 = mistakes.correct(q, k, v, positions, base=50.0, layout=layout)
+    right = efficient.RotaryEmbedding(8, 50.0, layout=layout)(q, k, positions)
+    assert largest(q2 - right[0]) < 1e-14
+    assert largest(k2 - right[1]) < 1e-14
+    assert v2 is v
+
+
+def test_the_mistakes_are_those_they_are_called():
+    from transformers.models.llama.modeling_llama import rotate_half
+
+    q, k, v = random(3, 5, 8)
+    m = torch.tensor([0, 2, 4, 6, 200])
+    wide = torch.cat(2 * (m[:, None] * sinusoidal.inv_freq(8),), -1)
+    M = {name: mistake(q, k, v, m, layout="half") for name, mistake in mistakes.MISTAKES.items()}
+    right_q, right_k, _ = mistakes.correct(q, k, v, m, layout="half")
+    assert largest(M["missing_sin"][1] - (k * wide.cos() + rotate_half(k))) < 1e-14
+    assert largest(M["missing_sin"][0] - right_q) < 1e-14
+    turned = k * (wide * math.pi / 180).cos() + rotate_half(k) * (wide * math.pi / 180).sin()
+    assert largest(M["degrees"][1] - turned) < 1e-14
+    steep = torch.cat(2 * (m[:, None] * 10000.0 ** (-torch.arange(0, 8, 2).double() / 4),), -1)
+    assert largest(M["halved_dim"][1] - (k * steep.cos() + rotate_half(k) * steep.sin())) < 1e-12
+    assert largest(M["ignored_positions"][1] - mistakes.correct(q, k, v, torch.arange(5), layout="half")[1]) == 0
+    spread = wide.cos(), wide.sin()
+    assert largest(M["swapped_layout"][1] - (k * spread[0] + efficient.rotate_every_two(k) * spread[1])) < 1e-14
+    assert largest(M["rotated_values"][2] - (v * spread[0] + rotate_half(v) * spread[1])) < 1e-14
+    low = (table.bfloat16().double() for table in spread)
+    cos, sin = low
+    assert largest(M["bf16_table"][1] - (k * cos + rotate_half(k) * sin)) < 1e-14
+    assert largest(M["query_only"][0] - right_q) == 0
+    assert M["query_only"][1] is k
+    assert all(M[name][2] is v for name in M if name != "rotated_values")
+    assert largest(M["rotated_values"][1] - right_k) == 0
+
+
+def test_a_diagnosis_names_what_is_not_a_number():
+    assert mistakes.Diagnosis(0, float("nan"), 1e-7, 1e-5, 0, 0).caught_by() == ("start", "scores")
+    assert mistakes.Diagnosis(0, 0, 1e-7, 1e-5, 0, 0).caught_by(1e-8) == ("shift", "scores")
+
+
+P, V = torch.arange(5), random(5, 8)
+BAD = [
+    ("diagnose(correct, dim=7)", ValueError, "dim must be an even integer"),
+    ("diagnose(correct, seq_len=1)", ValueError, "seq_len must be an integer >= 2"),
+    ("diagnose(correct, shift=0)", ValueError, "shift must be an integer >= 1"),
+    *(
+        (f"{name}(V, V, V, P, layout='odd')", ValueError, "layout must be one of")
+        for name in [*mistakes.MISTAKES, "correct"]
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        eval(call, {**vars(mistakes), "P": P, "V": V})
+
+
+def test_examples_in_the_documentation_run():
+    found = doctest.testmod(mistakes)
+    assert found.failed == 0
+    assert found.attempted >= 2

@@ -1,0 +1,126 @@
+"""The precision module against rounding by hand, sinusoidal.rounding_error and expectations in closed form."""
+
+import doctest
+import math
+
+import pytest
+import torch
+
+from ropebook import precision, sinusoidal
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def largest(tensor):
+    return tensor.abs().max().item()
+
+
+def test_bfloat16_positions_collide_from_257_on():
+    positions = torch.arange(300)
+    cos, _ = precision.rounded_cos_sin(positions, 64, rounded="positions")
+    same = (cos[1:] == cos[:-1]).all(-1).nonzero().flatten().tolist()
+    assert same[0] == 256
+    errors = precision.table_error(positions, 64, rounded="positions")
+    assert largest(errors[:257]) == 0
+    assert errors[257] > 0.8
+    assert largest(precision.table_error(torch.arange(2049), 64, dtype=torch.float16, rounded="positions")) == 0
+    assert precision.table_error(torch.tensor([2049]), 64, dtype=torch.float16, rounded="positions") > 0.8
+
+
+def test_each_rounding_by_hand():
+    m, dim, base = 1001, 4, 100.0
+    theta = torch.tensor([1.0, 0.1], dtype=torch.float64)
+    bf16 = torch.bfloat16
+    for rounded, angles in {
+        None: m * theta,
+        "positions": 1000 * theta,  # bfloat16 has every fourth number there
+        "inv_freq": m * theta.to(bf16).double(),
+        "angles": (torch.tensor(m).to(bf16) * theta.to(bf16)).double(),
+    }.items():
+        cos, sin = precision.rounded_cos_sin(torch.tensor([m]), dim, base, rounded=rounded)
+        assert torch.equal(cos[0], angles.cos())
+        assert torch.equal(sin[0], angles.sin())
+    cos, sin = precision.rounded_cos_sin(torch.tensor([m]), dim, base, rounded="table")
+    assert torch.equal(cos[0], (m * theta).cos().to(bf16).double())
+    assert torch.equal(sin[0], (m * theta).sin().to(bf16).double())
+
+
+def test_tables_rounded_last_are_off_by_half_a_step():
+    errors = precision.table_error(torch.arange(997, 10**6, 997), 64)
+    assert 2**-10 < errors.min() <= errors.max() <= 2**-9 + 2**-25
+    cast_last = sinusoidal.rounding_error(range(1000), 64).cast_last
+    assert precision.table_error(torch.arange(1000), 64).max().item() == pytest.approx(cast_last, rel=1e-3)
+
+
+def test_float32_angles_at_a_million_and_ten():
+    positions = torch.arange(10**6, 10**6 + 300), torch.arange(10**7, 10**7 + 300)
+    million, ten = (
+        precision.table_error(p, 128, dtype=torch.float32, rounded="angles").max().item() for p in positions
+    )
+    for last, error in ((10**6, million), (10**7, ten)):
+        assert 2**-24 * last / 20 < error < 2**-23 * (last + 300)
+    assert 0.005 < million < 0.13
+    assert ten > 0.05
+    # the same positions, angles in float64 and the table cast to float32
+    assert precision.table_error(positions[1], 128, dtype=torch.float32).max() <= 2**-25
+
+
+def test_score_errors():
+    m = torch.tensor([[10, 250], [10**4, 10**6]])
+
+    def error(**options):
+        return precision.score_error(m, 64, generator=seeded(), **options).flatten()
+
+    result = error(rounded="result")
+    assert result.shape == (4,)
+    assert result.max() < 2 * result.min() < 2**-9
+    positions = error(rounded="positions")
+    assert largest(positions[:2]) == 0
+    assert positions[2:].min() > 100 * result.min() / 2
+    # wrong frequencies are the same at every position: what they spoil is the distance
+    near, far = error(rounded="inv_freq"), error(rounded="inv_freq", distance=4000)
+    assert near.max() < 1.01 * near.min()
+    assert far.min() > 100 * near.max()
+    angles = error(rounded="angles", dtype=torch.float32)
+    assert angles[3] > 1000 * angles[0]
+    assert error().max() < 1e-3
+    assert largest(error(dtype=torch.float64)) == 0
+
+
+@pytest.mark.parametrize("rounded", ["table", "positions"])
+def test_score_errors_against_their_expectation(rounded):
+    # For normal q and k the square of the error has the expectation 2 Σ (ΔA² + ΔB²), and |q||k| is about d.
+    m, distance, dim = 1000, 7, 64
+    pairs = []
+    for step in (rounded, None):
+        (c, c2), (s, s2) = precision.rounded_cos_sin(torch.tensor([m, m - distance]), dim, rounded=step)
+        pairs.append((c * c2 + s * s2, s * c2 - c * s2))
+    (a, b), (a0, b0) = pairs
+    expected = math.sqrt(2 * ((a - a0) ** 2 + (b - b0) ** 2).sum()) / dim
+    found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded, generator=seeded()).item()
+    assert found == pytest.approx(expected, rel=0.35)
+
+
+P = torch.arange(5)
+BAD = [
+    ("rounded_cos_sin(P, 8, rounded='sum')", ValueError, "rounded must be one of 'positions'"),
+    ("rounded_cos_sin(P, 8, dtype=torch.int8)", ValueError, "dtype must be one of"),
+    ("table_error(range(5), 8)", TypeError, "positions must be a tensor"),
+    ("score_error(P, 8, rounded='scores')", ValueError, "rounded must be one of .*'result'"),
+    ("score_error(P, 8, distance=0.5)", TypeError, "distance must be an integer"),
+    ("score_error(P, 7)", ValueError, "dim must be an even integer"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        eval(call, {**vars(precision), "P": P})
+
+
+def test_examples_in_the_documentation_run():
+    found = doctest.testmod(precision)
+    assert found.failed == 0
+    assert found.attempted >= 6
