@@ -51,6 +51,8 @@ test: .venv/.test
 	@$(BIN)/python -m pytest --durations=10 --cov --cov-report=term
 
 bench: .venv/.test
+	@$(BIN)/python benchmarks/rotary.py
+	@$(BIN)/python benchmarks/base.py
 	@$(BIN)/python benchmarks/site.py
 
 mutants: .venv/.test

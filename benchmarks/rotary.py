@@ -1,0 +1,500 @@
+"""How fast is each form of the rotation? Measured against copying; writes results/rotary.json.
+
+    python benchmarks/rotary.py            everything that this machine can measure
+    python benchmarks/rotary.py --rounds 5 a short look, written nowhere
+
+The limit is `dst.copy_(src)` of q and k into memory that is there already: the least that any rotation must move. The
+forms take turns, in a new random order each round. Each call gets the next of so many sets of q and k that they do not
+fit into the caches together. Every form is compared with float64 before it is timed. Times are medians; p10 and p90
+stand beside them. What a form gives back is released after the clock has stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import math
+import mmap
+import random
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "code")]
+
+from ropebook import device, efficient, results, sinusoidal, triton_kernel  # noqa: E402  (the path is set just above)
+
+SEED = 0
+THREADS = 2
+ROUNDS = 60
+LAYOUTS = ("interleaved", "half")
+ON_CPU = {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 2048, "head_dim": 128}
+SHORT = ON_CPU | {"tokens": 64}  # where the dense matrices still fit
+ONE_TOKEN = ON_CPU | {"tokens": 1}
+ON_CUDA = (
+    {"batch": 4, "q_heads": 32, "k_heads": 8, "tokens": 8192, "head_dim": 128},
+    {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 131072, "head_dim": 64},
+)
+LINE = (
+    "{name:24} {layout!s:12} {writes:9} {direction:9} {order:13} {ms:9.3f} ms, {of_limit:6.3f} of the limit, "
+    "{times_transformers!s:>6} x transformers, {page_faults:6} page faults"
+)
+MOST_MEMORY = 2**30  # of all sets together, unless fewer than four would be left
+
+
+class Form(NamedTuple):
+    """One way to rotate q and k."""
+
+    name: str
+    layout: str | None  # None: a copy, nothing is rotated
+    writes: str  # into "fresh", "existing" or "in place" memory
+    prepare: Callable  # (q, k, q_out, k_out) → a call without arguments, to be timed, that gives (q′, k′)
+    tables: tuple[Tensor, Tensor]
+    direction: str = "forward"  # "backward": q_out, k_out are gradients, the result theirs
+    order: str = "heads first"  # how the numbers of a sequence lie in memory: "heads first" or "tokens first"
+
+    @property
+    def key(self) -> tuple:
+        return self.name, self.layout, self.writes, self.direction, self.order
+
+    def see(self, x: Tensor) -> Tensor:
+        """x (batch, heads, tokens, head_dim) as it is, or its memory taken for (batch, tokens, heads, head_dim)."""
+        batch, heads, tokens, dim = x.shape
+        return x if self.order == "heads first" else x.view(batch, tokens, heads, dim).transpose(1, 2)
+
+
+# --- The forms --------------------------------------------------------------------------------------------------------
+
+
+def each(form: Callable, *arguments) -> Callable:
+    """A form of one tensor, for q and then k."""
+    return lambda q, k, q_out, k_out: lambda: (form(q, *arguments), form(k, *arguments))
+
+
+def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
+    """The limit, and the same into memory that the allocator gives: used before, or new from the system."""
+    return [
+        Form("limit", None, "existing", lambda q, k, q_out, k_out: lambda: (q_out.copy_(q), k_out.copy_(k)), tables),
+        Form("clone", None, "fresh", each(Tensor.clone), tables),
+    ]
+
+
+def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
+    """The same into memory that is certainly new: the system has to find a page for each piece of it."""
+
+    def prepare(q, k, q_out, k_out):
+        q_new, k_new = (
+            torch.frombuffer(mmap.mmap(-1, x.numel() * x.element_size()), dtype=x.dtype).view(x.shape) for x in (q, k)
+        )
+        return lambda: (q_new.copy_(q), k_new.copy_(k))
+
+    return Form("new_pages", None, "fresh", prepare, tables)
+
+
+def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> list[Form]:
+    """transformers' own, with its tables in the data's type as there; none, where it is not installed."""
+    if importlib.util.find_spec("transformers") is None:
+        return []
+    from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
+    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as llama
+
+    cos, sin = (table.to(dtype)[None] for table in tables)
+    wide_cos, wide_sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+
+    def interleaved(q, k, q_out, k_out):
+        q, k = q.transpose(1, 2), k.transpose(1, 2)
+        return lambda: (gptj(q, sin, cos).transpose(1, 2), gptj(k, sin, cos).transpose(1, 2))
+
+    return [
+        Form("transformers", "half", "fresh", lambda q, k, *_: lambda: llama(q, k, wide_cos, wide_sin), tables),
+        Form("transformers", "interleaved", "fresh", interleaved, tables, order="tokens first"),
+    ]
+
+
+def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
+    """The book's forms, by the names that `efficient.FORMS` has for them, in both layouts."""
+    return [
+        Form(
+            name,
+            layout,
+            "in place" if name == "in_place" else "fresh",
+            each(efficient.FORMS[name], *tables, layout),
+            tables,
+        )
+        for name in names
+        for layout in LAYOUTS
+    ]
+
+
+def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, ...]) -> list[Form]:
+    """x cos + swapped(x) (±sin), compiled for q and k together: one loop without a seam, which can write anywhere.
+
+    By pairs, a compiler that is given the memory to write to makes two loops of it, or a temporary as large as x.
+    """
+    cos, sin = tables
+
+    def swapped(x, layout):
+        return (
+            x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2) if layout == "interleaved" else x.roll(x.shape[-1] // 2, -1)
+        )
+
+    forms = []
+    for layout in LAYOUTS:
+        join = efficient.join_pairs
+        wide_cos, signed_sin = join(cos, cos, layout).contiguous(), join(-sin, sin, layout).contiguous()
+
+        def rotated(x, layout=layout, cos=wide_cos, sin=signed_sin):
+            return (x.float() * cos + swapped(x, layout).float() * sin).to(x.dtype)
+
+        def fresh(q, k, q_out, k_out, rotated=rotated):
+            return rotated(q), rotated(k)
+
+        def existing(q, k, q_out, k_out, rotated=rotated):
+            return q_out.copy_(rotated(q)), k_out.copy_(rotated(k))
+
+        def in_place(q, k, q_out, k_out, rotated=rotated):
+            return q.copy_(rotated(q)), k.copy_(rotated(k))
+
+        for writes, function in (("fresh", fresh), ("existing", existing), ("in place", in_place)):
+            if writes in places:
+                compiled = torch.compile(function, dynamic=False, fullgraph=True)
+                forms.append(Form(name, layout, writes, lambda *xs, c=compiled: lambda: c(*xs), tables))
+    return forms
+
+
+def one_row(tables: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Tables that hold the same row for every token, and so are hardly read from memory."""
+    return tuple(table[-1:].expand_as(table) for table in tables)
+
+
+def backward(rotate: Callable) -> Callable:
+    """The gradient of rotate(q, k): forward outside the clock."""
+
+    def prepare(q, k, q_out, k_out):
+        q, k = q.detach().requires_grad_(), k.detach().requires_grad_()
+        with torch.enable_grad():
+            turned = rotate(q, k)
+        return lambda: torch.autograd.grad(turned, (q, k), (q_out, k_out))
+
+    return prepare
+
+
+def cuda_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype, compiled: bool = True) -> list[Form]:
+    """The fused kernel, what a compiler makes of the two lines of the formula, transformers, Liger if it is there."""
+    forms = [*copies(tables), *transformers_forms(tables, dtype)]
+    for layout, order in itertools.product(LAYOUTS, ("heads first", "tokens first")):
+
+        def rotate(q, k, layout=layout, in_place=False):
+            return triton_kernel.rotary(q, k, *tables, layout=layout, in_place=in_place)
+
+        for writes in ("fresh", "in place"):
+            there = writes == "in place"
+            forms.append(
+                Form("triton", layout, writes, lambda q, k, *_, f=rotate, t=there: lambda: f(q, k, in_place=t), tables,
+                     order=order)
+            )  # fmt: skip
+        forms.append(Form("triton", layout, "fresh", backward(rotate), tables, "backward", order))
+    for layout in LAYOUTS if compiled else ():
+
+        def both(q, k, layout=layout):
+            return tuple(efficient.rotate_by_pairs(x, *tables, layout) for x in (q, k))
+
+        both = torch.compile(both, dynamic=False, fullgraph=True)
+        forms += [
+            Form("compiled", layout, "fresh", lambda q, k, *_, f=both: lambda: f(q, k), tables),
+            Form("compiled", layout, "fresh", backward(both), tables, "backward"),
+        ]
+    if importlib.util.find_spec("liger_kernel") is not None:
+        from liger_kernel.ops.rope import LigerRopeFunction
+
+        cos, sin = (torch.cat((table, table), -1)[None] for table in tables)
+
+        def liger(q, k):
+            return LigerRopeFunction.apply(q, k, cos, sin)
+
+        forms += [
+            Form("liger", "half", "in place", lambda q, k, *_: lambda: liger(q, k), tables, order="tokens first"),
+            Form("liger", "half", "in place", backward(liger), tables, "backward", "tokens first"),
+        ]
+    return forms
+
+
+# --- Measuring --------------------------------------------------------------------------------------------------------
+
+
+def exact(x: Tensor, cos: Tensor, sin: Tensor, layout: str | None) -> Tensor:
+    """The rotation in float64, pair by pair."""
+    if layout is None:
+        return x.double()
+    first, second = efficient.split_pairs(x.double(), layout)
+    return efficient.join_pairs(first * cos - second * sin, second * cos + first * sin, layout)
+
+
+def make_sets(shape: dict, dtype: torch.dtype, where: torch.device) -> list[tuple[Tensor, Tensor]]:
+    """So many random q and k that together they are twice the last cache: four at least."""
+    size = (shape["q_heads"] + shape["k_heads"]) * shape["batch"] * shape["tokens"] * shape["head_dim"] * dtype.itemsize
+    number = max(4, min(math.ceil(2 * last_cache(where) / size), MOST_MEMORY // size, 64))
+    generator = torch.Generator(where).manual_seed(SEED)
+
+    def draw(heads):
+        size = shape["batch"], shape[heads], shape["tokens"], shape["head_dim"]
+        return torch.randn(size, generator=generator, dtype=dtype, device=where)
+
+    return [(draw("q_heads"), draw("k_heads")) for _ in range(number)]
+
+
+def last_cache(where: torch.device) -> int:
+    """Bytes of the largest cache; where the system does not say, 32 MiB."""
+    if where.type == "cuda":
+        return torch.cuda.get_device_properties(where).L2_cache_size
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size.rstrip("K")) * 1024 for size in sizes if size.endswith("K")), default=2**25)
+
+
+def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
+    """q and k of one set, and of another the memory to write to."""
+    return tuple(form.see(x) for x in (*sets[here], *sets[here - len(sets) // 2]))
+
+
+def largest_error(form: Form, sets: list) -> float:
+    """Of any number, against float64 on the same values; raises where the form is wrong."""
+    worst = 0.0
+    q, k, q_out, k_out = (x.clone() for x in arguments(form, sets, 0))
+    cos, sin = (table.double() for table in form.tables)
+    if form.direction == "forward":
+        expected = exact(q, cos, sin, form.layout), exact(k, cos, sin, form.layout)
+    else:
+        expected = exact(q_out, cos, -sin, form.layout), exact(k_out, cos, -sin, form.layout)
+    got = form.prepare(q, k, q_out, k_out)()
+    for result, right in zip(got, expected, strict=True):
+        error = (result.double() - right).abs().max().item()
+        # The result is rounded; in transformers, in half types, so are the tables and the products before it.
+        allowed = 4 * torch.finfo(result.dtype).eps * right.abs().max().item()
+        if not error <= allowed:
+            raise AssertionError(f"{form.key} is off by {error}, more than {allowed}")
+        worst = max(worst, error)
+    return worst
+
+
+def allocated(call: Callable, where: torch.device) -> int:
+    """The most memory that a call holds at one time beyond what was there, in bytes."""
+    if where.type == "cuda":
+        torch.cuda.synchronize(where)
+        torch.cuda.reset_peak_memory_stats(where)
+        before = torch.cuda.memory_allocated(where)
+        kept = call()
+        torch.cuda.synchronize(where)
+        del kept
+        return torch.cuda.max_memory_allocated(where) - before
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        kept = call()
+    del kept
+    events = [event for event in found.profiler.kineto_results.events() if event.name() == "[memory]"]
+    live = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
+    return max(itertools.accumulate(live), default=0)
+
+
+def timed(call: Callable, where: torch.device) -> tuple[float, int]:
+    """Milliseconds and page faults of one call."""
+    if where.type != "cuda":
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        start = time.perf_counter_ns()
+        kept = call()
+        stop = time.perf_counter_ns()
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+        del kept
+        return (stop - start) / 1e6, faults
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda.synchronize(where)
+    torch.cuda._sleep(2_000_000)  # about a millisecond, in which Python gets ahead: the device never waits for it
+    start.record()
+    kept = call()
+    stop.record()
+    torch.cuda.synchronize(where)
+    del kept
+    return start.elapsed_time(stop), 0
+
+
+def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.device, rounds: int) -> dict:
+    """Check each form, then time them in turns."""
+    sets = make_sets(shape, dtype, where)
+    turn = itertools.cycle(range(len(sets)))
+    errors, memory = {}, {}
+    times = {form.key: [] for form in forms}
+    if len(times) < len(forms):
+        raise ValueError("two forms have one key")
+    for form in forms:
+        errors[form.key] = largest_error(form, sets)  # which also compiles
+        form.prepare(*arguments(form, sets, next(turn)))()
+        memory[form.key] = allocated(form.prepare(*arguments(form, sets, next(turn))), where)
+    order = random.Random(SEED)
+    for _ in range(rounds):
+        for form in order.sample(forms, len(forms)):
+            times[form.key].append(timed(form.prepare(*arguments(form, sets, next(turn))), where))
+    numbers = sum(x.numel() for x in sets[0])
+    least = 2 * numbers * dtype.itemsize
+    medians = {key: statistics.median(ms for ms, _ in pairs) for key, pairs in times.items()}
+    limit = next(ms for key, ms in medians.items() if key[0] == "limit")
+    rivals = {key[1]: ms for key, ms in medians.items() if key[0] == "transformers"}
+    entries = []
+    for form in forms:
+        ms = medians[form.key]
+        deciles = statistics.quantiles((each for each, _ in times[form.key]), n=10)
+        entries.append(
+            {
+                "name": form.name,
+                "layout": form.layout,
+                "writes": form.writes,
+                "direction": form.direction,
+                "order": form.order,
+                "ms": round(ms, 4),
+                "p10": round(deciles[0], 4),
+                "p90": round(deciles[-1], 4),
+                "gb_per_s": round(least / ms / 1e6, 2),
+                "of_limit": round(limit / ms, 3),
+                "times_transformers": round(rivals[form.layout] / ms, 2) if form.layout in rivals else None,
+                "allocated": memory[form.key],
+                "page_faults": round(statistics.median(faults for _, faults in times[form.key])),
+                "largest_error": errors[form.key],
+            }
+        )
+        print("  " + LINE.format(**entries[-1]), flush=True)
+    return {
+        "shape": shape,
+        "dtype": str(dtype).removeprefix("torch."),
+        "bytes": least,  # read and written once
+        "table_bytes": shape["tokens"] * shape["head_dim"] * 4,  # cos and sin in float32, read once
+        "operations": 3 * numbers,  # four products and two sums a pair
+        "outputs_bytes": numbers * dtype.itemsize,
+        "sets": len(sets),
+        "rounds": rounds,
+        "entries": entries,
+    }
+
+
+def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
+    """The fastest entry of that description."""
+    found = [
+        entry
+        for entry in part["entries"]
+        if (entry["name"], entry["layout"], entry["direction"]) == (name, layout, direction)
+        and writes in (None, entry["writes"])
+    ]
+    return min(found, key=lambda entry: entry["ms"])
+
+
+def shares(part: dict) -> dict:
+    """Where the time of the compiled loop goes, per layout, in milliseconds, and what new pages would cost on top."""
+    copy = find(part, "limit", None)["ms"]
+    parts = {}
+    for layout in LAYOUTS:
+        existing = find(part, "compiled_rolled", layout, "existing")["ms"]
+        row = find(part, "compiled_rolled_one_row", layout)["ms"]
+        new = find(part, "new_pages", None)["ms"] - copy
+        found = {"copy": copy, "arithmetic": row - copy, "tables": existing - row, "new_pages": new}
+        parts[layout] = {name: round(ms, 4) for name, ms in found.items()}
+    return parts
+
+
+def targets(part: dict) -> list[dict]:
+    """What float32 on the CPU must reach."""
+    best = min((e for e in part["entries"] if e["layout"] and e["writes"] == "in place"), key=lambda e: e["ms"])
+    claims = [
+        ("half-split, compiled: times transformers", find(part, "compiled", "half")["times_transformers"], 3.0),
+        ("interleaved, compiled: times transformers", find(part, "compiled", "interleaved")["times_transformers"], 2.5),
+        ("interleaved, eager: times transformers", find(part, "eager", "interleaved")["times_transformers"], 2.5),
+        (f"in place ({best['name']}, {best['layout']}): of the limit", best["of_limit"], 0.5),
+    ]
+    return [{"claim": claim, "measured": number, "at_least": bound} for claim, number, bound in claims]
+
+
+def cuda_targets(part: dict) -> list[dict]:
+    """What the fused kernel must reach on CUDA: nearly the speed of a copy, and ahead of the others."""
+    claims = []
+    for layout, direction in itertools.product(LAYOUTS, ("forward", "backward")):
+        ours = find(part, "triton", layout, None, direction)
+        where = f"{layout}, {direction}"
+        claims.append((f"{where}: of the limit", ours["of_limit"], 0.9))
+        for rival in ("compiled", "liger"):
+            if any((e["name"], e["layout"]) == (rival, layout) for e in part["entries"]):
+                times = round(find(part, rival, layout, None, direction)["ms"] / ours["ms"], 3)
+                claims.append((f"{where}: times {rival}", times, 1.0))
+    return [{"claim": claim, "measured": number, "at_least": bound} for claim, number, bound in claims]
+
+
+def cpu(rounds: int) -> dict:
+    where = torch.device("cpu")
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        tables = cos_and_sin(ON_CPU, where)
+        forms = [
+            *copies(tables),
+            new_pages(tables),
+            *transformers_forms(tables, dtype),
+            *ladder(tables, [name for name in efficient.FORMS if name not in ("dense", "blocks")]),
+            *compiled_rolls(tables, "compiled_rolled", ("fresh", "existing", "in place")),
+            *compiled_rolls(one_row(tables), "compiled_rolled_one_row", ("existing",)),
+        ]
+        print(f"CPU, {dtype}, {ON_CPU}", flush=True)
+        part = measure(forms, ON_CPU, dtype, where, rounds)
+        found[part["dtype"]] = part | {"shares_ms": shares(part)}
+    found["float32"]["targets"] = targets(found["float32"])
+    for name, shape in (("short", SHORT), ("one_token", ONE_TOKEN)):
+        tables = cos_and_sin(shape, where)
+        forms = [*copies(tables), *transformers_forms(tables, torch.float32), *ladder(tables, list(efficient.FORMS))]
+        print(f"CPU, float32, {shape}", flush=True)
+        found[name] = measure(forms, shape, torch.float32, where, rounds)
+    return found
+
+
+def gpu(
+    where: torch.device, shapes: tuple, rounds: int, dtype: torch.dtype = torch.bfloat16, compiled: bool = True
+) -> list:
+    found = []
+    for shape in shapes:
+        print(f"{where}, {dtype}, {shape}", flush=True)
+        forms = cuda_forms(cos_and_sin(shape, where), dtype, compiled)
+        found.append(measure(forms, shape, dtype, where, rounds))
+    return found
+
+
+def cos_and_sin(shape: dict, where: torch.device) -> tuple[Tensor, Tensor]:
+    positions = torch.arange(shape["tokens"], device=where)
+    return efficient.cos_sin(positions, sinusoidal.inv_freq(shape["head_dim"], device=where))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, help="so many rounds, and write nothing")
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(THREADS)
+    torch._dynamo.config.recompile_limit = 64  # one function here is compiled for several layouts and shapes
+    with torch.no_grad():
+        data = {"cpu": cpu(rounds or ROUNDS), "cuda": None}
+        if torch.cuda.is_available():
+            where = torch.device("cuda")
+            parts = [part | {"targets": cuda_targets(part)} for part in gpu(where, ON_CUDA, rounds or ROUNDS)]
+            data["cuda"] = {"device": torch.cuda.get_device_name(where), "parts": parts}
+        else:
+            print("NO CUDA DEVICE: the fused kernel's speed has NOT been measured; results hold no number for it.")
+    parts = [data["cpu"]["float32"], *(data["cuda"]["parts"] if data["cuda"] else ())]
+    for target in itertools.chain.from_iterable(part["targets"] for part in parts):
+        reached = "reached" if target["measured"] >= target["at_least"] else "MISSED"
+        print(f"{target['claim']}: {target['measured']}, at least {target['at_least']}: {reached}")
+    if rounds is None:
+        where = device.provenance(seed=SEED, command="python benchmarks/rotary.py", on=torch.device("cpu"))
+        results.save("rotary", data, where)
+
+
+if __name__ == "__main__":
+    main()
