@@ -1,0 +1,407 @@
+// The score as a function of distance: one wave per pair, all in phase at the distance that the key is made for, and
+// the products of the pairs at one distance, adding up to the score.
+
+const MOST_DIMS = 512;
+const MOST_DISTANCE = 4096;
+const MOST_DRAWS = 20;
+const MOST_ROWS = 16; // waves that are drawn
+const MOST_BUCKETS = 360; // of curves with more samples than pixels
+const FINE_SAMPLES = 512; // in short ranges curves are sampled between the whole distances too
+
+// |q_i|² of every pair: ones for draw 0, else random numbers.
+function pairSizes(draw, dim) {
+  const q = draw === 0 ? new Float64Array(dim).fill(1) : normals(`fourier ${draw}`, dim);
+  return Float64Array.from({ length: dim / 2 }, (_, i) => q[2 * i] ** 2 + q[2 * i + 1] ** 2);
+}
+
+// The pairs that are drawn as waves: all, or the middle one of each of MOST_ROWS parts of the same length.
+function spread(pairs) {
+  const count = Math.min(pairs, MOST_ROWS);
+  return Array.from({ length: count }, (_, k) => Math.floor(((2 * k + 1) * pairs) / (2 * count)));
+}
+
+// Seen from the peak, every wave is |q_i|² cos xθ_i, the same on both sides: those of the pairs shown, and the sum of
+// the first `summed`, for x = 0 … span with `fine` samples to a step.
+function wavesFromPeak(span, base, dim, summed, draw) {
+  const fine = span > FINE_SAMPLES ? 1 : 1 << (31 - Math.clz32(FINE_SAMPLES / span)); // a power of 2: no rounding
+  const steps = invFreq(dim, base).map((one) => one / fine);
+  const size = pairSizes(draw, dim);
+  const none = new Float64Array(size.length);
+  const sum = (from, to) => {
+    return fourierSum(steps.subarray(from, to), size.subarray(from, to), none, 0, span * fine + 1);
+  };
+  const shown = spread(size.length);
+  return { fine, shown, waves: shown.map((i) => sum(i, i + 1)), total: sum(0, summed) };
+}
+
+const lastWaves = lastCall(wavesFromPeak);
+
+// The same from distance 0 on.
+const lastCurves = lastCall((peak, ...dials) => {
+  const { fine, shown, waves, total } = lastWaves(...dials);
+  const fromZero = (wave) => {
+    const out = new Float64Array(wave.length);
+    for (let k = 0; k < out.length; k += 1) out[k] = wave[Math.abs(k - peak * fine)];
+    return out;
+  };
+  return { fine, shown, waves: waves.map(fromZero), total: fromZero(total) };
+});
+
+function compute({ peak, distance, span, base, dim, summed, draw }) {
+  const theta = invFreq(dim, base);
+  const size = pairSizes(draw, dim);
+  const products = Array.from(theta, (one, i) => size[i] * Math.cos((distance - peak) * one));
+  const sum = (values) => values.slice(0, summed).reduce((total, value) => total + value, 0);
+  const { fine, shown, waves, total } = lastCurves(peak, span, base, dim, summed, draw);
+  return {
+    fine, // samples per step
+    shown,
+    size: Array.from(size), // the height of each pair's wave
+    wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
+    products, // of each pair at the distance
+    score: sum(products),
+    highest: sum(size), // at the peak
+    waves, // of the pairs shown
+    total,
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 74; // of the waves
+const FLOOR = TOP + 320;
+const SUM_TOP = FLOOR + 50;
+const SUM_FLOOR = SUM_TOP + 132;
+const HEIGHT = SUM_FLOOR + 42;
+
+function build(stage, { alt, change, listen, values }) {
+  const canvas = html("canvas", { "aria-hidden": "true" });
+  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
+  const help = "Distance: left and right to move along the waves, Enter to put the peak here";
+  const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 0 });
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, pad));
+  const go = (distance) => change({ distance: Math.min(values().span, Math.max(0, Math.round(distance))) });
+  const follow = (event) => {
+    const box = pad.getBoundingClientRect();
+    go(((event.clientX - box.left) / box.width) * values().span);
+  };
+  listen(pad, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    pad.setPointerCapture(event.pointerId);
+    follow(event);
+  });
+  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
+  listen(pad, "dblclick", () => change({ peak: values().distance }));
+  listen(pad, "keydown", (event) => {
+    const { distance, span } = values();
+    const page = Math.max(1, Math.round(span / 16));
+    const goal = {
+      ArrowLeft: distance - 1, ArrowDown: distance - 1, ArrowRight: distance + 1, ArrowUp: distance + 1,
+      PageDown: distance - page, PageUp: distance + page, Home: 0, End: span,
+    }[event.key];
+    if (goal === undefined && event.key !== "Enter") return;
+    event.preventDefault();
+    if (goal === undefined) change({ peak: distance });
+    else go(goal);
+  });
+
+  return ({ data, values: dials, width, theme }) => {
+    const wide = width >= 620;
+    const from = wide ? 62 : 46;
+    const to = Math.round(wide ? width * 0.66 : width * 0.64);
+    const numbers = wide && data.shown.length === data.size.length; // a number beside each bar
+    const place = {
+      wide, width, from, to, numbers,
+      left: to + (wide ? 34 : 18), // of the bars
+      right: width - (numbers ? 52 : 2),
+      x: scale([0, dials.span], [from, to]),
+      pitch: (FLOOR - TOP) / data.shown.length,
+    };
+    const whole = data.size.reduce((sum, one) => sum + one, 0);
+    const low = lowest(data, dials) / whole; // as a share of the sum of all waves, in steps that seldom change
+    const range = [-Math.max(1, Math.ceil(-4 * low - 1e-9)) / 4, 1].map((share) => share * whole);
+    place.y = scale(range, [SUM_FLOOR, SUM_TOP]);
+    place.across = scale(range, [place.left, place.right]);
+    const context = fitCanvas(canvas, width, HEIGHT);
+    const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
+    paintCurves(context, paints, place, data, dials);
+    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
+    picture.replaceChildren(...names(place, data, dials), ...bars(place, data, dials), ...parts(place, data, dials),
+      ...axes(place, range, dials));
+    put(pad, {
+      style: `position: absolute; left: ${from}px; top: ${TOP}px; width: ${to - from}px; cursor: ew-resize; `
+        + `height: ${SUM_FLOOR - TOP}px; touch-action: pan-y`,
+      "aria-valuenow": dials.distance, "aria-valuemax": dials.span,
+      "aria-valuetext": `Δ = ${dials.distance}, score ${tidy(data.score)}`,
+    });
+  };
+}
+
+// The lowest that the sum comes, along the curve or on the way through the pairs.
+function lowest({ products, total }, { summed }) {
+  let least = 0;
+  for (const value of total) if (value < least) least = value;
+  for (let i = 0, sum = 0; i < products.length && i < summed; i += 1) {
+    sum += products[i];
+    if (sum < least) least = sum;
+  }
+  return least;
+}
+
+// A length of 6 or more in few characters.
+function short(length) {
+  return length < 1e5 ? tidy(length) : length.toExponential(1).replace("e+", "e");
+}
+
+function quietText(x, y, text, more = {}) {
+  return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
+}
+
+function stroke(colour, more = "") {
+  return { style: `fill: none; stroke: var(--rb-${colour}); ${more}` };
+}
+
+// A wave between x = from and to: blue above its middle, orange below; where several samples share a pixel, the band
+// from the least to the greatest.
+function paintWave(context, paints, { from, to }, { low, high }, places, y, reach) {
+  const middle = y(0);
+  const band = new Path2D();
+  high.forEach((value, b) => band.lineTo(places[b], y(value)));
+  for (let b = low.length - 1; b >= 0; b -= 1) band.lineTo(places[b], y(low[b]));
+  const halves = [["pos", high, middle - reach, middle], ["neg", low, middle, middle + reach]];
+  for (const [colour, edge, top, bottom] of halves) {
+    context.save();
+    context.beginPath();
+    context.rect(from, top, to - from, bottom - top);
+    context.clip();
+    context.fillStyle = paints[colour];
+    context.strokeStyle = paints[colour];
+    context.beginPath();
+    context.moveTo(from, middle);
+    edge.forEach((value, b) => context.lineTo(places[b], y(value)));
+    context.lineTo(to, middle);
+    const alpha = context.globalAlpha;
+    context.globalAlpha = alpha * 0.25;
+    context.fill();
+    context.globalAlpha = alpha;
+    context.stroke(band);
+    if (low !== high) context.fill(band);
+    context.restore();
+  }
+}
+
+function paintCurves(context, paints, place, data, { peak, distance, span, summed }) {
+  const { from, to, x, y, pitch } = place;
+  const count = data.total.length;
+  const pixels = Math.round(to - from);
+  const edges = evenEdges(count, count > pixels ? Math.min(pixels, MOST_BUCKETS) : count);
+  const places = edges.slice(1).map((edge, b) => x(((edges[b] + edge - 1) / 2 / (count - 1)) * span));
+  const bandOf = (samples) => {
+    if (edges.length <= count) return minMaxBand(samples, edges);
+    const line = Array.from(samples);
+    return { low: line, high: line };
+  };
+  const most = Math.max(...data.shown.map((i) => data.size[i]));
+  const reach = pitch / 2 - 1;
+  context.lineJoin = "round";
+  context.lineWidth = 1.25;
+  data.shown.forEach((i, k) => {
+    const middle = TOP + (k + 0.5) * pitch;
+    context.globalAlpha = i < summed ? 1 : 0.3;
+    paintWave(context, paints, place, bandOf(data.waves[k]), places, (value) => middle - (value / most) * (reach - 1),
+      reach);
+  });
+  context.globalAlpha = 1;
+  context.lineWidth = 1.5;
+  paintWave(context, paints, place, bandOf(data.total), places, y, SUM_FLOOR - SUM_TOP);
+
+  context.strokeStyle = paints.ink;
+  context.fillStyle = paints.ink;
+  for (const [top, bottom] of [[TOP - 4, FLOOR], [SUM_TOP - 6, SUM_FLOOR]]) {
+    context.setLineDash([2, 4]);
+    context.beginPath();
+    context.moveTo(x(peak), top);
+    context.lineTo(x(peak), bottom);
+    context.stroke();
+    context.setLineDash([]);
+    context.fillRect(x(distance) - 0.75, top, 1.5, bottom - top);
+  }
+  const dotAt = (middle, value, radius) => {
+    context.fillStyle = value < 0 ? paints.neg : paints.pos;
+    context.strokeStyle = paints.zero;
+    context.beginPath();
+    context.arc(x(distance), middle, radius, 0, 2 * Math.PI);
+    context.stroke();
+    context.fill();
+  };
+  data.shown.filter((i) => i < summed).forEach((i, k) => {
+    dotAt(TOP + (k + 0.5) * pitch - (data.products[i] / most) * (reach - 1), data.products[i], 3.5);
+  });
+  dotAt(y(data.score), data.score, 5);
+}
+
+// Titles, the wavelengths on the left, and what the upright lines are.
+function names({ wide, width, from, to, x, left, pitch }, data, { peak, distance, summed }) {
+  const pairs = data.size.length;
+  const sum = Math.min(summed, pairs);
+  const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
+  const all = pairs === 1 ? "one pair" : sum === pairs ? `all ${pairs}` : `the first ${sum} of ${pairs}`;
+  const coloured = (text, colour) => svg("tspan", inColour(colour), text);
+  const full = `The products at Δ = ${distance}`;
+  const heading = titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`, "");
+  heading[1].append(...(wide ? [coloured("Blue adds", "pos"), ", ", coloured("orange takes away", "neg")]
+    : [coloured("adds", "pos"), ", ", coloured("takes", "neg")]));
+  const half = textWidth("peak", 12) / 2;
+  const at = Math.min(to - half, Math.max(from + half, x(peak)));
+  return [
+    ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
+      wide ? `${which}; every one has a crest at Δ = ${peak}` : which),
+    ...heading,
+    quietText(at, TOP - 10, "peak", { "text-anchor": "middle" }),
+    quietText(from - 8, TOP - 10, wide ? "length λ" : "λ", { "text-anchor": "end" }),
+    ...data.shown.map((i, k) => quietText(from - 8, TOP + (k + 0.5) * pitch + 4, short(data.wavelengths[i]), {
+      "text-anchor": "end",
+    })),
+    svg("text", { x: 0, y: FLOOR + 30, "font-size": 14, "font-weight": 600 },
+      wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`),
+  ];
+}
+
+// The product of each pair as a bar that begins where the one before it ended; the last ends at the score.
+function bars({ across, right, numbers }, { products, score }, { summed }) {
+  const pitch = (FLOOR - TOP) / products.length;
+  const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
+  const drawn = { pos: "", neg: "" };
+  let line = `M${across(0)},${TOP}`;
+  let sum = 0;
+  products.slice(0, summed).forEach((product, i) => {
+    const middle = TOP + (i + 0.5) * pitch;
+    const [start, end] = [across(sum), across(sum + product)];
+    drawn[product < 0 ? "neg" : "pos"] += `M${start.toFixed(2)},${(middle - thick / 2).toFixed(2)}H${end.toFixed(2)}`
+      + `v${thick.toFixed(2)}H${start.toFixed(2)}Z`;
+    line += `V${middle.toFixed(2)}H${end.toFixed(2)}`;
+    sum += product;
+  });
+  return [
+    svg("line", { x1: across(0), x2: across(0), y1: TOP - 4, y2: FLOOR, ...stroke("muted") }),
+    svg("path", { d: `${line}V${FLOOR}`, ...stroke("grid") }),
+    ...["pos", "neg"].map((name) => svg("path", { d: drawn[name], class: "rb-bars", ...inColour(name) })),
+    svg("path", { d: `M${across(score).toFixed(2)},${FLOOR}l-5,8h10Z`, style: "fill: var(--rb-ink)" }),
+    ...(numbers ? products.map((product, i) => svg("text", {
+      x: right + 8, y: TOP + (i + 0.5) * pitch + 4, "font-size": 12,
+      ...inColour(i >= summed ? "grid" : product < 0 ? "neg" : "pos"),
+    }, `${product < 0 ? "−" : "+"}${Math.abs(product).toFixed(2)}`)) : []),
+  ];
+}
+
+// What adds, what takes away and what is left, upright beside the curve and on its scale.
+function parts({ left, width, y }, { products, score }, { summed }) {
+  const [adds, takes] = sides(products.slice(0, summed));
+  const step = (width - 2 - left) / 3;
+  const wide = Math.min(34, step * 0.7);
+  const small = step < 40 && { "font-size": 11 };
+  const look = (k) => ({ "text-anchor": "middle", ...small, ...(k === 2 && { class: "" }) });
+  return [[0, adds, "pos", "adds"], [adds, score, "neg", "takes"], [0, score, score < 0 ? "neg" : "pos", "score"]]
+    .flatMap(([start, end, colour, name], k) => {
+      const middle = left + (k + 0.5) * step;
+      const [top, bottom] = [Math.min(y(start), y(end)), Math.max(y(start), y(end))];
+      const number = k === 1 ? -takes : end;
+      return [
+        svg("rect", { x: middle - wide / 2, width: wide, y: top, height: bottom - top,
+          style: `fill: var(--rb-${colour})`, ...(k < 2 && { opacity: 0.55 }) }),
+        quietText(middle, top - 5, tidyShort(number), look(k)),
+        quietText(middle, SUM_FLOOR + 19, name, look(k)),
+      ];
+    });
+}
+
+function sides(products) {
+  return [1, -1].map((sign) => products.reduce((sum, one) => sum + Math.max(0, sign * one), 0));
+}
+
+function tidyShort(value) {
+  return (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)).replace("-", "−");
+}
+
+function axes({ from, to, left, width, x, y }, [low, high], { span }) {
+  const [up, across] = [svg("g", { transform: `translate(${from} 0)` }),
+    svg("g", { transform: `translate(0 ${SUM_FLOOR})` })];
+  const step = niceStep(high - low, 4);
+  const levels = Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, k) => {
+    return (Math.ceil(low / step) + k) * step;
+  });
+  axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
+  const wide = niceStep(span, (to - from) / 60);
+  axis(across, "bottom", x, Array.from({ length: Math.floor(span / wide) + 1 }, (_, k) => k * wide));
+  return [
+    svg("path", { d: `M${from},${SUM_FLOOR}H${to}`, ...stroke("muted") }),
+    svg("path", { d: `M${from},${y(0)}H${to}M${left},${y(0)}H${width - 2}`, ...stroke("grid") }),
+    up, across, quietText((from + to) / 2, SUM_FLOOR + 36, "distance Δ = m − n", { "text-anchor": "middle" }),
+  ];
+}
+
+function describe({ products, score, highest }, { peak, distance, summed }) {
+  const used = products.slice(0, summed);
+  const [adds, takes] = sides(used);
+  const adding = used.filter((one) => one >= 0).length;
+  const [pairs, taking] = [used.length, used.length - adding];
+  const key = `The key is the query turned by ${count(peak, "place")}: at Δ = ${peak} every wave has its `
+    + `crest, and the score is as high as it can be, ${tidy(highest)}. `;
+  if (distance === peak) return `${key}Here nothing is taken away: every pair adds all it has.`;
+  return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, `
+    + `${taking} ${taking === 1 ? "takes" : "take"} ${tidy(takes)} away, and ${tidy(score)} is left.`;
+}
+
+export default explorer({
+  title: "The score, one wave for each pair",
+  note: "Drag along the waves to choose a distance Δ. A double click, or Enter, puts the peak there.",
+  dials: [
+    {
+      trait: "peak", kind: "number", label: "Peak at Δ", min: 0, max: MOST_DISTANCE, whole: true, log: true,
+      below: "distances are counted from 0 here", above: "the longest range ends there",
+      note: "The key is the query turned by so many places. Not beyond the longest Δ.",
+    },
+    {
+      trait: "distance", kind: "number", label: "Distance Δ", min: 0, max: MOST_DISTANCE, whole: true, log: true,
+      below: "distances are counted from 0 here", above: "the longest range ends there",
+      note: "Where the products are added up. An arrow key is one step.",
+    },
+    {
+      trait: "span", kind: "number", label: "Longest Δ shown", min: 16, max: MOST_DISTANCE, whole: true, log: true,
+      below: "fewer show no wave", above: "more show only bands", 
+      note: "From 0 to this one. Peak and Δ stay within it.",
+    },
+    {
+      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
+      below: "a smaller base would make later pairs turn faster", above: "nearly all waves would be flat",
+      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "one pair needs two numbers", above: "wider heads show nothing new", between: "entries come in pairs",
+      note: "One wave for each pair of entries.",
+    },
+    {
+      trait: "summed", kind: "number", label: "Pairs summed", min: 1, max: MOST_DIMS / 2, whole: true, log: true,
+      below: "a sum needs one pair", above: "the widest head has so many",
+      note: "From the fastest on. From d/2 on, all of them.",
+    },
+    {
+      trait: "draw", kind: "number", label: "Query", min: 0, max: MOST_DRAWS, whole: true,
+      below: "0 stands for ones", above: "that many queries are ready",
+      note: "0: all entries are 1, and the waves of one height. 1, 2, …: random entries.",
+    },
+  ],
+  settle: (values) => ({
+    ...values, peak: Math.min(values.peak, values.span), distance: Math.min(values.distance, values.span),
+  }),
+  compute,
+  build,
+  stats: ({ products, score, highest }, { distance, summed }) => [
+    [`Score at Δ = ${distance}`, tidy(score)],
+    ["At the peak", tidy(highest), "Σ |qᵢ|²"],
+    ["Pairs that add", String(products.slice(0, summed).filter((one) => one >= 0).length),
+      `of ${Math.min(summed, products.length)}`],
+  ],
+  describe,
+});

@@ -1,0 +1,291 @@
+// Query and key, a fixed distance apart, sliding through a text: turned by RoPE, and with a sinusoidal encoding added.
+
+const MOST_DIMS = 512;
+const MOST_POSITION = 4096;
+const SHIFTS = 256; // 0 … 255
+const DRAWS = 16;
+
+const lastVectors = lastCall((dim, draw) => {
+  return { q: normals(`lock query ${draw}`, dim), k: normals(`lock key ${draw}`, dim) };
+});
+
+// R_m x
+function rotate(x, position, theta) {
+  return x.map((value, entry) => {
+    const angle = position * theta[entry >> 1];
+    return entry % 2 ? x[entry - 1] * Math.sin(angle) + value * Math.cos(angle)
+      : value * Math.cos(angle) - x[entry + 1] * Math.sin(angle);
+  });
+}
+
+// x + PE_m
+function addedTo(x, position, dim, base) {
+  const code = sinusoidalEncoding(position, dim, base);
+  return x.map((value, entry) => value + code[entry]);
+}
+
+// ⟨R_{m+t} q, R_{n+t} k⟩ for every shift t: both vectors turned anew at each.
+function ropeScores(q, k, m, n, theta) {
+  const total = new Float64Array(SHIFTS);
+  const [atM, atN] = [0, 1].map(() => ({ cos: new Float64Array(SHIFTS), sin: new Float64Array(SHIFTS) }));
+  theta.forEach((one, i) => {
+    cosSinGrid(one, m, 1, SHIFTS, atM.cos, atM.sin);
+    cosSinGrid(one, n, 1, SHIFTS, atN.cos, atN.sin);
+    const [qx, qy, kx, ky] = [q[2 * i], q[2 * i + 1], k[2 * i], k[2 * i + 1]];
+    for (let t = 0; t < SHIFTS; t += 1) {
+      total[t] += (qx * atM.cos[t] - qy * atM.sin[t]) * (kx * atN.cos[t] - ky * atN.sin[t])
+        + (qx * atM.sin[t] + qy * atM.cos[t]) * (kx * atN.sin[t] + ky * atN.cos[t]);
+    }
+  });
+  return total;
+}
+
+// ⟨q + PE_{m+t}, k + PE_{n+t}⟩ for every shift t. Four terms: q·k and PE·PE, which no shift changes, and q·PE_{n+t}
+// and k·PE_{m+t}, one wave per pair: x sin θ(n + t) + y cos θ(n + t) is (x sin θn + y cos θn) cos θt and so on.
+function addedScores(q, k, m, n, dim, base) {
+  const theta = invFreq(dim, base);
+  const [atM, atN] = [sinusoidalEncoding(m, dim, base), sinusoidalEncoding(n, dim, base)];
+  const a = theta.map((_, i) => dot([q[2 * i], q[2 * i + 1], k[2 * i], k[2 * i + 1]],
+    [atN[2 * i], atN[2 * i + 1], atM[2 * i], atM[2 * i + 1]]));
+  const b = theta.map((_, i) => dot([q[2 * i], -q[2 * i + 1], k[2 * i], -k[2 * i + 1]],
+    [atN[2 * i + 1], atN[2 * i], atM[2 * i + 1], atM[2 * i]]));
+  const level = dot(q, k) + dot(atM, atN);
+  return fourierSum(theta, a, b, 0, SHIFTS).map((value) => value + level);
+}
+
+const lastCurves = lastCall((m, n, dim, base, draw) => {
+  const { q, k } = lastVectors(dim, draw);
+  return {
+    ropeCurve: ropeScores(q, k, m, n, invFreq(dim, base)),
+    addedCurve: addedScores(q, k, m, n, dim, base),
+  };
+});
+
+function compute({ m, n, shift, base, dim, pair, draw }) {
+  const { q, k } = lastVectors(dim, draw);
+  const theta = invFreq(dim, base);
+  const [turnedQ, turnedK] = [rotate(q, m + shift, theta), rotate(k, n + shift, theta)];
+  const [summedQ, summedK] = [addedTo(q, m + shift, dim, base), addedTo(k, n + shift, dim, base)];
+  const ofPair = (x) => x.subarray(2 * pair, 2 * pair + 2);
+  return {
+    rope: dot(turnedQ, turnedK), // the scores over all pairs, at the shift and without it
+    ropeHome: dot(rotate(q, m, theta), rotate(k, n, theta)),
+    added: dot(summedQ, summedK),
+    addedHome: dot(addedTo(q, m, dim, base), addedTo(k, n, dim, base)),
+    ...lastCurves(m, n, dim, base, draw),
+    bare: [...ofPair(q), ...ofPair(k)], // x, y of the query, x, y of the key
+    turned: [...ofPair(turnedQ), ...ofPair(turnedK)],
+    summed: [...ofPair(summedQ), ...ofPair(summedK)],
+    turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // what the pair gives to each score
+    summedProduct: dot(ofPair(summedQ), ofPair(summedK)),
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 48; // of the planes
+const CURVES = 170; // how high the curves are
+const INK = { query: "3", key: "4" };
+
+function build(stage, app) {
+  const steps = stepButtons(app, "shift", "position", () => [0, SHIFTS - 1]);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const [turned, summed] = [buildPlane(), buildPlane()];
+  const curves = buildCurves();
+  picture.append(turned.group, summed.group, curves.group);
+  stage.append(steps.row, picture);
+  return ({ data, values, width }) => {
+    steps.show();
+    const right = Math.floor(width / 2) + (width < 620 ? 6 : 20);
+    const size = Math.min(290, width - right);
+    const { bare } = data;
+    const farthest = Math.max(Math.hypot(bare[0], bare[1]), Math.hypot(bare[2], bare[3])) + 1;
+    const under = TOP + size + 62;
+    const height = under + 52 + CURVES + 44;
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    drawPlane(turned, [0, size, farthest], bare, data.turned, data.turnedProduct, values, false);
+    drawPlane(summed, [right, size, farthest], bare, data.summed, data.summedProduct, values, true);
+    drawCurves(curves, under, width, data, values);
+  };
+}
+
+function buildPlane() {
+  const plane = {
+    titles: svg("g"),
+    axes: svg("path", lined("grid", 1)),
+    circles: svg("path", lined("grid", 1.5)),
+    sector: svg("path", { style: "fill: var(--rb-ink); opacity: 0.08" }),
+    arc: svg("path", lined("ink", 1.5)),
+    bareQuery: svg("path", lined(INK.query, 2, "opacity: 0.4")),
+    bareKey: svg("path", lined(INK.key, 2, "opacity: 0.4")),
+    codes: svg("path", lined("muted", 1.5)),
+    query: svg("path", lined(INK.query, 3)),
+    key: svg("path", lined(INK.key, 3)),
+    names: svg("g", { "font-size": 14, "font-weight": 700, "text-anchor": "middle" }),
+    notes: svg("g", { "font-size": 12 }),
+  };
+  return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
+}
+
+// Query and key of the pair as they are at the shift, over what they were without a position. Where the encoding was
+// added, circles show where it can put the tips; where they were turned, where the tips can go.
+function drawPlane(plane, [left, size, farthest], bare, now, product, { m, n, shift, pair }, summed) {
+  const centre = [left + size / 2, TOP + size / 2];
+  const radius = size / 2 - 14;
+  const place = (x, y) => [centre[0] + (x / farthest) * radius, centre[1] - (y / farthest) * radius];
+  const halves = (both) => [both.slice(0, 2), both.slice(2)];
+  const [[bareQuery, bareKey], [query, key]] = [halves(bare), halves(now)];
+  const [atM, atN] = [lowered(m + shift), lowered(n + shift)];
+  const [title, note] = summed ? titled(left, 0, "Sinusoidal", `q + PE${atM} and k + PE${atN}`)
+    : titled(left, 0, "RoPE", `R${atM}q and R${atN}k`);
+  put(title, inColour(summed ? "2" : "1"));
+  plane.titles.replaceChildren(title, note);
+  const across = `M${centre[0] - radius},${centre[1]}h${2 * radius}`;
+  put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - radius}v${2 * radius}` });
+  const unit = radius / farthest;
+  put(plane.circles, { d: summed ? circlePath(place(...bareQuery), unit) + circlePath(place(...bareKey), unit)
+    : circlePath(centre, Math.hypot(...query) * unit) + circlePath(centre, Math.hypot(...key) * unit) });
+  put(plane.bareQuery, { d: arrowPath(centre, place(...bareQuery), 9) });
+  put(plane.bareKey, { d: arrowPath(centre, place(...bareKey), 9) });
+  const code = (tail, tip) => `M${place(...tail)}L${place(...tip)}`;
+  put(plane.codes, { d: summed ? code(bareQuery, query) + code(bareKey, key) : "" });
+  put(plane.query, { d: arrowPath(centre, place(...query), 11) });
+  put(plane.key, { d: arrowPath(centre, place(...key), 11) });
+
+  const between = angleBetween(query, key);
+  const from = Math.atan2(key[1], key[0]);
+  const bow = Math.min(radius * 0.3, 34);
+  const onBow = (angle) => {
+    return `${(centre[0] + bow * Math.cos(angle)).toFixed(2)},${(centre[1] - bow * Math.sin(angle)).toFixed(2)}`;
+  };
+  const bend = `${onBow(from)}A${bow},${bow} 0 0 ${between > 0 ? 0 : 1} ${onBow(from + between)}`;
+  put(plane.arc, { d: `M${bend}` });
+  put(plane.sector, { d: `M${centre.join(",")}L${bend}Z` });
+
+  const spots = [["q", query, INK.query], ["k", key, INK.key]].map(([name, [x, y], paint]) => {
+    const length = Math.hypot(x, y) || 1;
+    const [tipX, tipY] = place(x, y);
+    return [name, tipX + (12 * x) / length, tipY - (12 * y) / length, paint];
+  });
+  if (Math.hypot(spots[0][1] - spots[1][1], spots[0][2] - spots[1][2]) < 16) { // one above the other
+    const lower = spots[0][2] > spots[1][2] ? 0 : 1;
+    spots[lower][2] = spots[1 - lower][2] + 16;
+  }
+  plane.names.replaceChildren(...spots.map(([name, x, y, paint]) => {
+    return svg("text", { x, y: y + 5, ...inColour(paint) }, name);
+  }));
+  const below = TOP + size + 14;
+  plane.notes.replaceChildren(
+    svg("text", { x: left, y: below, class: "rb-quiet" }, `angle ${exact(Math.abs(between), 4)} rad`),
+    svg("text", { x: left, y: below + 18, class: "rb-quiet" }, `pair ${pair} gives ${exact(product, 4)}`),
+  );
+}
+
+// From the key to the query, counter-clockwise, between −π and π.
+function angleBetween([qx, qy], [kx, ky]) {
+  return Math.atan2(kx * qy - ky * qx, kx * qx + ky * qy);
+}
+
+function buildCurves() {
+  const curves = {
+    titles: svg("g"),
+    levels: svg("path", lined("grid", 1)),
+    up: svg("g"),
+    across: svg("g"),
+    name: svg("text", { "font-size": 12, "text-anchor": "middle", class: "rb-quiet" }, "shift t of both positions"),
+    added: svg("path", lined("2", 2, "stroke-linejoin: round")),
+    rope: svg("path", lined("1", 2.5)),
+    marker: svg("path", lined("ink", 1.5)),
+    dots: svg("g"),
+  };
+  return { ...curves, group: svg("g", {}, ...Object.values(curves)) };
+}
+
+// From the least to the greatest value, and 0: a whole number of steps, so that the axis stays while little changes.
+function reach(values) {
+  const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const step = niceStep(greatest - least || 1, 4);
+  const [from, to] = [Math.floor(least / step), Math.ceil(greatest / step)];
+  return Array.from({ length: Math.max(1, to - from) + 1 }, (_, k) => (from + k) * step);
+}
+
+function drawCurves(curves, top, width, { rope, added, ropeCurve, addedCurve }, { shift, dim }) {
+  const [from, to, high] = [46, width - 8, top + 52];
+  const floor = high + CURVES;
+  const levels = reach([...ropeCurve, ...addedCurve]);
+  const x = scale([0, SHIFTS - 1], [from, to]);
+  const y = scale([levels[0], levels.at(-1)], [floor, high]);
+  const [title, note] = titled(0, top, dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`, "");
+  note.append(svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
+    svg("tspan", inColour("2"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩"));
+  curves.titles.replaceChildren(title, note);
+  put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
+  put(curves.up, { transform: `translate(${from} 0)` });
+  axis(curves.up, "left", y, levels, (level) => exact(level, 0));
+  put(curves.across, { transform: `translate(0 ${floor})` });
+  const tick = niceStep(SHIFTS, (to - from) / 60);
+  axis(curves.across, "bottom", x, Array.from({ length: Math.ceil(SHIFTS / tick) }, (_, k) => k * tick));
+  put(curves.name, { x: (from + to) / 2, y: floor + 38 });
+  const point = (value, t) => `${x(t).toFixed(1)},${y(value).toFixed(2)}`;
+  const path = (scores) => `M${Array.from(scores, point).join("L")}`;
+  put(curves.added, { d: path(addedCurve) });
+  put(curves.rope, { d: path(ropeCurve) });
+  put(curves.marker, { d: `M${x(shift)},${high - 5}V${floor + 5}` });
+  curves.dots.replaceChildren(...[[rope, "1"], [added, "2"]].map(([value, paint]) => svg("circle", {
+    cx: x(shift), cy: y(value), r: 5.5, style: `fill: var(--rb-${paint}); stroke: var(--rb-zero); stroke-width: 2`,
+  })));
+}
+
+function describe({ rope, addedCurve }, { m, n, shift }) {
+  const [least, most] = [Math.min(...addedCurve), Math.max(...addedCurve)];
+  const where = `Query at ${m + shift}, key at ${n + shift}: distance ${String(m - n).replace("-", "−")}.`;
+  const level = `RoPE’s score is ${exact(rope, 4)} at every shift.`;
+  return `${where} ${level} With the encoding added it goes from ${exact(least, 2)} to ${exact(most, 2)} as both slide `
+    + `by 0 to ${SHIFTS - 1} positions.`;
+}
+
+export default explorer({
+  title: "Relative lock",
+  note: "The shift slides query and key through the text together. Turning m or n alone changes their distance.",
+  dials: [
+    {
+      trait: "m", kind: "number", label: "Query position m", min: 0, max: MOST_POSITION, whole: true, log: true,
+      below: "positions are counted from 0", above: "use the shift to go further", note: "Before the shift.",
+    },
+    {
+      trait: "n", kind: "number", label: "Key position n", min: 0, max: MOST_POSITION, whole: true, log: true,
+      below: "positions are counted from 0", above: "use the shift to go further", note: "Before the shift.",
+    },
+    {
+      trait: "shift", kind: "number", label: "Shift t", min: 0, max: SHIFTS - 1, whole: true,
+      below: "the text begins at position 0", above: "the curves end there", note: "Added to m and to n.",
+    },
+    {
+      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
+      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
+      note: "θᵢ = b^(−2i/d), in both encodings.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "one pair needs two numbers", above: "longer vectors show nothing new", between: "entries come in pairs",
+      note: "Of query and key: d/2 pairs.",
+    },
+    {
+      trait: "pair", kind: "number", label: "Pair i", min: 0, max: MOST_DIMS / 2 - 1, whole: true,
+      below: "pairs are counted from 0", above: "the longest vector has no more pairs",
+      note: "Whose plane is drawn. Beyond the last pair it becomes the last.",
+    },
+    {
+      trait: "draw", kind: "number", label: "Random draw", min: 0, max: DRAWS - 1, whole: true,
+      below: "draws are counted from 0", above: "no more were drawn", note: "Another draw, another query and key.",
+    },
+  ],
+  settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
+  compute,
+  build,
+  stats: ({ rope, ropeHome, added, addedHome }) => [
+    ["RoPE’s score", exact(rope, 6), `changed by ${tidy(rope - ropeHome)}`],
+    ["Sinusoidal score", exact(added, 6), `changed by ${tidy(added - addedHome)}`],
+  ],
+  describe,
+});

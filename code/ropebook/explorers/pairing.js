@@ -1,0 +1,267 @@
+// The channels of a query and a key in interleaved or half-split order, the pairs that the rotation takes, and what
+// that does to the score.
+
+const LEAST_DIMS = 4;
+const MOST_DIMS = 32;
+const MOST_POSITION = 64;
+const BASE = 10000;
+
+// Channel in each place of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
+function halfOrder(dim) {
+  return Array.from({ length: dim }, (_, place) => (place < dim / 2 ? 2 * place : 2 * place - dim + 1));
+}
+
+// The places that the rotation takes for pair 0, 1, …
+function pairsOf(dim, layout) {
+  return Array.from({ length: dim / 2 }, (_, i) => (layout === "half" ? [i, i + dim / 2] : [2 * i, 2 * i + 1]));
+}
+
+// The vector, with each pair turned by position · θ_i, counter-clockwise.
+function rotated(x, position, theta, pairs) {
+  const out = new Float64Array(x.length);
+  pairs.forEach(([one, other], i) => {
+    const [c, s] = [Math.cos(position * theta[i]), Math.sin(position * theta[i])];
+    out[one] = c * x[one] - s * x[other];
+    out[other] = s * x[one] + c * x[other];
+  });
+  return out;
+}
+
+function compute({ permute_q: permuteQ, permute_k: permuteK, pairing, dim, m, n }) {
+  const theta = invFreq(dim, BASE);
+  const [q, k] = [normals("pairing q", dim), normals("pairing k", dim)];
+  const scoresOf = (query, key, pairs) => {
+    const turned = rotated(query, m, theta, pairs);
+    return Array.from({ length: MOST_POSITION + 1 }, (_, at) => dot(turned, rotated(key, at, theta, pairs)));
+  };
+  const typed = Array.from({ length: dim }, (_, channel) => channel);
+  const [qChannels, kChannels] = [permuteQ, permuteK].map((permute) => (permute ? halfOrder(dim) : typed));
+  const [storedQ, storedK] = [qChannels.map((channel) => q[channel]), kChannels.map((channel) => k[channel])];
+  const links = pairsOf(dim, pairing);
+  const scores = scoresOf(storedQ, storedK, links);
+  const references = scoresOf(q, k, pairsOf(dim, "interleaved"));
+  return {
+    qChannels, // the channel in each place
+    kChannels,
+    q: storedQ,
+    k: storedK,
+    links, // the places that the rotation takes for a pair
+    scores, // for the key at 0 … MOST_POSITION
+    references, // with everything interleaved
+    score: scores[n],
+    reference: references[n],
+    difference: scores.reduce((most, score, at) => Math.max(most, Math.abs(score - references[at])), 0),
+  };
+}
+
+// Which pairs the rotation takes as they are, of q and of k, and which channels meet themselves in the product.
+function fits({ qChannels, kChannels, links }) {
+  const whole = (channels) => links.map(([one, other]) => channels[one] >> 1 === channels[other] >> 1);
+  const products = qChannels.map((channel, at) => channel === kChannels[at]);
+  return { q: whole(qChannels), k: whole(kChannels), products };
+}
+
+// ---- On the page ----
+
+const CELL = 36; // height
+const Q_TOP = 106;
+const K_TOP = Q_TOP + CELL + 54;
+const ARCS_END = K_TOP + CELL + 58;
+const CELLS_END = ARCS_END + 84;
+const CURVE = 190; // height
+
+function build(stage, { alt, change, listen, values }) {
+  const toggles = [
+    ["Permute q", "permute_q", () => !values().permute_q],
+    ["Permute k", "permute_k", () => !values().permute_k],
+    ["Rotate in halves", "pairing", () => (values().pairing === "half" ? "interleaved" : "half")],
+  ].map(([text, trait, next]) => {
+    const button = html("button", { type: "button", class: "rb-button" }, text);
+    listen(button, "click", () => change({ [trait]: next() }));
+    return [button, trait];
+  });
+  const picture = svg("svg", { role: "img", "aria-label": alt, class: "rb-moves" });
+  stage.append(html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" },
+    ...toggles.map(([button]) => button)), picture);
+  let pieces; // the cells of q and of k, by channel, kept so that they can glide
+  const behind = svg("g");
+  const front = svg("g");
+  return ({ data, values: dials, width, jump }) => {
+    for (const [button, trait] of toggles) {
+      const on = trait === "pairing" ? dials.pairing === "half" : dials[trait];
+      const look = on ? "border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1)" : "";
+      put(button, { "aria-pressed": String(on), style: look });
+    }
+    const wide = width >= 620;
+    const fresh = pieces?.[0].length !== dials.dim;
+    picture.classList.toggle("rb-at-once", jump || fresh);
+    if (fresh) {
+      pieces = ["q", "k"].map(() => Array.from({ length: dials.dim }, (_, channel) => makeCell(channel)));
+      picture.replaceChildren(behind, ...pieces.flat(), front);
+    }
+    const room = wide ? Math.round(width * 0.52) : width;
+    const cell = Math.min(52, Math.floor((room - 26) / dials.dim));
+    const place = { left: 26, cell, room, x: (at) => 26 + (at + 0.5) * cell };
+    const box = wide ? { title: room + 84, head: 0, left: room + 84, top: Q_TOP, bottom: ARCS_END - 2 }
+      : { title: 0, head: CELLS_END + 16, left: 34, top: CELLS_END + 84, bottom: CELLS_END + 84 + CURVE };
+    box.right = width - 8;
+    const height = wide ? CELLS_END : box.bottom + 44;
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    behind.replaceChildren(...links(place, data));
+    [data.qChannels, data.kChannels].forEach((channels, row) => channels.forEach((channel, at) => {
+      const piece = pieces[row][channel];
+      moveTo(piece, place.left + at * cell, row ? K_TOP : Q_TOP);
+      const [rect, number] = piece.children;
+      put(rect, { width: cell - 2, height: CELL, x: 1, rx: Math.min(6, cell / 4) });
+      put(number, { x: cell / 2, y: CELL / 2 + 5, "font-size": cell < 24 ? 11 : 14,
+        visibility: cell < 17 ? "hidden" : "visible" });
+    }));
+    front.replaceChildren(...words(place, data, dials), ...curves(box, data, dials));
+  };
+}
+
+// Four colours; the pairs beyond take paler ones.
+function colourOf(channel) {
+  const pair = channel >> 1;
+  return { name: `var(--rb-${1 + (pair % 4)})`, share: [1, 0.5, 0.28, 0.14][Math.floor(pair / 4)] };
+}
+
+function makeCell(channel) {
+  const { name, share } = colourOf(channel);
+  const fill = `color-mix(in srgb, ${name} ${100 * share}%, var(--rb-zero))`;
+  return svg("g", { class: "rb-piece" }, svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
+    svg("text", { "text-anchor": "middle", "font-weight": 600,
+      style: `fill: var(--rb-${share < 1 ? "ink" : "zero"})` }, String(channel)));
+}
+
+const BROKEN = "stroke: var(--rb-muted); stroke-width: 1.25; stroke-dasharray: 3 4";
+
+// Arcs over q and under k join what the rotation takes for a pair, lines between them what is multiplied: in the
+// pair's colour where it belongs together, else grey and broken.
+function links({ cell, x }, data) {
+  const good = fits(data);
+  const look = (whole, channel) => {
+    return { style: `fill: none; ${whole ? `stroke: ${colourOf(channel).name}; stroke-width: 2.5` : BROKEN}` };
+  };
+  const arcs = (channels, whole, y, away) => data.links.map(([one, other], i) => {
+    const rise = Math.min(50, 12 + 0.3 * cell * (other - one)) * away;
+    const d = `M${x(one)},${y}C${x(one)},${y + 1.33 * rise} ${x(other)},${y + 1.33 * rise} ${x(other)},${y}`;
+    return svg("path", { d, class: "rb-arc", ...look(whole[i], channels[one]) });
+  });
+  return [
+    ...arcs(data.qChannels, good.q, Q_TOP, -1),
+    ...arcs(data.kChannels, good.k, K_TOP + CELL, 1),
+    ...data.qChannels.map((channel, at) => svg("path", {
+      d: `M${x(at)},${Q_TOP + CELL}V${K_TOP}`, class: "rb-meets", ...look(good.products[at], channel),
+    })),
+  ];
+}
+
+function words({ left }, data, { pairing }) {
+  const good = fits(data);
+  const all = (list) => list.every(Boolean);
+  const half = pairing === "half";
+  const said = [
+    [all(good.q), "The rotation turns q’s pairs together", "The rotation tears q’s pairs apart"],
+    [all(good.k), "The rotation turns k’s pairs together", "The rotation tears k’s pairs apart"],
+    [all(good.products), "Each channel of q meets its own in k", "Channels of q meet others in k"],
+  ];
+  const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
+  return [
+    ...titled(0, 0, "Channels as stored, pairs as rotated",
+      `Arcs: pairs of the ${half ? "half-split" : "interleaved"} rotation`),
+    name("q", Q_TOP), name("k", K_TOP),
+    ...said.map(([right, yes, no], line) => svg("text", { x: left, y: ARCS_END + 28 + 22 * line, "font-size": 14,
+      class: "rb-verdict", style: right ? "fill: var(--rb-3)" : "fill: var(--rb-5); font-weight: 600" },
+    `${right ? "✓" : "✗"}  ${right ? yes : no}`)),
+  ];
+}
+
+// The score for the key at every position: grey and broad the reference, on it the score as stored now.
+function curves({ title, head, left, right, top, bottom }, { scores, references, score, reference }, { m, n }) {
+  const largest = Math.max(...scores.map(Math.abs), ...references.map(Math.abs));
+  const reach = niceStep(largest, 1);
+  const x = scale([0, MOST_POSITION], [left, right]);
+  const y = scale([-reach, reach], [bottom, top]);
+  const path = (list) => `M${list.map((value, at) => `${x(at).toFixed(2)},${y(value).toFixed(2)}`).join("L")}`;
+  const line = (colour, width, more = "") => ({
+    style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linejoin: round; ${more}`,
+  });
+  const [up, across] = [svg("g", { transform: `translate(${left} 0)` }),
+    svg("g", { transform: `translate(0 ${bottom})` })];
+  axis(up, "left", y, [-reach, 0, reach], (level) => String(level).replace("-", "−"));
+  axis(across, "bottom", x, [0, 16, 32, 48, 64]);
+  const middle = { "font-size": 12, class: "rb-quiet", "text-anchor": "middle" };
+  const heading = titled(title, head, `Score of q at ${m} and k at n`, "Grey: interleaved. ");
+  heading[1].append(svg("tspan", inColour("1"), "Blue: as stored"));
+  const half = textWidth("n = m", 12) / 2;
+  return [
+    ...heading,
+    svg("path", { d: `M${left},${bottom}H${right}`, ...line("muted", 1) }),
+    svg("path", { d: `M${left},${y(0)}H${right}`, ...line("grid", 1) }),
+    svg("path", { d: `M${x(m)},${top}V${bottom}`, ...line("ink", 1, "stroke-dasharray: 2 4") }),
+    svg("text", { x: Math.min(right - half, Math.max(left + half, x(m))), y: top - 8, ...middle }, "n = m"),
+    svg("path", { d: path(references), class: "rb-reference", ...line("muted", 7, "opacity: 0.4") }),
+    svg("path", { d: path(scores), class: "rb-now", ...line("1", 2) }),
+    svg("path", { d: `M${x(n)},${top}V${bottom}`, ...line("ink", 1.5) }),
+    ...[[reference, "muted"], [score, "1"]].map(([value, colour]) => svg("circle", { cx: x(n), cy: y(value), r: 5,
+      style: `fill: var(--rb-${colour}); stroke: var(--rb-zero); stroke-width: 1.5` })),
+    up, across, svg("text", { x: (left + right) / 2, y: bottom + 36, ...middle }, "position n of the key"),
+  ];
+}
+
+function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
+  const half = pairing === "half";
+  if (permuteQ !== permuteK) {
+    return `Only ${permuteQ ? "q" : "k"} is permuted: channels of q are multiplied by other channels of k, whatever `
+      + "the rotation does. The curves have nothing to do with one another, at n = m either.";
+  }
+  const stored = permuteQ ? "half-split" : "interleaved";
+  if (permuteQ === half) {
+    return `q and k are both stored ${stored}, and the rotation takes its pairs so: every pair turns together, every `
+      + "channel meets its own, and the score is the reference’s at every position.";
+  }
+  return `q and k are both stored ${stored}, but the rotation takes ${half ? "half-split" : "interleaved"} pairs: it `
+    + "turns channels together that are no pair. Where n = m nothing is to be seen, for there the two rotations "
+    + "cancel; elsewhere the score is another one.";
+}
+
+export default explorer({
+  title: "Which channels make a pair?",
+  note: "Permute q, permute k, change the rotation, until the blue curve lies on the grey one. There are two ways.",
+  dials: [
+    {
+      trait: "permute_q", kind: "switch", label: "Permute q",
+      note: "Stores q’s channels 0, 2, 4, … first, then 1, 3, 5, …",
+    },
+    {
+      trait: "permute_k", kind: "switch", label: "Permute k",
+      note: "Stores k’s channels in the same order.",
+    },
+    {
+      trait: "pairing", kind: "choice", label: "Pairs of the rotation", options: ["interleaved", "half"],
+      names: ["interleaved", "half-split"], note: "Places 2i and 2i + 1, or places i and i + d/2.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: LEAST_DIMS, max: MOST_DIMS, whole: true, step: 2,
+      below: "one pair can be stored in one way only", above: "the cells would be too narrow",
+      between: "entries come in pairs", note: "Two channels for each pair.",
+    },
+    {
+      trait: "m", kind: "number", label: "Position m of q", min: 0, max: MOST_POSITION, whole: true,
+      below: "positions are counted from 0", above: "the curve ends there", note: "The rotations cancel where n = m.",
+    },
+    {
+      trait: "n", kind: "number", label: "Position n of k", min: 0, max: MOST_POSITION, whole: true,
+      below: "positions are counted from 0", above: "the curve ends there", note: "The upright line in the curves.",
+    },
+  ],
+  compute,
+  build,
+  stats: ({ score, reference, difference }) => [
+    ["Score, all interleaved", tidy(reference)],
+    ["Score now", tidy(score)],
+    ["Largest difference", tidy(difference), "for any n"],
+  ],
+  describe,
+});

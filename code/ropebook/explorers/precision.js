@@ -1,0 +1,295 @@
+// Tables of cosines and sines for neighbouring positions, exact and rounded on the way, bit by bit as PyTorch rounds.
+
+const MOST_DIMS = 512;
+const MOST_COUNT = 128;
+const MOST_FIRST = 10000000;
+const DTYPES = ["float64", "float32", "bfloat16", "float16"];
+const STAGES = ["result", "frequencies", "positions", "everything"];
+
+const oneFloat = new Float32Array(1);
+const itsBits = new Uint32Array(oneFloat.buffer);
+
+// bfloat16 is the upper half of a float32: to the nearest, ties to the even one. The lower half carries into the upper
+// as it should; what grows beyond the largest number becomes infinite of itself.
+function toBfloat16(value) {
+  oneFloat[0] = value;
+  if (value !== value) return value; // NaN would be rounded to something else
+  itsBits[0] = (itsBits[0] + 0x7fff + ((itsBits[0] >>> 16) & 1)) & 0xffff0000;
+  return oneFloat[0];
+}
+
+// float16 by way of float32, as in PyTorch. Numbers of exponent e are 2^(e − 10) apart, below 2^−14 no closer than
+// there. So far apart are the float64 numbers around `shift`: adding it and taking it away again rounds to them.
+function toFloat16(value) {
+  oneFloat[0] = value;
+  const exponent = Math.max(-14, ((itsBits[0] >>> 23) & 0xff) - 127);
+  if (exponent > 15) return value === value ? Math.sign(value) * Infinity : value;
+  const shift = 1.5 * 2 ** (exponent + 42);
+  const rounded = oneFloat[0] + shift - shift;
+  return Math.abs(rounded) > 65504 ? Math.sign(rounded) * Infinity : rounded;
+}
+
+const ROUND = { float64: (value) => value, float32: Math.fround, bfloat16: toBfloat16, float16: toFloat16 };
+
+// Both tables, position by position, each row cosines and then sines. A row whose position is not finite is left 0.
+function tables(dtype, rounded, first, count, dim, base) {
+  const round = ROUND[dtype];
+  const all = rounded === "everything" && dtype !== "float64"; // whose angles are the exact ones
+  const roundPosition = all || rounded === "positions" ? round : ROUND.float64;
+  const used = Array.from({ length: count }, (_, p) => roundPosition(first + p));
+  const pairs = dim / 2;
+  const [exact, cells] = [new Float64Array(count * dim), new Float64Array(count * dim)];
+  const [cos, sin] = [new Float64Array(count), new Float64Array(count)];
+  const regular = used.every((position, p) => position === first + p);
+  invFreq(dim, base).forEach((theta, i) => {
+    cosSinGrid(theta, first, 1, count, cos, sin);
+    for (let p = 0, at = i; p < count; p += 1, at += dim) {
+      exact[at] = cos[p];
+      exact[at + pairs] = sin[p];
+    }
+    const turns = all || rounded === "frequencies" ? round(theta) : theta;
+    if (regular && !all && turns !== theta) cosSinGrid(turns, first, 1, count, cos, sin);
+    for (let p = 0, at = i; p < count && Number.isFinite(used[p]); p += 1, at += dim) {
+      if (used[p] === used[p - 1]) {
+        cells[at] = cells[at - dim];
+        cells[at + pairs] = cells[at - dim + pairs];
+      } else {
+        const angle = all ? round(used[p] * turns) : used[p] * turns;
+        cells[at] = round(regular && !all ? cos[p] : Math.cos(angle));
+        cells[at + pairs] = round(regular && !all ? sin[p] : Math.sin(angle));
+      }
+    }
+  });
+  return { exact, cells, used };
+}
+
+const lastTables = lastCall(tables);
+
+function compute({ dtype, rounded, first, count, dim, base }) {
+  const { exact, cells, used } = lastTables(dtype, rounded, first, count, dim, base);
+  const lost = used.filter((position) => !Number.isFinite(position)).length;
+  const errors = new Float64Array(count);
+  const fresh = new Uint8Array(count);
+  for (let p = 0; p < count; p += 1) {
+    const row = p * dim;
+    for (let at = row; at < row + dim / 2 && p < count - lost; at += 1) {
+      errors[p] = Math.max(errors[p], Math.abs(cells[at] - exact[at]));
+    }
+    fresh[p] = p === 0 || (used[p] !== used[p - 1]
+      && cells.subarray(row, row + dim).some((value, i) => value !== cells[row - dim + i]));
+  }
+  return {
+    exact,
+    cells,
+    used: used.map((position) => (Number.isFinite(position) ? position : 0)), // positions as the angles see them
+    errors, // of each position: the largest of any cosine
+    fresh, // whether a row differs from the one before
+    different: fresh.reduce((total, one) => total + one, 0),
+    lost, // positions beyond float16's numbers; they come last
+    error: errors.reduce((most, one) => Math.max(most, one), 0),
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 62; // of the pictures
+const TALL = 320;
+const BOTTOM = TOP + TALL;
+const HEIGHT = BOTTOM + 42;
+const NAMES = 70; // width of a column of positions
+const LEAST_ERROR = 1e-9; // where the scale of errors begins; it ends at 2
+const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary ones, after the first
+
+// How far apart the type's numbers are at a position, in words.
+function spacing(dtype, position) {
+  const gap = 2 ** (Math.floor(Math.log2(position)) - DIGITS[dtype]);
+  return gap < 1 ? tidy(gap) : String(gap);
+}
+
+function build(stage, { alt }) {
+  const canvas = html("canvas", { "aria-hidden": "true" });
+  const small = html("canvas");
+  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
+  stage.append(html("div", { style: "position: relative" }, canvas, picture));
+  return ({ data, values: dials, width, theme }) => {
+    const wide = width >= 620;
+    const errors = Math.round(wide ? width * 0.18 : 64);
+    const between = wide ? NAMES + 6 : 10;
+    const panel = Math.floor((width - NAMES - between - errors - 26) / 2);
+    const place = {
+      wide, width, panel, left: NAMES, right: NAMES + panel + between,
+      y: (p) => TOP + (p / dials.count) * TALL,
+      error: scale([LEAST_ERROR, 2], [width - errors, width - 12], true),
+    };
+    const context = fitCanvas(canvas, width, HEIGHT);
+    context.imageSmoothingEnabled = false; // cells keep their edges
+    paintTable(context, small, [place.left, panel], data.exact, dials, dials.count, theme);
+    paintTable(context, small, [place.right, panel], data.cells, dials, dials.count - data.lost, theme);
+    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
+    picture.replaceChildren(...titles(place, dials), ...frames(place), ...positions(place, data, dials),
+      ...profile(place, data));
+  };
+}
+
+// Colours for −1 … 1, at 128 + 127 times that, as ImageData keeps them.
+const lastPalette = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
+  const [r, g, b] = diverging(theme, (level - 128) / 127);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}));
+
+// The first rows of a table as a picture. Columns that share a pixel are blended, cosines and sines apart.
+function paintTable(context, small, [x, width], cells, { count, dim }, rows, theme) {
+  if (!rows) return;
+  const pairs = dim / 2;
+  const edges = evenEdges(pairs, Math.min(pairs, Math.floor(width / 2)));
+  const columns = edges.length - 1;
+  const palette = lastPalette(theme);
+  const image = new ImageData(2 * columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let row = 0, at = 0; row < rows; row += 1) {
+    for (let from = row * dim; from < row * dim + dim; from += pairs) {
+      for (let column = 0; column < columns; column += 1, at += 1) {
+        let sum = 0;
+        for (let k = edges[column]; k < edges[column + 1]; k += 1) sum += cells[from + k];
+        pixels[at] = palette[((sum / (edges[column + 1] - edges[column])) * 127 + 128.5) | 0];
+      }
+    }
+  }
+  Object.assign(small, { width: image.width, height: rows });
+  small.getContext("2d").putImageData(image, 0, 0);
+  context.drawImage(small, x, TOP, width, (rows / count) * TALL);
+}
+
+function quietText(x, y, text, more = {}) {
+  return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
+}
+
+function titles({ wide, left, right, error }, { dtype, rounded }) {
+  const what = { frequencies: "result, θ", positions: "result, m" }[rounded] ?? rounded;
+  return [
+    ...titled(left, 0, "Exact", wide ? "blue above 0, orange below" : "float64"),
+    ...titled(right, 0, dtype, wide ? `rounded: ${what}` : what),
+    ...titled(error(LEAST_ERROR), 0, "Error", wide ? "of a row’s cosines" : "of cosines"),
+  ];
+}
+
+// Around the pictures, with their halves named.
+function frames({ left, right, panel }) {
+  return [left, right].flatMap((x) => [
+    svg("rect", { x, y: TOP, width: panel, height: TALL, style: "fill: none; stroke: var(--rb-grid)" }),
+    svg("path", { d: `M${x + panel / 2},${TOP}V${BOTTOM}`, style: "stroke: var(--rb-zero); stroke-width: 2" }),
+    ...[["cos", 0.25], ["sin", 0.75]].map(([name, share]) => {
+      return quietText(x + share * panel, BOTTOM + 19, name, { "text-anchor": "middle" });
+    }),
+    quietText(x + panel / 2, BOTTOM + 37, "fast to slow", { "text-anchor": "middle" }),
+  ]);
+}
+
+// Positions beside the exact table; beside the rounded one, at the first row of each run of equal rows, the position
+// that it stands for; and what is no number any more.
+function positions({ wide, left, right, panel, y }, { used, fresh, lost }, { first, count }) {
+  const step = Math.max(1, niceStep(count, 8));
+  const start = Math.ceil(first / step) * step;
+  const ticks = [];
+  for (let m = start; m < first + count; m += step) ticks.push(m);
+  const middle = (p) => y(p + 0.5) + 4;
+  const merged = fresh.includes(0);
+  const runs = [];
+  let free = 0; // below the last number
+  for (let p = 0; wide && p < count - lost; p += 1) {
+    if (merged ? !fresh[p] || middle(p) < free : (first + p) % step) continue;
+    runs.push(p);
+    free = middle(p) + 15;
+  }
+  const place = (x, p, text) => quietText(x - 8, middle(p), text, { "text-anchor": "end" });
+  return [
+    quietText(left - 8, TOP - 8, "position", { "text-anchor": "end" }),
+    ...(wide ? [quietText(right - 8, TOP - 8, "as used", { "text-anchor": "end" })] : []),
+    ...ticks.map((m) => place(left, m - first, String(m))),
+    ...runs.map((p) => place(right, p, String(used[p]))),
+    ...(lost ? [
+      svg("rect", { x: right, y: y(count - lost), width: panel, height: y(count) - y(count - lost),
+        style: "fill: var(--rb-grid)" }),
+      svg("text", { x: right + panel / 2, y: (y(count - lost) + y(count)) / 2 + 5, "font-size": 14,
+        "text-anchor": "middle" }, wide ? "not a number" : "NaN"),
+    ] : []),
+  ];
+}
+
+// Beside the tables: for each position the largest error of its cosines, on a scale of equal ratios.
+function profile({ wide, error, y }, { errors, lost }) {
+  const from = error(LEAST_ERROR);
+  let d = `M${from},${TOP}`;
+  errors.slice(0, errors.length - lost).forEach((one, p) => {
+    d += `V${y(p).toFixed(2)}H${error(Math.max(one, LEAST_ERROR)).toFixed(2)}V${y(p + 1).toFixed(2)}`;
+  });
+  const bottom = svg("g", { transform: `translate(0 ${BOTTOM})` });
+  const levels = wide ? [1e-8, 1e-4, 1] : [1e-8, 1];
+  axis(bottom, "bottom", error, levels, (value) => ({ 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1" })[value]);
+  return [
+    ...levels.map((value) => svg("path", { d: `M${error(value)},${TOP}V${BOTTOM}`,
+      style: "stroke: var(--rb-grid)" })),
+    svg("path", { d: `${d}H${from}Z`, class: "rb-errors",
+      style: "fill: var(--rb-neg); fill-opacity: 0.3; stroke: var(--rb-neg); stroke-linejoin: round" }),
+    svg("path", { d: `M${from},${TOP}V${BOTTOM}`, style: "stroke: var(--rb-muted)" }), bottom,
+  ];
+}
+
+function describe({ different, lost, error }, { dtype, rounded, first, count }) {
+  const finite = count - lost;
+  const rows = different - (lost > 0);
+  const shared = `${finite} neighbouring positions share ${rows} row${rows === 1 ? "" : "s"}`;
+  const kept = finite === 0 ? "" : rows === finite ? "Every position has a row of its own" : shared;
+  const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 has no number but infinity, and a `
+    + "cosine of that is not a number" : "";
+  const most = error > 1.9 ? ", nearly as much as can be" : "";
+  const off = finite ? ` The largest error of a cosine is ${tidy(error)}${most}.` : "";
+  const why = {
+    result: " Only the finished cosine is rounded, and so it is the same at every position.",
+    frequencies: " The error of θᵢ is multiplied by the position: it grows with it.",
+    positions: ` Near ${first + count - 1} the numbers of ${dtype} are ${spacing(dtype, first + count - 1)} apart.`,
+    everything: ` Near ${first + count - 1} the numbers of ${dtype} are ${spacing(dtype, first + count - 1)} apart.`,
+  }[rounded];
+  return `${kept}${gone}.${off}${why}`;
+}
+
+export default explorer({
+  title: "What rounding does to the tables",
+  note: "One row per position. Choose a type and what is rounded to it, and go far out: neighbours become one.",
+  dials: [
+    {
+      trait: "dtype", kind: "choice", label: "Type", options: DTYPES, note: "With 53, 24, 8 and 11 binary digits.",
+    },
+    {
+      trait: "rounded", kind: "choice", label: "What is rounded", options: STAGES,
+      note: "Only the result; or the frequencies θᵢ too; or the positions too; or both of them and the angles.",
+    },
+    {
+      trait: "first", kind: "number", label: "First position", min: 0, max: MOST_FIRST, whole: true, log: true,
+      below: "positions are counted from 0", above: "float32 would soon merge positions too",
+      note: "An arrow key is one position, a page key twice as far.",
+    },
+    {
+      trait: "count", kind: "number", label: "Positions shown", min: 8, max: MOST_COUNT, whole: true, log: true,
+      below: "fewer show no pattern", above: "rows would be thinner than a pixel", note: "One row for each.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "one pair needs two numbers", above: "columns would be thinner than a pixel",
+      between: "entries come in pairs", note: "A cosine and a sine for each pair.",
+    },
+    {
+      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
+      below: "a smaller base would make later pairs turn faster", above: "nearly all columns would be flat",
+      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    },
+  ],
+  compute,
+  build,
+  stats: ({ different, lost, error }, { dtype, first, count }) => [
+    ["Different rows", String(different - (lost > 0)), `of ${count}`],
+    ["Largest error of a cosine", lost === count ? "–" : tidy(error)],
+    [`Spacing of ${dtype}`, spacing(dtype, first + count - 1), `at ${first + count - 1}`],
+  ],
+  describe,
+});

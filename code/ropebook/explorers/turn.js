@@ -1,0 +1,324 @@
+// The vector q = (1, 2, 3, …, d) turned to a position: one pair in its plane, all pairs as small dials.
+
+const MOST_DIMS = 512;
+const MOST_POSITION = 4096;
+const TRAIL = 16; // as many of the last positions are marked on the circle
+const SPAN = 48; // as many positions the curves of the coordinates show
+const FINE = 8; // samples of a curve per position; a power of 2
+
+// The pair (x, y) at start, start + step, … (count of them): both coordinates.
+function turnedPair(theta, [x, y], start, step, count) {
+  const { cos, sin } = cosSinGrid(theta, start, step, count);
+  return [cos.map((c, k) => x * c - y * sin[k]), cos.map((c, k) => x * sin[k] + y * c)];
+}
+
+function compute({ position, base, dim, pair }) {
+  const theta = invFreq(dim, base);
+  const angles = theta.map((one) => position * one);
+  const start = Float64Array.from({ length: dim }, (_, entry) => entry + 1);
+  const turned = new Float64Array(dim);
+  angles.forEach((angle, i) => {
+    const [x, y, cos, sin] = [start[2 * i], start[2 * i + 1], Math.cos(angle), Math.sin(angle)];
+    turned[2 * i] = x * cos - y * sin;
+    turned[2 * i + 1] = x * sin + y * cos;
+  });
+  const both = [2 * pair, 2 * pair + 2];
+  const [cos, sin] = [Math.cos(angles[pair]), Math.sin(angles[pair])];
+  const trailStart = Math.max(0, position - TRAIL + 1);
+  const [xs, ys] = turnedPair(theta[pair], start.subarray(...both), trailStart, 1, position - trailStart + 1);
+  const first = Math.max(0, position - SPAN / 2);
+  return {
+    angles, // of every pair since position 0
+    young: angles.filter((angle) => angle < 2 * Math.PI).length, // pairs without a full turn
+    start,
+    turned,
+    matrix: [cos, -sin, sin, cos], // row by row
+    before: Math.hypot(...start.subarray(...both)),
+    after: Math.hypot(...turned.subarray(...both)),
+    trailStart,
+    trail: Array.from(xs).flatMap((x, k) => [x, ys[k]]),
+    first,
+    waves: turnedPair(theta[pair], start.subarray(...both), first, 1 / FINE, SPAN * FINE + 1),
+  };
+}
+
+// ---- On the page ----
+
+const PLANE = 320;
+const PRODUCT = 312; // width of the matrix and the two pairs beside it
+const TOP = 48; // of the plane
+const WAVES = 116; // how high the curves are
+const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // base 16/π²: pair 1 turns by π/4 per position
+
+function build(stage, app) {
+  const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
+  const eighth = html("button", { type: "button", class: "rb-button" }, "π/4 per position");
+  app.listen(eighth, "click", () => app.change(EIGHTH));
+  steps.row.append(eighth);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const plane = buildPlane();
+  const product = svg("g");
+  const waves = buildWaves();
+  const dials = buildDials();
+  picture.append(plane.group, product, waves.group, dials.group);
+  stage.append(steps.row, picture);
+  let centres = []; // of the small dials
+  app.listen(dials.group, "click", (event) => {
+    const box = picture.getBoundingClientRect();
+    const away = centres.map(([x, y]) => Math.hypot(x - (event.clientX - box.left), y - (event.clientY - box.top)));
+    app.change({ pair: away.indexOf(Math.min(...away)) });
+  });
+
+  return ({ data, values, width }) => {
+    steps.show();
+    const wide = width >= 620;
+    const size = Math.min(PLANE, wide ? width - PRODUCT - 28 : width);
+    const beside = wide ? [size + 28, 0, width - size - 28] : [0, TOP + size + 28, width];
+    const under = wide ? TOP + size + 36 : beside[1] + 152 + 50 + WAVES + 60;
+    const area = [0, under + 46, width, wide ? 128 : 196];
+    const height = area[1] + area[3];
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    drawPlane(plane, (wide ? 0 : (width - size) / 2) + size / 2, size, data, values);
+    drawProduct(product, beside, data, values);
+    drawWaves(waves, [beside[0], beside[1] + 152, beside[2]], data, values);
+    centres = drawDials(dials, under, area, data, values);
+  };
+}
+
+function buildPlane() {
+  const plane = {
+    titles: svg("g"),
+    axes: svg("path", lined("grid", 1)),
+    circle: svg("circle", lined("grid", 1.5)),
+    sector: svg("path", { style: "fill: var(--rb-1); opacity: 0.12" }),
+    arc: svg("path", lined("1", 1.5)),
+    across: svg("path", lined("3", 1.5, "stroke-dasharray: 1 4")),
+    up: svg("path", lined("4", 1.5, "stroke-dasharray: 1 4")),
+    trail: svg("g"),
+    start: svg("path", lined("muted", 2)),
+    arrow: svg("path", lined("1", 3)),
+    labels: svg("g", { "font-size": 12, "text-anchor": "middle" }),
+  };
+  return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
+}
+
+function drawPlane(plane, middle, size, { angles, start, turned, before, trailStart, trail }, { position, pair }) {
+  const centre = [middle, TOP + size / 2];
+  const radius = size / 2 - 26;
+  const unit = radius / before;
+  const place = (x, y, share = 1) => [centre[0] + share * x * unit, centre[1] - share * y * unit];
+  const at = (angle, share = 1) => place(before * Math.cos(angle), before * Math.sin(angle), share);
+  const text = ([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`;
+  const angle = angles[pair];
+  const [x, y] = [turned[2 * pair], turned[2 * pair + 1]];
+  const from = Math.atan2(start[2 * pair + 1], start[2 * pair]);
+  plane.titles.replaceChildren(...titled(0, 0, `Pair ${pair}: entries ${2 * pair} and ${2 * pair + 1}`,
+    `Turned by ${position}θ${lowered(pair)} = ${tidy(angle)} rad = ${degrees(angle)}`));
+  const reach = radius + 12;
+  const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
+  put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
+  put(plane.circle, { cx: centre[0], cy: centre[1], r: radius });
+
+  // Only what is left after whole turns is an angle that the eye can measure.
+  const left = angle % (2 * Math.PI);
+  const bow = 0.36 * radius;
+  const [began, ends] = [text(at(from, 0.36)), text(at(from + left, 0.36))];
+  const bend = `${began}A${bow},${bow} 0 ${left > Math.PI ? 1 : 0} 0 ${ends}`;
+  put(plane.sector, { d: `M${text(centre)}L${bend}Z` });
+  put(plane.arc, { d: `${angle >= 2 * Math.PI ? circlePath(centre, bow) : ""}M${bend}` });
+
+  const tip = place(x, y);
+  put(plane.across, { d: `M${text(tip)}V${centre[1]}` });
+  put(plane.up, { d: `M${text(tip)}H${centre[0]}` });
+  put(plane.start, { d: arrowPath(centre, place(start[2 * pair], start[2 * pair + 1])) });
+  put(plane.arrow, { d: arrowPath(centre, tip, 13) });
+  const past = trail.length / 2;
+  plane.trail.replaceChildren(...Array.from({ length: past }, (_, k) => {
+    const [cx, cy] = place(trail[2 * k], trail[2 * k + 1]);
+    return svg("circle", { cx, cy, r: 4, style: `fill: var(--rb-1); opacity: ${((k + 4) / (past + 3)).toFixed(2)}` });
+  }));
+
+  // The newest positions are named first, and only where there is room.
+  const names = [[position, x, y, "font-weight: 700; fill: var(--rb-1)"],
+    [0, start[2 * pair], start[2 * pair + 1], "fill: var(--rb-muted)"],
+    ...Array.from({ length: past }, (_, k) => [trailStart + k, trail[2 * k], trail[2 * k + 1], "fill: var(--rb-muted)"])
+      .reverse()];
+  const taken = [];
+  for (const [name, nameX, nameY, style] of names) {
+    const spot = place(nameX, nameY, 1 + 15 / radius);
+    if (taken.some(([other]) => Math.hypot(other[0] - spot[0], other[1] - spot[1]) < 24)) continue;
+    taken.push([spot, svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name))]);
+  }
+  plane.labels.replaceChildren(...taken.map(([, label]) => label));
+}
+
+function degrees(angle) {
+  const size = (angle * 180) / Math.PI;
+  return `${size >= 0.001 ? size.toFixed(size < 10 ? 3 : 1) : tidy(size)}°`;
+}
+
+// The 2 × 2 matrix times the pair at position 0 is the pair at m.
+function drawProduct(group, [left, top, width], { matrix, start, turned }, { position, pair }) {
+  const column = (right, values, paint) => values.map((value, row) => svg("text", {
+    x: right, y: top + 72 + 30 * row, "text-anchor": "end", "font-size": 16, ...(paint ? inColour(paint[row]) : {}),
+  }, value));
+  const bracket = (from, to) => {
+    const [high, low] = [top + 52, top + 110];
+    return svg("path", { d: `M${from + 5},${high}H${from}V${low}H${from + 5}M${to - 5},${high}H${to}V${low}H${to - 5}`,
+      ...lined("muted", 1.25) });
+  };
+  const decimals = Math.abs(turned[2 * pair]) + Math.abs(turned[2 * pair + 1]) < 100 ? 3 : 1;
+  group.replaceChildren(
+    ...titled(left, top, `From position 0 to position ${position}`,
+      `Rows: cos and −sin, sin and cos of ${position}θ${lowered(pair)}`),
+    bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map((value) => exact(value))),
+    ...column(left + 131, [matrix[1], matrix[3]].map((value) => exact(value))),
+    bracket(left + 152, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
+    svg("text", { x: left + 218, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
+    bracket(left + 234, left + PRODUCT),
+    ...column(left + 302, [2 * pair, 2 * pair + 1].map((entry) => exact(turned[entry], decimals)), ["3", "4"]),
+  );
+}
+
+function buildWaves() {
+  const waves = {
+    titles: svg("g"),
+    levels: svg("path", lined("grid", 1)),
+    up: svg("g"),
+    across: svg("g"),
+    marker: svg("path", lined("ink", 1.5)),
+    curves: svg("g"),
+  };
+  return { ...waves, group: svg("g", {}, ...Object.values(waves)) };
+}
+
+// Both coordinates against the position.
+function drawWaves(waves, [left, top, width], { waves: curves, before, first, turned }, { position, pair }) {
+  const [from, to, high] = [left + 46, left + width - 8, top + 50];
+  const floor = high + WAVES;
+  const x = scale([first, first + SPAN], [from, to]);
+  const y = scale([-before, before], [floor, high]);
+  const [title, note] = titled(left, top, "Its two coordinates", "");
+  note.append(svg("tspan", inColour("3"), `entry ${2 * pair}`), " and ",
+    svg("tspan", inColour("4"), `entry ${2 * pair + 1}`), " at each position");
+  waves.titles.replaceChildren(title, note);
+  put(waves.levels, { d: [-before, 0, before].map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
+  put(waves.up, { transform: `translate(${from} 0)` });
+  const decimals = Number.isInteger(before) || before > 100 ? 0 : 2;
+  axis(waves.up, "left", y, [-before, 0, before], (level) => exact(level, level && decimals));
+  put(waves.across, { transform: `translate(0 ${floor})` });
+  const step = niceStep(SPAN, (to - from) / 50);
+  const ticks = Array.from({ length: Math.floor((first + SPAN) / step) + 1 }, (_, k) => k * step);
+  const fits = (tick) => tick >= first && x(tick) + textWidth(String(tick), 12) / 2 <= left + width;
+  axis(waves.across, "bottom", x, ticks.filter(fits));
+  put(waves.marker, { d: `M${x(position)},${high - 4}V${floor + 4}` });
+  waves.curves.replaceChildren(...curves.flatMap((curve, k) => {
+    const points = Array.from(curve, (value, at) => `${x(first + at / FINE).toFixed(1)},${y(value).toFixed(1)}`);
+    return [svg("path", { d: `M${points.join("L")}`, ...lined(String(3 + k), 2) }),
+      svg("circle", { cx: x(position), cy: y(turned[2 * pair + k]), r: 4.5, style: `fill: var(--rb-${3 + k})` })];
+  }));
+}
+
+function buildDials() {
+  const paints = ["grid", "1", "2"];
+  const dials = {
+    ground: svg("rect", { style: "fill: transparent; cursor: pointer" }),
+    titles: svg("g"),
+    rings: svg("g", {}, ...paints.map((paint) => svg("path", lined(paint, 1, "pointer-events: none")))),
+    hands: svg("g", {}, ...["muted", "1", "2"].map((paint) => svg("path", lined(paint, 1, "pointer-events: none")))),
+    chosen: svg("circle", lined("ink", 2, "pointer-events: none")),
+    labels: svg("g", { "font-size": 12, "text-anchor": "middle", style: "pointer-events: none" }),
+  };
+  return { ...dials, group: svg("g", {}, ...Object.values(dials)) };
+}
+
+// For each pair where it points, where it began, and how far it has come, as a ring; returns the centres.
+function drawDials(dials, top, area, { angles, start, turned, young }, { position, pair }) {
+  const pairs = angles.length;
+  const named = pairs <= 16;
+  const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
+  const radius = cell * 0.42;
+  const rings = ["", "", ""];
+  const hands = ["", "", ""];
+  const centres = Array.from(angles, (_, i) => centre(i));
+  const text = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
+  centres.forEach(([x, y], i) => {
+    const length = Math.hypot(start[2 * i], start[2 * i + 1]);
+    const [x0, y0, x1, y1] = [start[2 * i], start[2 * i + 1], turned[2 * i], turned[2 * i + 1]]
+      .map((coordinate) => (coordinate * radius) / length);
+    const old = angles[i] >= 2 * Math.PI;
+    rings[old ? 1 : 0] += circlePath([x, y], radius);
+    if (!old) {
+      rings[2] += `M${text(x + x0, y - y0)}A${text(radius, radius)} 0 ${angles[i] > Math.PI ? 1 : 0} 0 `
+        + `${text(x + x1, y - y1)}`;
+    }
+    hands[0] += `M${text(x, y)}L${text(x + 0.84 * x0, y - 0.84 * y0)}`;
+    hands[old ? 1 : 2] += cell < 24 ? `M${text(x, y)}L${text(x + 0.84 * x1, y - 0.84 * y1)}`
+      : arrowPath([x, y], [x + 0.84 * x1, y - 0.84 * y1], radius / 4);
+  });
+  const thick = Math.max(1, Math.min(2.5, radius / 9));
+  dials.rings.childNodes.forEach((node, k) => put(node, { d: rings[k], "stroke-width": thick,
+    style: lined(["grid", "1", "2"][k], thick).style }));
+  dials.hands.childNodes.forEach((node, k) => put(node, { d: hands[k],
+    style: lined(["muted", "1", "2"][k], k ? 1.25 * thick : Math.min(1, thick)).style }));
+  put(dials.chosen, { cx: centres[pair][0], cy: centres[pair][1], r: radius + Math.max(2.5, thick) });
+  put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
+  const all = ["The only pair", "Both pairs"][pairs - 1] ?? `All ${pairs} pairs`;
+  const few = `Orange: no full turn yet (${young} of ${pairs})`;
+  dials.titles.replaceChildren(...titled(area[0], top, `${all} at position ${position}`,
+    `${named ? "Radians turned. " : ""}${young ? few : "Every pair has made a full turn"}`));
+  dials.labels.replaceChildren(...(named ? centres.map(([x, y], i) => svg("text", {
+    x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),
+  }, shortAngle(angles[i]))) : []));
+  return centres;
+}
+
+function shortAngle(angle) {
+  if (angle === 0) return "0";
+  return angle < 0.005 ? "< 0.01" : angle.toFixed(angle < 100 ? 2 : 0);
+}
+
+function describe({ angles, young }, { position, pair }) {
+  const angle = angles[pair];
+  const turns = Math.floor(angle / (2 * Math.PI));
+  const far = turns ? `${count(turns, "full turn")} and ${degrees(angle - 2 * Math.PI * turns)} more` : degrees(angle);
+  const others = young === 0 ? "Every pair has made at least one full turn"
+    : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not made a full turn yet`;
+  return `At position ${position} pair ${pair} has turned counter-clockwise by ${tidy(angle)} radians: ${far}. `
+    + `Its length is what it was. ${others}.`;
+}
+
+export default explorer({
+  title: "A vector turned through positions",
+  note: "The vector is (1, 2, 3, …, d). Step through the positions, and choose a pair by its dial or by a click below.",
+  dials: [
+    {
+      trait: "position", kind: "number", label: "Position m", min: 0, max: MOST_POSITION, whole: true, log: true,
+      below: "positions are counted from 0", above: "by then the figure has shown everything",
+      note: "Pair i turns by mθᵢ radians.",
+    },
+    {
+      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
+      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
+      note: "θᵢ = b^(−2i/d) radians per position.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "one pair needs two numbers", above: "the dials would be too small", between: "entries come in pairs",
+      note: "The vector has d/2 pairs.",
+    },
+    {
+      trait: "pair", kind: "number", label: "Pair i", min: 0, max: MOST_DIMS / 2 - 1, whole: true,
+      below: "pairs are counted from 0", above: "the longest vector has no more pairs",
+      note: "Beyond the last pair it becomes the last.",
+    },
+  ],
+  settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
+  compute,
+  build,
+  stats: ({ angles, before, after }, { position, pair }) => [
+    [`Angle ${position}θ${lowered(pair)}`, tidy(angles[pair]), `rad = ${degrees(angles[pair])}`],
+    ["Length", exact(after, 6), `changed by ${tidy(after - before)}`],
+  ],
+  describe,
+});
