@@ -1,0 +1,363 @@
+"""The checks of chapter *The rotation, derived*.
+
+R_m is block-diagonal: a product, a transpose and a power of such matrices are taken block by block. So an identity of one
+block with a symbolic θ_i is the identity of the whole matrix, whatever d is; only the score adds the blocks up, and that
+sum keeps a symbolic d.
+
+The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import sympy
+import torch
+
+from ropebook import derivation, sinusoidal
+from ropebook.proofs import Claim, Pairs, definition, identity, statement
+
+a, b, m, n = sympy.symbols("a b m n", real=True)
+alpha, theta, theta_i = sympy.symbols("alpha theta theta_i", real=True)
+d = sympy.Symbol("d", integer=True, positive=True)
+i = sympy.Symbol("i", integer=True)
+frequency = sympy.IndexedBase("theta", real=True)
+query, key = (sympy.IndexedBase(name, real=True) for name in "qk")
+J = sympy.ImmutableMatrix([[0, -1], [1, 0]])
+MIRROR = sympy.ImmutableMatrix([[1, 0], [0, -1]])
+PRODUCTS = [rf"\langle {pair} \rangle" for pair in ("q, q", "q, k", "k, k")]
+UNIT = sympy.ImmutableMatrix(sympy.eye(2))
+
+
+def block(
+    position: sympy.Expr, sign: int = -1, turn: sympy.Expr = theta_i
+) -> sympy.ImmutableMatrix:
+    """Block i of R at a position. ``sign`` stands before the upper sine; anything but −1 is wrong."""
+    cos, sin = sympy.cos(position * turn), sympy.sin(position * turn)
+    return sympy.ImmutableMatrix([[cos, sign * sin], [sin, cos]])
+
+
+def _product(*factors: sympy.Basic) -> sympy.MatMul:
+    return sympy.MatMul(
+        *factors, evaluate=False
+    )  # printed as a product; holds() multiplies it out
+
+
+# --- In the plane ----------------------------------------------------------------------------------------------------
+
+
+@identity("eq-derivation-polar", "k", "m", "n", "q", twin="no conjugate")
+def polar(wrong: bool = False) -> Pairs:
+    """f(q, m)·conj f(k, n) is a length times e^{i·angle}: the two that `derivation.polar_form` found."""
+    vectors = sympy.symbols("q k")
+    places = sympy.symbols("m n", integer=True)
+    length, angle = (
+        sympy.Function("r", positive=True),
+        sympy.Function("Phi", real=True),
+    )
+    one, other = (
+        length(*pair) * sympy.exp(sympy.I * angle(*pair))
+        for pair in zip(vectors, places, strict=True)
+    )
+    found = derivation.polar_form()
+    return [
+        (
+            one * (other if wrong else sympy.conjugate(other)),
+            found.lengths.lhs * sympy.exp(sympy.I * found.angles.lhs),
+        )
+    ]
+
+
+@identity(
+    "eq-derivation-phase", "m", r"\theta", twin="doubling at each step for adding"
+)
+def phase(wrong: bool = False) -> Pairs:
+    """φ(m) = mθ, as `rsolve` found it, has φ(m) − φ(m − 1) = θ and φ(0) = 0."""
+    place = sympy.Symbol("m", integer=True)
+    solution = derivation.phase(derivation.polar_form().angles).solution.rhs
+    if wrong:
+        solution = 2**place * theta
+    return [
+        (solution - solution.subs(place, place - 1), theta),
+        (solution.subs(place, 0), sympy.Integer(0)),
+    ]
+
+
+@identity(
+    "eq-derivation-isometry",
+    "a",
+    "b",
+    *PRODUCTS,
+    twin="plus a f(q)",
+)
+def isometry(wrong: bool = False) -> Pairs:
+    """|f(aq + bk) − a f(q) − b f(k)|², multiplied out, with ⟨f(u), f(v)⟩ = ⟨u, v⟩ in each term, is 0."""
+    qq, qk, kk = (sympy.Symbol(name, real=True) for name in PRODUCTS)
+    gram = sympy.Matrix([[qq, qk], [qk, kk]])
+    # each vector by its coefficients of q and k, and the factor before its f
+    terms = [
+        (sympy.Matrix([a, b]), 1),
+        (sympy.Matrix([1, 0]), a if wrong else -a),
+        (sympy.Matrix([0, 1]), -b),
+    ]
+    squared = sum(
+        first * second * (u.T * gram * v)[0]
+        for (u, first), (v, second) in product(terms, terms)
+    )
+    return [(squared, sympy.Integer(0))]
+
+
+@identity("eq-derivation-reflection", r"\alpha", twin="no minus sign: not a mirror")
+def reflection(wrong: bool = False) -> Pairs:
+    """F mirrors the plane: FᵀF = I, F² = I, det F = −1."""
+    cos, sin = sympy.cos(alpha), sympy.sin(alpha)
+    F = sympy.ImmutableMatrix([[cos, sin], [sin, cos if wrong else -cos]])
+    return [
+        (_product(F.T, F), UNIT),
+        (_product(F, F), UNIT),
+        (F.det(), sympy.Integer(-1)),
+    ]
+
+
+# --- The rotation ----------------------------------------------------------------------------------------------------
+
+
+@identity("eq-derivation-relative", "m", "n", r"\theta_{i}", twin="m − n for n − m")
+def relative(wrong: bool = False) -> Pairs:
+    """R_mᵀ R_n = R_{n−m}."""
+    return [
+        (
+            _product(block(m).T, block(n)),
+            block(m - n if wrong else n - m),
+        )
+    ]
+
+
+@identity(
+    "eq-derivation-orthogonal",
+    "m",
+    r"\theta_{i}",
+    twin="a wrong sign before the upper sine",
+)
+def orthogonal(wrong: bool = False) -> Pairs:
+    """R_mᵀ R_m = I and det R_m = 1, block by block."""
+    turned = block(m, sign=1 if wrong else -1)
+    return [(_product(turned.T, turned), UNIT), (turned.det(), sympy.Integer(1))]
+
+
+@identity(
+    "eq-derivation-group",
+    "m",
+    "n",
+    r"\theta_{i}",
+    twin="a wrong sign before the upper sine",
+)
+def group(wrong: bool = False) -> Pairs:
+    """R_m R_n = R_{m+n}."""
+    sign = 1 if wrong else -1
+    return [(_product(block(m, sign), block(n, sign)), block(m + n, sign))]
+
+
+@identity(
+    "eq-derivation-exponential", "m", r"\theta_{i}", twin="J without its minus sign"
+)
+def exponential(wrong: bool = False) -> Pairs:
+    """R_m = exp(mθ_i J), block by block."""
+    quarter = sympy.Matrix([[0, 1], [1, 0]]) if wrong else sympy.Matrix(J)
+    power = (m * theta_i * quarter).exp()
+    return [(block(m), sympy.ImmutableMatrix(power))]
+
+
+@identity(
+    "eq-derivation-direction",
+    "m",
+    "n",
+    r"\theta_{i}",
+    twin="a cosine for the sine",
+)
+def direction(wrong: bool = False) -> Pairs:
+    """R_{n−m} − R_{m−n} = 2 sin((n − m)θ_i) J: not symmetric."""
+    wave = sympy.cos if wrong else sympy.sin
+    return [(block(n - m) - block(m - n), 2 * wave((n - m) * theta_i) * J)]
+
+
+@identity(
+    "eq-derivation-sign", "m", "n", r"\theta_{i}", twin="the sign left as it is"
+)
+def other_sign(wrong: bool = False) -> Pairs:
+    """Turned the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
+    sign = 1 if wrong else -1
+    return [
+        (_product(block(sign * m).T, block(sign * n)), block(m - n)),
+        (block(m - n), _product(MIRROR, block(sign * (m - n)), MIRROR)),
+    ]
+
+
+@identity(
+    "eq-derivation-score",
+    "m",
+    "n",
+    "d",
+    "q",
+    "k",
+    r"\theta",
+    twin="m − n for n − m",
+)
+def score(wrong: bool = False) -> Pairs:
+    """⟨R_m q, R_n k⟩ = Σ_i (q_2i, q_2i+1) R_{n−m} (k_2i, k_2i+1), with a symbolic d and a θ_i for each i."""
+    q, k = (
+        sympy.Matrix([vector[2 * i], vector[2 * i + 1]]) for vector in (query, key)
+    )
+    turned = (block(m, turn=frequency[i]) * q).dot(block(n, turn=frequency[i]) * k)
+    between = block(m - n if wrong else n - m, turn=frequency[i])
+    left, right = turned, (q.T * between * k)[0]
+    pairs = (i, 0, d / 2 - 1)
+    return [
+        (
+            sympy.Sum(sympy.expand(left), pairs),
+            sympy.Sum(sympy.expand(right), pairs),
+        )
+    ]
+
+
+# --- Definitions: the module against the formula on the page ---------------------------------------------------------
+
+
+def _off(measured: torch.Tensor, expected: torch.Tensor | list) -> float:
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    return (measured.double() - expected).abs().max().item()
+
+
+@definition(
+    "eq-derivation-rotation",
+    implements="ropebook.derivation.rotation",
+    twin="clockwise",
+)
+def rotation(wrong: bool = False) -> list[Claim]:
+    """The plane turned counter-clockwise by mθ."""
+    angles = [0.3 * position for position in range(-50, 51) if position]
+    sign = -1 if wrong else 1
+    expected = [
+        [
+            [math.cos(angle), -sign * math.sin(angle)],
+            [sign * math.sin(angle), math.cos(angle)],
+        ]
+        for angle in angles
+    ]
+    return [Claim("100 angles", _off(derivation.rotation(angles), expected), 1e-15)]
+
+
+@definition(
+    "eq-derivation-matrix",
+    implements="ropebook.derivation.rotation_matrix",
+    twin="half of d in the frequencies",
+)
+def matrix(wrong: bool = False) -> list[Claim]:
+    """R_m has the rotation by mθ_i as block i on its diagonal, and zeros elsewhere."""
+    dim, base = 6, 50.0
+    expected = torch.zeros(20, dim, dim, dtype=torch.float64)
+    for position, pair in product(range(20), range(dim // 2)):
+        turn = base ** (-2 * pair / (dim / 2 if wrong else dim))
+        cos, sin = math.cos(position * turn), math.sin(position * turn)
+        first, second = 2 * pair, 2 * pair + 1
+        expected[position, first, first] = cos
+        expected[position, first, second] = -sin
+        expected[position, second, first] = sin
+        expected[position, second, second] = cos
+    found = derivation.rotation_matrix(range(20), dim, base)
+    return [Claim("R_0 … R_19", _off(found, expected), 1e-14)]
+
+
+# --- Statements ------------------------------------------------------------------------------------------------------
+
+
+def _vectors(count: int, dim: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(count, dim, dtype=torch.float64, generator=generator)
+
+
+@statement(
+    "eq-derivation-demand",
+    twin="positions added as sinusoids, as in the last chapter",
+)
+def demand(wrong: bool = False) -> list[Claim]:
+    """⟨f(q, m), f(k, n)⟩ depends on m − n alone, and f(q, 0) = q."""
+    q, k = _vectors(2, 8)
+    m, n = 7, 3
+
+    def f(x: torch.Tensor, place: int) -> torch.Tensor:
+        if wrong:
+            return x + sinusoidal.encoding(place, 8, dtype=torch.float64)
+        return derivation.rotate(x, place)
+
+    scores = torch.stack([f(q, m + t) @ f(k, n + t) for t in range(100)])
+    return [
+        Claim("the score, m and n moved alike", _off(scores, scores[0]), 1e-12),
+        Claim("f(q, 0) and q", _off(f(q, 0), q), 0),
+    ]
+
+
+@statement("eq-derivation-powers", twin="a step that is not orthogonal")
+def powers(wrong: bool = False) -> list[Claim]:
+    """O_n = Oⁿ has O_mᵀ O_n = O_{n−m}, whichever orthogonal matrix O is: of determinant 1 or −1."""
+    found = []
+    for dim in (2, 3, 8):
+        orthogonal_matrix, _ = torch.linalg.qr(_vectors(dim, dim))
+        for sign in (1, -1):
+            step = orthogonal_matrix.clone()
+            step[0] *= sign  # one of the two has determinant −1
+            if wrong:
+                step[0] *= 2
+            found.append(
+                Claim(f"d = {dim}", derivation.breach(step, reach=4), 1e-13)
+            )
+    return found
+
+
+@statement("eq-derivation-normal-form", twin="each pair run through the other way")
+def normal_form(wrong: bool = False) -> list[Claim]:
+    """A skew-symmetric Ω is U diag(θ_i J) Uᵀ with an orthogonal U, and exp(mΩ) = U R_m Uᵀ."""
+    found = []
+    for dim in (2, 4, 6, 8):
+        skew = _vectors(dim, dim)
+        skew = skew - skew.T
+        basis, turns = derivation.normal_form(skew)
+        sign = -1 if wrong else 1
+        quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+        inside = torch.block_diag(*(sign * turn * quarter for turn in turns))
+        turned = torch.block_diag(
+            *(derivation.rotation(sign * 3 * turn) for turn in turns)
+        )
+        found += [
+            Claim(f"Ω, d = {dim}", _off(basis @ inside @ basis.T, skew), 1e-13),
+            Claim(
+                f"exp(3Ω), d = {dim}",
+                _off(basis @ turned @ basis.T, torch.matrix_exp(3 * skew)),
+                1e-12,
+            ),
+        ]
+    return found
+
+
+@statement("eq-derivation-absorb", twin="U for Uᵀ in the weights")
+def absorb(wrong: bool = False) -> list[Claim]:
+    """The basis goes into the weights: UᵀW_Q and UᵀW_K with pairs give the scores of W_Q and W_K with exp(mΩ)."""
+    dim, m, n = 6, 5, 2
+    skew, W_Q, W_K = _vectors(3 * dim, dim).view(3, dim, dim)
+    skew = skew - skew.T
+    x, y = _vectors(2, dim)
+    basis, turns = derivation.normal_form(skew)
+    expected = (torch.matrix_exp(m * skew) @ W_Q @ x) @ (
+        torch.matrix_exp(n * skew) @ W_K @ y
+    )
+    into = basis if wrong else basis.T
+    turned = (
+        torch.block_diag(*(derivation.rotation(place * turn) for turn in turns))
+        @ into
+        @ weight
+        @ word
+        for place, weight, word in ((m, W_Q, x), (n, W_K, y))
+    )
+    query, key = turned
+    return [Claim("the score", abs(query @ key - expected).item(), 1e-11)]
