@@ -137,9 +137,7 @@ def _entry(app: Sphinx, here: str, docname: str, block: dict, check: proofs.Proo
     number = app.env.toc_fignumbers.get(docname, {}).get("displaymath", {}).get(f"equation-{label}", ())
     shown = ".".join(map(str, number)) or label
     target = f"{app.builder.get_relative_uri(here, docname)}#equation-{label}"
-    rows = [("On the page", _math(block["latex"]))]
-    if check.kind == "identity":
-        rows.append(("As sympy prints it", _math(proofs.latex(check))))
+    rows = [("What is checked", nodes.inline("", check.says))]
     if check.implements:
         rows.append(("Implemented by", nodes.literal("", check.implements)))
     rows.append(("Checked in", nodes.literal("", check.source)))
@@ -159,13 +157,6 @@ def _entry(app: Sphinx, here: str, docname: str, block: dict, check: proofs.Proo
         fields += item
     entry += fields
     return entry
-
-
-def _math(latex: str) -> nodes.math:
-    body = latex.strip()
-    if r"\\" in body and r"\begin{" not in body:
-        body = rf"\begin{{gathered}} {body} \end{{gathered}}"
-    return nodes.math("", rf"\displaystyle {body}")
 
 
 def setup(app: Sphinx) -> dict:

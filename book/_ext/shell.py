@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import executed  # noqa: F401  (puts the repository's root on the path, before tools is imported)
 import sphinxcontrib.katex
 from docutils import nodes
+from myst_nb.sphinx_ext import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
@@ -62,10 +63,11 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 
 def reading_minutes(doctree: nodes.document) -> int:
-    """Minutes to read a page: its words, its displayed equations, its visible lines of code."""
-    code = [node.astext() for node in doctree.findall(nodes.literal_block) if not _is_hidden(node)]
-    equations = list(doctree.findall(nodes.math_block))
-    prose = sum(len(node.astext().split()) for node in doctree.findall(nodes.TextElement) if _is_prose(node))
+    """Minutes to read a page: its words, its displayed equations, its lines of code; what is folded does not count."""
+    code = [node.astext() for node in doctree.findall(nodes.literal_block) if not _is_folded(node)]
+    equations = [node for node in doctree.findall(nodes.math_block) if not _is_folded(node)]
+    texts = (node for node in doctree.findall(nodes.TextElement) if _is_prose(node) and not _is_folded(node))
+    prose = sum(len(node.astext().split()) for node in texts)
     lines = sum(text.count("\n") + 1 for text in code)
     seconds = prose * 60 / WORDS_PER_MINUTE + len(equations) * SECONDS_PER_EQUATION + lines * SECONDS_PER_CODE_LINE
     return max(1, round(seconds / 60))
@@ -75,10 +77,12 @@ def _is_prose(node: nodes.Node) -> bool:
     return isinstance(node, nodes.paragraph | nodes.title | nodes.term)
 
 
-def _is_hidden(node: nodes.Node) -> bool:
-    while node.parent is not None:
-        node = node.parent
-        if node.get("hide_mode") if isinstance(node, nodes.Element) else False:
+def _is_folded(node: nodes.Node) -> bool:
+    """Inside a cell whose code is hidden, or a folded box."""
+    while (node := node.parent) is not None:
+        if not isinstance(node, nodes.Element):
+            continue
+        if node.get("hide_mode") or isinstance(node, HideCodeCellNode) or "dropdown" in node.get("classes", ()):
             return True
     return False
 

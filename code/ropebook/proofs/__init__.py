@@ -61,6 +61,11 @@ class Proof:
     source: str  # where it stands: "ropebook/proofs/sinusoidal.py:40"
     implements: str = ""  # of a definition: the function that implements it, "ropebook.attention.softmax"
 
+    @property
+    def says(self) -> str:
+        """What is checked, in words and plain letters: the first paragraph of the function's docstring."""
+        return " ".join((self.function.__doc__ or "").split("\n\n")[0].split())
+
 
 _REGISTRY: dict[str, Proof] = {}
 
@@ -195,14 +200,6 @@ def refused(proof: Proof) -> bool:
         return not any(claim.holds for claim in claims(proof, wrong=True))
     return not any(
         _vanishes(left, right) for left, right in pairs(proof, wrong=True)
-    )
-
-
-def latex(proof: Proof, wrong: bool = False) -> str:
-    """sympy's own LaTeX of ``left = right``, one line per equality, of the identity or of its wrong twin."""
-    return r" \\ ".join(
-        f"{sympy.latex(left)} = {sympy.latex(right)}"
-        for left, right in pairs(proof, wrong)
     )
 
 
