@@ -1,0 +1,358 @@
+// The score of one query with the same key at every position of a text: how it falls with distance, and how it swings.
+
+const MOST_DIMS = 512;
+const MOST_LENGTH = 1e6;
+const MOST_DRAWS = 20;
+const MOST_SAMPLES = 4096; // up to so many keys all scores are computed
+const NEAR = 3072; // of longer texts, those of so many keys nearest to the query
+const MOST_COLUMNS = 512; // and eight in each column of the picture
+// In a column: three close keys, on both sides of the fastest wave, and five far apart for the slow ones; unevenly, so
+// that no wave hides between the samples.
+const CLOSE = [0, 2, 4];
+const SPOTS = [0.18, 0.37, 0.55, 0.76, 0.93];
+const VECTORS = ["ones", "same", "random", "slow"];
+const FIGURES = [256, 16, 8].flatMap((dim) => [512, 65536].map((length) => ({ dim, length })));
+
+// The score is Σ a_i cos Δθ_i + b_i sin Δθ_i.
+const lastWaves = lastCall((vectors, draw, dim) => {
+  const pairs = dim / 2;
+  const [a, b] = [new Float64Array(pairs), new Float64Array(pairs)];
+  if (vectors === "ones" || vectors === "slow") return { a: a.fill(2, vectors === "slow" ? pairs >> 1 : 0), b };
+  const q = normals(`distance query ${draw}`, dim);
+  const k = vectors === "same" ? q : normals(`distance key ${draw}`, dim);
+  for (let i = 0, j = 0; i < pairs; i += 1, j += 2) {
+    a[i] = q[j] * k[j] + q[j + 1] * k[j + 1];
+    b[i] = q[j] * k[j + 1] - q[j + 1] * k[j];
+  }
+  return { a, b };
+});
+
+// The scores with the keys at column·per + offset, offset after offset: in cos θ(A − B), A = query − column·per, and B
+// is the offset.
+function sampledScores(theta, { a, b }, query, per, columns, offsets) {
+  const total = new Float64Array(columns * offsets.length);
+  const [cos, sin] = [new Float64Array(columns), new Float64Array(columns)];
+  theta.forEach((one, i) => {
+    cosSinGrid(one, query, -per, columns, cos, sin);
+    for (let column = 0; column < columns; column += 1) {
+      const [c, s] = [cos[column], sin[column]];
+      cos[column] = a[i] * c + b[i] * s;
+      sin[column] = a[i] * s - b[i] * c;
+    }
+    for (let j = 0, at = 0; j < offsets.length; j += 1) {
+      const c = Math.cos(one * offsets[j]);
+      const s = Math.sin(one * offsets[j]);
+      for (let column = 0; column < columns; column += 1, at += 1) total[at] += c * cos[column] + s * sin[column];
+    }
+  });
+  return total;
+}
+
+// The keys that are looked at, with their scores: all; or in longer texts those nearest to the query, and eight more
+// from each column.
+function sampleScores({ base, dim, query, length, vectors, draw }) {
+  const theta = invFreq(dim, base);
+  const waves = lastWaves(vectors, draw, dim);
+  const count = length <= MOST_SAMPLES ? length : NEAR;
+  const first = Math.min(Math.max(0, query - count / 2), length - count); // 0 if all are
+  const near = fourierSum(theta, waves.a, waves.b, query - first - count + 1, count).reverse();
+  const left = first > 0 ? query - first + 1 : length;
+  const right = first + count < length ? first + count - query : length;
+  const keys = Int32Array.from(near, (_, k) => first + k);
+  const found = { per: 1, columns: length, reach: Math.min(left, right), keys, scores: near };
+  if (count === length) return found;
+  const per = Math.ceil(length / MOST_COLUMNS);
+  const columns = Math.ceil(length / per);
+  const offsets = [...CLOSE, ...SPOTS.map((spot) => Math.floor(per * spot))];
+  const far = sampledScores(theta, waves, query, per, columns, offsets);
+  const all = { keys: new Int32Array(count + far.length), scores: new Float64Array(count + far.length) };
+  all.keys.set(keys);
+  all.scores.set(near);
+  let size = count;
+  for (let j = 0, k = 0; j < offsets.length; j += 1) {
+    for (let column = 0; column < columns; column += 1, k += 1) {
+      const key = column * per + offsets[j];
+      if (key >= length) continue; // the last column may reach beyond the text
+      all.keys[size] = key;
+      all.scores[size] = far[k];
+      size += 1;
+    }
+  }
+  return { ...found, per, columns, keys: all.keys.subarray(0, size), scores: all.scores.subarray(0, size) };
+}
+
+// Of the keys whose score is at most `level` the one nearest to the query, of two the earlier; −1 if there is none.
+function nearest({ keys, scores }, query, level) {
+  let best = -1;
+  let distance = Infinity;
+  for (let k = 0; k < keys.length; k += 1) {
+    if (scores[k] > level) continue;
+    const away = Math.abs(keys[k] - query);
+    if (away < distance || (away === distance && keys[k] < best)) [best, distance] = [keys[k], away];
+  }
+  return best;
+}
+
+function countMaxima(values) {
+  let found = 0;
+  for (let k = 1; k + 1 < values.length; k += 1) {
+    if (values[k] > values[k - 1] && values[k] >= values[k + 1]) found += 1;
+  }
+  return found;
+}
+
+function compute(dials) {
+  const { query, dim, vectors, draw } = dials;
+  const samples = sampleScores(dials);
+  const { per, columns, keys, scores, reach } = samples;
+  const low = new Float64Array(columns).fill(Infinity);
+  const high = new Float64Array(columns).fill(-Infinity);
+  let least = Infinity;
+  for (let k = 0; k < keys.length; k += 1) {
+    const column = Math.floor(keys[k] / per);
+    const score = scores[k];
+    if (score < low[column]) low[column] = score;
+    if (score > high[column]) high[column] = score;
+    if (score < least) least = score;
+  }
+  const { a, b } = lastWaves(vectors, draw, dim);
+  const size = a.map((one, i) => Math.hypot(one, b[i]));
+  const whole = size.reduce((sum, one) => sum + one, 0);
+  return {
+    per, // keys to a column; 1: every score is there
+    reach, // nearer to the query than this, every score is there
+    low,
+    high,
+    home: a.reduce((sum, one) => sum + one, 0), // the score at the query's own position
+    least,
+    leastAt: nearest(samples, query, least + 1e-9 * whole),
+    negativeAt: nearest(samples, query, -Number.MIN_VALUE),
+    maxima: per === 1 ? countMaxima(low) : -1,
+    swing: Math.sqrt(size.reduce((sum, one) => sum + one * one, 0) / 2),
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 86;
+const FLOOR = TOP + 250;
+const HEIGHT = FLOOR + 42;
+const LEFT = 46;
+
+function build(stage, { alt, change, listen, values }) {
+  const buttons = FIGURES.map((figure) => {
+    const button = html("button", { type: "button", class: "rb-button" }, `d = ${figure.dim}, L = ${figure.length}`);
+    listen(button, "click", () => change({ ...figure, base: 1e4, vectors: "ones" }));
+    return [button, figure];
+  });
+  const row = html("div", { class: "rb-tools", role: "group", "aria-label": "The six figures, q = k = ones" },
+    ...buttons.map(([button]) => button));
+  const canvas = html("canvas", { "aria-hidden": "true" });
+  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
+  const pad = html("div", { role: "slider", tabindex: 0, "aria-label": "Query position in the picture",
+    "aria-valuemin": 0 });
+  stage.append(row, html("div", { style: "position: relative" }, canvas, picture, pad));
+  const go = (query) => change({ query: Math.min(values().length - 1, Math.max(0, Math.round(query))) });
+  const follow = (event) => {
+    const box = pad.getBoundingClientRect();
+    go(((event.clientX - box.left) / box.width) * (values().length - 1));
+  };
+  listen(pad, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    pad.setPointerCapture(event.pointerId);
+    follow(event);
+  });
+  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
+  listen(pad, "keydown", (event) => {
+    const { query, length } = values();
+    const page = Math.max(1, Math.round(length / 16));
+    const goal = {
+      ArrowLeft: query - 1, ArrowDown: query - 1, ArrowRight: query + 1, ArrowUp: query + 1,
+      PageDown: query - page, PageUp: query + page, Home: 0, End: length - 1,
+    }[event.key];
+    if (goal === undefined) return;
+    event.preventDefault();
+    go(goal);
+  });
+
+  return ({ data, values: dials, width, theme }) => {
+    const { dim, length, query, base, vectors } = dials;
+    for (const [button, figure] of buttons) {
+      const shown = figure.dim === dim && figure.length === length && base === 1e4 && vectors === "ones";
+      put(button, { "aria-pressed": shown, style: shown ? "border-color: var(--rb-1); color: var(--rb-1)" : "" });
+    }
+    const right = width - 8;
+    const { levels, y } = upright(data);
+    const x = scale([0, length - 1], [LEFT, right]);
+    const context = fitCanvas(canvas, width, HEIGHT);
+    const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
+    paintLevels(context, paints, [LEFT, right], levels, y, data.swing);
+    paintScores(context, paints, [LEFT, right], x, y, data, length);
+    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
+    picture.replaceChildren(...names(width, data, dials), ...axes(x, y, levels, dials, right),
+      ...marks(x, y, data, query, right));
+    put(pad, {
+      style: `position: absolute; left: ${LEFT}px; top: ${TOP}px; width: ${right - LEFT}px; cursor: ew-resize; `
+        + `height: ${FLOOR - TOP}px; touch-action: pan-y`,
+      "aria-valuenow": query, "aria-valuemax": length - 1, "aria-valuetext": `m = ${query}`,
+    });
+  };
+}
+
+// The axis of scores: whole steps around the least and the greatest, and 0.
+function upright({ low, high }) {
+  let [least, greatest] = [0, 0];
+  for (const value of low) if (value < least) least = value;
+  for (const value of high) if (value > greatest) greatest = value;
+  const step = niceStep(greatest - least, 5);
+  const [from, to] = [Math.floor(least / step), Math.max(1, Math.ceil(greatest / step))];
+  const levels = Array.from({ length: to - from + 1 }, (_, k) => (from + k) * step);
+  return { levels, y: scale([levels[0], levels.at(-1)], [FLOOR, TOP]) };
+}
+
+function paintLevels(context, paints, [from, to], levels, y, swing) {
+  const line = (level, colour, dash) => {
+    context.beginPath();
+    context.moveTo(from, y(level));
+    context.lineTo(to, y(level));
+    context.setLineDash(dash);
+    context.strokeStyle = colour;
+    context.stroke();
+  };
+  context.lineWidth = 1;
+  for (const level of levels) line(level, level ? paints.grid : paints.muted, []);
+  for (const level of [-swing, swing]) if (y(level) >= TOP && y(level) <= FLOOR) line(level, paints.muted, [6, 5]);
+  context.setLineDash([]);
+}
+
+// The curve, or where several keys share a pixel the band from the least to the greatest: blue above 0, orange below.
+function paintScores(context, paints, [from, to], x, y, { per, low, high }, length) {
+  const pixels = Math.round(to - from);
+  const edges = evenEdges(low.length, Math.min(low.length, pixels));
+  const bands = { low: minMaxBand(low, edges).low, high: minMaxBand(high, edges).high };
+  const places = bands.low.map((_, k) => x(Math.min(length - 1, ((edges[k] + edges[k + 1]) * per - 1) / 2)));
+  const outline = new Path2D();
+  bands.high.forEach((value, k) => outline.lineTo(places[k], y(value)));
+  for (let k = places.length - 1; k >= 0; k -= 1) outline.lineTo(places[k], y(bands.low[k]));
+  context.lineJoin = "round";
+  context.lineWidth = 1.5;
+  for (const [colour, edge, top, bottom] of [["pos", bands.high, TOP - 2, y(0)], ["neg", bands.low, y(0), FLOOR + 2]]) {
+    context.save();
+    context.beginPath();
+    context.rect(from - 2, top, to - from + 4, bottom - top);
+    context.clip();
+    context.fillStyle = paints[colour];
+    context.strokeStyle = paints[colour];
+    context.beginPath();
+    context.moveTo(places[0], y(0));
+    edge.forEach((value, k) => context.lineTo(places[k], y(value)));
+    context.lineTo(places.at(-1), y(0));
+    context.globalAlpha = 0.2;
+    context.fill();
+    context.globalAlpha = 1;
+    context.stroke(outline);
+    if (low.length > pixels || per > 1) context.fill(outline);
+    context.restore();
+  }
+}
+
+function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
+  const whose = { ones: "q = k = (1, …, 1)", same: `q = k random, draw ${draw}`,
+    random: `q, k random, draw ${draw}`, slow: "q = k = 1 in the slower half" }[vectors];
+  const of = width < 620 ? "of" : "of every";
+  const sampled = per > 1 ? `sampled, ${CLOSE.length + SPOTS.length} ${of} ${per} keys` : "every key";
+  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" });
+  const mark = (colour, text) => svg("tspan", inColour(colour), text);
+  legend.append(mark("neg", "○"), " least", ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
+    width < 620 ? " · - - swing" : " · - - ± swing of pairs out of step");
+  return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
+}
+
+function axes(x, y, levels, { length }, right) {
+  const [up, across] = [svg("g", { transform: `translate(${LEFT} 0)` }),
+    svg("g", { transform: `translate(0 ${FLOOR})` })];
+  axis(up, "left", y, levels, (level) => exact(level, 0));
+  const step = niceStep(length, (right - LEFT) / 80);
+  const ticks = Array.from({ length: Math.ceil(length / step) }, (_, k) => k * step);
+  axis(across, "bottom", x, ticks.filter((tick) => x(tick) + textWidth(String(tick), 12) / 2 <= right + 8));
+  return [up, across, svg("text", {
+    x: (LEFT + right) / 2, y: FLOOR + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+  }, "position n of the key")];
+}
+
+// The query, the least score, and the nearest key that scores below 0.
+function marks(x, y, { least, leastAt, negativeAt }, query, right) {
+  const at = Math.min(right - textWidth("query", 12) / 2, x(query));
+  return [
+    svg("path", { d: `M${x(query).toFixed(2)},${TOP - 6}V${FLOOR}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
+    svg("text", { x: at, y: TOP - 10, "font-size": 12, "text-anchor": "middle" }, "query"),
+    ...(negativeAt < 0 ? [] : [svg("path", {
+      d: `M${x(negativeAt).toFixed(2)},${(y(0) + 2).toFixed(2)}l-5,9h10Z`, class: "rb-first",
+      style: "fill: var(--rb-ink); stroke: var(--rb-zero)",
+    })]),
+    svg("circle", { cx: x(leastAt), cy: y(least), r: 5.5,
+      style: "fill: var(--rb-zero); stroke: var(--rb-neg); stroke-width: 2.5" }),
+  ];
+}
+
+function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { query, vectors }) {
+  const [near, far] = [negativeAt, leastAt].map((key) => Math.abs(key - query));
+  const sure = per === 1 || (negativeAt >= 0 && near < reach);
+  const some = sure ? "It" : "Among the samples it";
+  const seen = sure && per > 1 ? " among the samples" : "";
+  const first = negativeAt < 0 ? `${some} is nowhere negative`
+    : `${some} is first negative ${near === 0 ? "at the query itself" : `${count(near, "place")} away`}`;
+  const lowest = far === 0 ? "at the query itself" : `${count(far, "place")} away`;
+  const peaks = maxima < 0 ? "" : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima} local maxima`}.`;
+  const sides = vectors === "random" ? " The two sides of the query differ, for q is not k."
+    : " Both sides of the query are alike, for q = k.";
+  return `At the query’s own position the score is ${tidy(home)}. `
+    + `${first}, and least${seen}, ${tidy(least)}, ${lowest}.${peaks}${sides}`;
+}
+
+export default explorer({
+  title: "The score against distance",
+  note: "Drag across the picture to move the query. The buttons set the six figures of the text: d and L at base 10⁴.",
+  dials: [
+    {
+      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
+      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
+      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "one pair needs two numbers", above: "wider heads show nothing new", between: "entries come in pairs",
+      note: "Of query and key: d/2 pairs.",
+    },
+    {
+      trait: "query", kind: "number", label: "Query position m", min: 0, max: MOST_LENGTH - 1, whole: true, log: true,
+      below: "positions are counted from 0", above: "the longest text ends there",
+      note: "Beyond the length it becomes the last position.",
+    },
+    {
+      trait: "length", kind: "number", label: "Length L", min: 2, max: MOST_LENGTH, whole: true, log: true,
+      below: "one key alone is no curve", above: "longer texts show only bands",
+      note: `Keys at 0 to L − 1. Beyond ${MOST_SAMPLES} the distant ones are sampled.`,
+    },
+    {
+      trait: "vectors", kind: "choice", label: "Query and key", options: VECTORS,
+      names: ["ones", "q = k", "q and k", "slow pairs"],
+      note: "All ones; random and equal; random and different; ones in the slower half of the pairs, 0 in the others.",
+    },
+    {
+      trait: "draw", kind: "number", label: "Random draw", min: 1, max: MOST_DRAWS, whole: true,
+      below: "draws are counted from 1", above: "no more were drawn", note: "Another draw, another query and key.",
+    },
+  ],
+  settle: (values) => ({ ...values, query: Math.min(values.query, values.length - 1) }),
+  compute,
+  build,
+  stats: ({ per, reach, least, leastAt, negativeAt, maxima, swing }, { query }) => [
+    ["First below 0", negativeAt < 0 ? "nowhere" : `Δ = ${Math.abs(query - negativeAt)}`,
+      negativeAt < 0 ? (per > 1 ? "in the samples" : "") : Math.abs(query - negativeAt) < reach ? "" : "or nearer"],
+    ["Least score", tidy(least), `at Δ = ${Math.abs(query - leastAt)}${per > 1 ? ", of the samples" : ""}`],
+    ["Local maxima", maxima < 0 ? "—" : String(maxima), maxima < 0 ? "not counted in samples" : ""],
+    ["Swing", `± ${tidy(swing)}`, "pairs out of step"],
+  ],
+  describe,
+});

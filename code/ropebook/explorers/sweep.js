@@ -1,0 +1,280 @@
+// The score of equal vectors against distance for ten bases side by side, and large for one base of choice.
+
+const MOST_DIMS = 512;
+const MOST_LENGTH = 4096;
+const NEAR = 128; // the ten curves: all distances below this one, and 64 in each octave beyond
+const BASES = [1, 2, 10, 1e2, 5e2, 1e3, 1e4, 1e5, 1e6, 1e7];
+
+// Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before: twice the
+// distance is twice the angle, and cos 2α = 1 − 2 sin² α, sin 2α = 2 sin α cos α need no further cosine.
+function octaveCurve(dim, base, octaves) {
+  const half = NEAR / 2;
+  const total = new Float64Array(NEAR + octaves * half);
+  const [cos, sin] = [new Float64Array(NEAR), new Float64Array(NEAR)];
+  for (const theta of invFreq(dim, base)) {
+    cosSinGrid(theta, 0, 1, NEAR, cos, sin);
+    for (let k = 0; k < NEAR; k += 1) total[k] += cos[k];
+    for (let start = NEAR; start < total.length; start += half) {
+      for (let k = half; k < NEAR; k += 1) {
+        const s = sin[k];
+        sin[k] *= 2 * cos[k];
+        cos[k] = 1 - 2 * s * s;
+        total[start + k - half] += cos[k];
+      }
+    }
+  }
+  return total.map((sum) => sum / (dim / 2));
+}
+
+const OCTAVES = Math.log2(MOST_LENGTH / NEAR);
+const lastCurves = lastCall((dim) => BASES.map((base) => {
+  const curve = octaveCurve(dim, base, OCTAVES);
+  return { curve, half: firstHalf(curve, dim, base) };
+}));
+
+// The first distance at which the curve is below ½, among all distances, not only those of the curve; −1 if there is
+// none. In stretches that double: most curves are below it soon.
+function firstHalf(curve, dim, base) {
+  const early = curve.subarray(0, NEAR).findIndex((value) => value < 0.5);
+  if (early >= 0) return early;
+  const theta = invFreq(dim, base);
+  for (let start = NEAR; start < MOST_LENGTH; start *= 2) {
+    const sums = fourierSum(theta, theta.map(() => 1), theta.map(() => 0), start, start);
+    const found = sums.findIndex((sum) => sum < 0.5 * theta.length);
+    if (found >= 0) return start + found;
+  }
+  return -1;
+}
+
+const DISTANCES = Array.from({ length: NEAR + OCTAVES * (NEAR / 2) }, (_, k) => {
+  return k < NEAR ? k : (NEAR / 2 + (k % (NEAR / 2))) * 2 ** (Math.floor(k / (NEAR / 2)) - 1);
+});
+
+const lastKernel = lastCall((base, dim, length) => {
+  const theta = invFreq(dim, base);
+  return fourierSum(theta, theta.map(() => 1), theta.map(() => 0), 0, length).map((sum) => sum / theta.length);
+});
+
+function countMaxima(values) {
+  let found = 0;
+  for (let k = 1; k + 1 < values.length; k += 1) {
+    if (values[k] > values[k - 1] && values[k] >= values[k + 1]) found += 1;
+  }
+  return found;
+}
+
+function compute({ base, dim, length }) {
+  const shown = DISTANCES.filter((distance) => distance < length).length;
+  const distances = DISTANCES.slice(0, shown);
+  const ten = lastCurves(dim);
+  const values = lastKernel(base, dim, length);
+  let leastAt = 0;
+  for (let k = 1; k < length; k += 1) if (values[k] < values[leastAt]) leastAt = k;
+  return {
+    distances, // of the ten curves
+    curves: ten.map(({ curve }) => curve.subarray(0, shown)),
+    halves: ten.map(({ half }) => (half < length ? half : -1)), // first below ½
+    values, // of the chosen base, at every distance
+    belowHalf: values.findIndex((value) => value < 0.5),
+    firstNegative: values.findIndex((value) => value < 0),
+    least: values[leastAt],
+    leastAt,
+    maxima: countMaxima(values),
+    mean: values.reduce((sum, value) => sum + value, 0) / length,
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 66;
+const TALL = 190;
+const TEN_TOP = TOP + TALL + 56;
+
+// b = 10⁴, b = 500
+function baseName(base) {
+  const exponent = Math.round(Math.log10(base));
+  const raised = [...String(exponent)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+  return exponent >= 3 && base === 10 ** exponent ? `b = 10${raised}` : `b = ${base}`;
+}
+
+// Ten panels of the same size in rows of five or two: [left, top, width, height] of the k-th, and where they end.
+function panels(width) {
+  const columns = width >= 620 ? 5 : 2;
+  const gap = width >= 620 ? 12 : 10;
+  const across = (width - (columns - 1) * gap) / columns;
+  const tall = width >= 620 ? 122 : 100;
+  const boxes = BASES.map((_, k) => {
+    return [(k % columns) * (across + gap), TEN_TOP + 52 + Math.floor(k / columns) * (tall + gap), across, tall];
+  });
+  return { boxes, bottom: boxes.at(-1)[1] + tall };
+}
+
+function build(stage, { alt, change, listen }) {
+  const canvas = html("canvas", { "aria-hidden": "true" });
+  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
+  const buttons = BASES.map((base) => {
+    const button = html("button", { type: "button", class: "rb-button", "aria-label": `Choose base ${base}` });
+    listen(button, "click", () => change({ base }));
+    return button;
+  });
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons));
+
+  return ({ data, values: { base, dim, length }, width, theme }) => {
+    const { boxes, bottom } = panels(width);
+    const context = fitCanvas(canvas, width, bottom);
+    const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
+    put(picture, { width, height: bottom, viewBox: `0 0 ${width} ${bottom}` });
+    const every = data.values.length;
+    const all = lastRange(every);
+    const main = [46, TOP, width - 54, TALL];
+    const draw = (box) => paintPanel(context, paints, box, length);
+    const big = draw(main);
+    big.frame([-1, 0, 0.5, 1]);
+    big.mark(data.belowHalf, 0.5, "2");
+    big.mark(data.firstNegative, 0, "4");
+    big.curve(bandOf(all, data.values, main[2], every), "1", 1.5);
+    const inner = boxes[0][2] - 16;
+    const chosenBand = bandOf(all, data.values, inner, every);
+    boxes.forEach(([left, top, across, tall], k) => {
+      const chosen = BASES[k] === base;
+      const small = draw([left + 8, top + 28, inner, tall - 36]);
+      small.frame([-1, 0, 1]);
+      if (!chosen) small.curve(chosenBand, "muted", 1, 0.35);
+      small.mark(data.halves[k], 0.5, "2");
+      small.curve(bandOf(data.distances, data.curves[k], inner, every), "1", 1.25);
+      put(buttons[k], {
+        "aria-pressed": chosen,
+        style: `position: absolute; left: ${left}px; top: ${top}px; width: ${across}px; height: ${tall}px; padding: 0; `
+          + `border-color: var(--rb-${chosen ? "1); box-shadow: inset 0 0 0 1px var(--rb-1" : "grid"})`,
+      });
+    });
+    picture.replaceChildren(...names(width, base, dim), ...axes(main, length), ...boxes.map(([left, top], k) => {
+      const own = BASES[k] === base ? inColour("1") : {};
+      return svg("text", { x: left + 8, y: top + 19, "font-size": 13, "font-weight": 600, ...own }, baseName(BASES[k]));
+    }));
+  };
+}
+
+const lastRange = lastCall((length) => Array.from({ length }, (_, k) => k));
+
+// Distances 1 … length − 1 by equal ratios, values −1 … 1.
+function paintPanel(context, paints, [left, top, width, height], length) {
+  const x = scale([1, length - 1], [left, left + width], true);
+  const y = scale([-1, 1], [top + height, top]);
+  const line = (from, to, colour, lineWidth) => {
+    context.beginPath();
+    context.moveTo(...from);
+    context.lineTo(...to);
+    context.strokeStyle = colour;
+    context.lineWidth = lineWidth;
+    context.stroke();
+  };
+  return {
+    frame(levels) {
+      for (const level of levels) {
+        line([left, y(level)], [left + width, y(level)], level ? paints.grid : paints.muted, 1);
+      }
+    },
+    mark(place, level, colour) {
+      if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
+    },
+    curve({ at, low, high }, colour, lineWidth, alpha = 1) {
+      context.beginPath();
+      for (let k = 0; k < at.length; k += 1) context.lineTo(left + at[k], y(high[k]));
+      for (let k = at.length - 1; k >= 0; k -= 1) context.lineTo(left + at[k], y(low[k]));
+      context.globalAlpha = alpha;
+      context.lineJoin = "round";
+      context.lineWidth = lineWidth;
+      context.fillStyle = paints[colour];
+      context.strokeStyle = paints[colour];
+      context.fill();
+      context.stroke();
+      context.globalAlpha = 1;
+    },
+  };
+}
+
+// A curve in a panel of this width, from distance 1 on: for each pixel a place, the least and the greatest value.
+function bandOf(distances, values, width, length) {
+  const x = scale([1, length - 1], [0, width], true);
+  const [at, low, high] = [[], [], []];
+  let pixel = -1;
+  for (let k = 1; k < values.length; k += 1) {
+    const place = x(distances[k]);
+    if (Math.floor(place) === pixel) {
+      const end = at.length - 1;
+      if (values[k] < low[end]) low[end] = values[k];
+      if (values[k] > high[end]) high[end] = values[k];
+    } else {
+      pixel = Math.floor(place);
+      at.push(place);
+      low.push(values[k]);
+      high.push(values[k]);
+    }
+  }
+  return { at, low, high };
+}
+
+function names(width, base, dim) {
+  const coloured = (text, colour) => svg("tspan", inColour(colour), text);
+  const [title, note] = titled(0, 0, `The chosen base: ${baseName(base)}`, "");
+  note.append(width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "2"), " and ",
+    coloured("below 0", "4"));
+  const [ten, tenNote] = titled(0, TEN_TOP, "Ten bases: choose one", "");
+  tenNote.append(width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
+    coloured("below ½", "2"));
+  return [title, note, ten, tenNote];
+}
+
+function axes([left, top, width, height], length) {
+  const [up, across] = [svg("g", { transform: `translate(${left} 0)` }),
+    svg("g", { transform: `translate(0 ${top + height})` })];
+  axis(up, "left", scale([-1, 1], [top + height, top]), [-1, 0, 0.5, 1], (level) => {
+    return level === 0.5 ? "½" : String(level).replace("-", "−");
+  });
+  const x = scale([1, length - 1], [left, left + width], true);
+  axis(across, "bottom", x, [1, 10, 100, 1000].filter((tick) => tick < length));
+  return [up, across, svg("text", {
+    x: left + width / 2, y: top + height + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+  }, "distance Δ, by equal ratios")];
+}
+
+function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
+  const half = belowHalf < 0 ? "stays above half of its peak" : `falls below half of its peak at Δ = ${belowHalf}`;
+  const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
+  const range = `at distances up to ${length - 1}`;
+  const still = base === 1 ? " All pairs turn alike: one cosine, which does not fall at all." : "";
+  return `With base ${base} and ${count(dim / 2, "pair")}, ${range}, the score ${half} and ${zero}. `
+    + `On the way it has ${maxima === 1 ? "1 local maximum" : `${maxima} local maxima`}.${still}`;
+}
+
+export default explorer({
+  title: "One base after the other",
+  note: "Turn the base, or choose one of the ten. The larger it is, the farther the score reaches before it falls.",
+  dials: [
+    {
+      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
+      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
+      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "one pair needs two numbers", above: "wider heads show nothing new", between: "entries come in pairs",
+      note: "The same for all curves.",
+    },
+    {
+      trait: "length", kind: "number", label: "Length L", min: 16, max: MOST_LENGTH, whole: true, log: true,
+      below: "fewer distances show no curve", above: "more would take too long to add up",
+      note: "Distances 0 to L − 1. The axis begins at 1; at 0 every curve is 1.",
+    },
+  ],
+  compute,
+  build,
+  stats: ({ belowHalf, firstNegative, least, leastAt, mean }, { length }) => [
+    ["First below ½", belowHalf < 0 ? "nowhere" : `Δ = ${belowHalf}`],
+    ["First below 0", firstNegative < 0 ? "nowhere" : `Δ = ${firstNegative}`],
+    ["Least", tidy(least), `at Δ = ${leastAt}`],
+    ["Mean", exact(mean), `over Δ < ${length}`],
+  ],
+  describe,
+});

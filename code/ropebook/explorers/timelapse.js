@@ -1,0 +1,289 @@
+// A cache of keys under a base that grows with the text: each key stays as it was rotated when it came.
+
+const MOST_DIMS = 512;
+const MOST_LENGTH = 4096;
+const MOST_FACTOR = 16;
+const MOST_KEYS = 256; // keys whose error is computed; of longer texts as many, evenly spaced
+const LEAST_BASE = 500;
+const TOP_ERROR = 1.7; // where the axis of the errors ends: a little above √2
+
+// What dynamic NTK divides the last pair by at a length.
+function effectiveScale(length, { trained_length, factor }) {
+  return 1 + factor * (Math.max(1, length / trained_length) - 1);
+}
+
+function baseAt(length, dials) {
+  return dials.base * effectiveScale(length, dials) ** (dials.dim / (dials.dim - 2));
+}
+
+// The positions 0 … length − 1, or MOST_KEYS of them from the first to the last.
+function sampledKeys(length) {
+  const size = Math.min(length, MOST_KEYS);
+  return Array.from({ length: size }, (_, k) => Math.floor((k * (length - 1)) / Math.max(1, size - 1)));
+}
+
+function rms(values) {
+  return Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / values.length);
+}
+
+// For each key n the root mean square over pairs of |e^{iε} − 1| = 2 |sin ε/2|, where ε = n(θ_i(n) − θ_i(now)) is how
+// far the cached key is turned too far: what random q and k make of it, in units of the score's own spread.
+function scoreErrors(keys, dials) {
+  const theta = invFreq(dials.dim, dials.base);
+  const pairs = theta.length;
+  // Pair i has θ_i · S^(−i/(pairs − 1)): a power more from one pair to the next.
+  const step = (length) => effectiveScale(length, dials) ** (-1 / (pairs - 1));
+  const now = new Float64Array(pairs);
+  for (let i = 0, slower = 1, by = step(dials.length); i < pairs; i += 1, slower *= by) now[i] = slower;
+  return keys.map((key) => {
+    let [sum, slower] = [0, 1];
+    const by = step(key + 1);
+    for (let i = 0; i < pairs; i += 1, slower *= by) {
+      const half = Math.sin((key * theta[i] * (slower - now[i])) / 2);
+      sum += 4 * half * half;
+    }
+    return Math.sqrt(sum / pairs);
+  });
+}
+
+function compute(dials) {
+  const keys = sampledKeys(dials.length);
+  const errors = scoreErrors(keys, dials);
+  return {
+    scale: effectiveScale(dials.length, dials),
+    bases: Array.from({ length: dials.length }, (_, n) => baseAt(n + 1, dials)), // that each token was rotated with
+    keys,
+    errors, // of the query's score with each of them
+    error: rms(errors),
+  };
+}
+
+// ---- On the page ----
+
+const CELLS = 50; // where the tokens begin
+
+function build(stage, app) {
+  const { alt, change, listen, values } = app;
+  const steps = stepButtons(app, "length", "token", () => [1, values().room]);
+  const play = html("button", { type: "button", class: "rb-button" }, "Play");
+  steps.row.prepend(play);
+  const canvas = html("canvas", { "aria-hidden": "true" });
+  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
+  const help = "Length of the text: left and right to take away or add a token";
+  const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 1 });
+  const whole = html("div", {}, canvas, picture, pad);
+  stage.append(steps.row, whole);
+  const go = (length) => change({ length: Math.min(values().room, Math.max(1, Math.round(length))) });
+
+  let timer = 0;
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    setText(play, "Play");
+  };
+  listen(play, "click", () => {
+    if (timer) return stop();
+    if (values().length === values().room) go(1);
+    setText(play, "Pause");
+    timer = setInterval(() => {
+      if (!play.isConnected) return stop();
+      go(values().length + Math.max(1, Math.round(values().room / 128)));
+      if (values().length === values().room) stop();
+    }, 80);
+  });
+
+  let centre; // of each token's cell
+  const follow = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    let [nearest, least] = [0, Infinity];
+    for (let n = 0; n < values().room; n += 1) {
+      const [cx, cy] = centre(n);
+      const far = Math.abs(cy - y) * 1e4 + Math.abs(cx - x); // the row first
+      if (far < least) [nearest, least] = [n, far];
+    }
+    go(nearest + 1);
+  };
+  listen(pad, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    pad.setPointerCapture(event.pointerId);
+    follow(event);
+  });
+  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
+  listen(pad, "keydown", (event) => {
+    const { length, room } = values();
+    const page = room / 16;
+    const goal = {
+      ArrowLeft: length - 1, ArrowDown: length - 1, ArrowRight: length + 1, ArrowUp: length + 1,
+      PageDown: length - page, PageUp: length + page, Home: 1, End: room,
+    }[event.key];
+    if (goal === undefined) return;
+    event.preventDefault();
+    go(goal);
+  });
+
+  return ({ data, values: dials, width, theme }) => {
+    steps.show();
+    const deep = width >= 620 ? 184 : 300; // of the tokens, whatever their number
+    const floor = CELLS + deep + 202;
+    const height = floor + 42;
+    const packed = packCells(dials.room, [0, CELLS, width, deep], 0);
+    centre = packed.centre;
+    const context = fitCanvas(canvas, width, CELLS + deep + 2);
+    const highest = baseAt(dials.room, dials);
+    const paints = palette(theme);
+    paintTokens(context, packed, data, dials, highest, paints, theme);
+    const from = 40;
+    const to = width - 14;
+    const plot = {
+      floor, from, to, under: CELLS + deep, top: floor - 104,
+      x: scale([0, dials.room - 1], [from, to]),
+      y: scale([0, TOP_ERROR], [floor, floor - 104]),
+    };
+    put(whole, { style: `position: relative; height: ${height}px` });
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    picture.replaceChildren(...titles(plot, data, dials), ...legend(plot, dials, highest, paints),
+      ...curve(plot, data, dials));
+    put(pad, {
+      style: `position: absolute; left: 0; top: ${CELLS}px; width: ${width}px; height: ${deep}px; cursor: pointer; `
+        + "touch-action: pan-y",
+      "aria-valuenow": dials.length, "aria-valuemax": dials.room,
+      "aria-valuetext": `${count(dials.length, "token")}, error ${exact(data.error, 2)}`,
+    });
+  };
+}
+
+// The colour of the trained base, and those of larger ones, the deeper the larger.
+function palette(theme) {
+  const larger = Array.from({ length: 65 }, (_, k) => css(mix(theme.zero, theme["2"], 0.3 + (0.7 * k) / 64)));
+  return {
+    of(base, lowest, highest) {
+      if (base === lowest) return this.trained;
+      return larger[Math.round((64 * Math.log(base / lowest)) / Math.log(highest / lowest))];
+    },
+    trained: css(mix(theme.zero, theme["1"], 0.7)),
+    empty: css(mix(theme.zero, theme.grid, 0.4)),
+    larger,
+  };
+}
+
+function paintTokens(context, { cell, centre }, { bases }, { room, base, length }, highest, paints, theme) {
+  const gap = cell >= 12 ? 2 : cell >= 4 ? 1 : 0.5;
+  const side = cell - gap;
+  for (let n = 0; n < room; n += 1) {
+    const [x, y] = centre(n);
+    context.fillStyle = n < length ? paints.of(bases[n], base, highest) : paints.empty;
+    context.fillRect(x - side / 2, y - side / 2, side, side);
+  }
+  const [x, y] = centre(length - 1); // the query
+  const edge = side + Math.max(1, gap);
+  context.strokeStyle = css(theme.ink);
+  context.lineWidth = 2;
+  context.strokeRect(x - edge / 2, y - edge / 2, edge, edge);
+}
+
+function titles({ top }, { bases }, { length }) {
+  return [
+    ...titled(0, 0, `Cached keys of a text of ${count(length, "token")}`,
+      `The query, outlined, has base ${tidy(bases.at(-1))}`),
+    ...titled(0, top - 44, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated"),
+  ];
+}
+
+// What the colours stand for.
+function legend({ under }, { room, base, trained_length }, highest, paints) {
+  const y = under + 22;
+  const text = (x, words) => svg("text", { x, y, "font-size": 12, class: "rb-quiet" }, words);
+  const first = `base ${tidy(base)}, up to L`;
+  const second = 18 + textWidth(first, 12) + 12;
+  const known = svg("rect", { x: 0, y: y - 11, width: 12, height: 12, style: `fill: ${paints.trained}` });
+  if (room <= trained_length) return [known, text(18, first)];
+  const shades = [0, 16, 32, 48, 64].map((k, at) => {
+    return svg("rect", { x: second + 8 * at, y: y - 11, width: 8.5, height: 12, style: `fill: ${paints.larger[k]}` });
+  });
+  return [known, text(18, first), ...shades, text(second + 47, `to ${tidy(highest)}`)];
+}
+
+function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained_length, length }) {
+  const levels = [0, 1, Math.SQRT2];
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  axis(left, "left", y, levels, (error) => (error === Math.SQRT2 ? "√2" : String(error)));
+  const step = niceStep(room, (to - from) / 60);
+  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(room / step) }, (_, k) => k * step));
+  const upright = (position, name, style) => [
+    svg("path", { d: `M${x(position).toFixed(1)},${top - 2}V${floor}`, ...style }),
+    svg("text", {
+      x: Math.min(to - textWidth(name, 12), x(position) + 5), y: top + 8, "font-size": 12, class: "rb-quiet",
+      style: "paint-order: stroke; stroke: var(--rb-zero); stroke-width: 4",
+    }, name),
+  ];
+  const line = keys.map((key, k) => `${x(key).toFixed(1)},${y(errors[k]).toFixed(1)}`).join("L");
+  return [
+    svg("path", { d: levels.map((error) => `M${from},${y(error).toFixed(1)}H${to}`).join(""), ...lined("grid", 1) }),
+    left, bottom,
+    svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) }),
+    ...(trained_length < room ? upright(trained_length, "L", lined("muted", 1.5, "stroke-dasharray: 1 5")) : []),
+    svg("path", { d: `M${line}`, ...lined("2", 2, "stroke-linejoin: round") }),
+    svg("circle", { cx: x(length - 1), cy: floor, r: 5, style: "fill: var(--rb-ink)" }),
+    svg("text", {
+      x: (from + to) / 2, y: floor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+    }, "position of the key"),
+  ];
+}
+
+function describe({ bases, error }, { length, trained_length, base }) {
+  if (length <= trained_length) {
+    const all = length === 1 ? "The only token is" : `All ${length} tokens, the query too, are`;
+    return `${all} rotated with the trained base, ${tidy(base)}: no score is off.`;
+  }
+  const older = length - trained_length; // bases that the keys have and the query has not
+  return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}. The ${length - 1} keys before it `
+    + `keep ${count(older, "older base")}. For random q and k its scores are off by `
+    + `${exact(error, 2)} of their own spread; unrelated scores would be off by ${exact(Math.SQRT2, 2)}.`;
+}
+
+export default explorer({
+  title: "The cache of keys, as the text grows",
+  note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base that it came with.",
+  dials: [
+    {
+      trait: "length", kind: "number", label: "Length now n", min: 1, max: MOST_LENGTH, whole: true, log: true,
+      below: "a text has a token", above: "there is room for no more",
+      note: "Tokens so far; the last is the query. Not beyond the room.",
+    },
+    {
+      trait: "room", kind: "number", label: "Room", min: 64, max: MOST_LENGTH, whole: true, log: true,
+      below: "fewer show no growth", above: "more cells would be too small to see",
+      note: "Tokens that the figure has cells for.",
+    },
+    {
+      trait: "trained_length", kind: "number", label: "Trained length L", min: 16, max: 2048, whole: true, log: true,
+      below: "too short for a text", above: "the text would never outgrow it",
+      note: "Up to here the base is b; then it grows.",
+    },
+    {
+      trait: "factor", kind: "number", label: "Factor s", min: 1, max: MOST_FACTOR, log: true,
+      below: "the base would fall", above: "the base would leap",
+      note: "Dynamic NTK’s: the scale is s·n/L − (s − 1). Plain: 1.",
+    },
+    {
+      trait: "base", kind: "number", label: "Base b", min: LEAST_BASE, max: 1e7, log: true,
+      below: "no model goes lower", above: "no model goes further", note: "Up to the trained length.",
+    },
+    {
+      trait: "dim", kind: "number", label: "Dimension d", min: 4, max: MOST_DIMS, whole: true, step: 2, log: true,
+      below: "NTK’s exponent d/(d − 2) has no value at 2", above: "wider heads show nothing new",
+      between: "entries come in pairs", note: "Of a head: d/2 pairs.",
+    },
+  ],
+  settle: (values) => ({ ...values, length: Math.min(values.length, values.room) }),
+  compute,
+  build,
+  stats: ({ scale, bases, error }, { length, trained_length }) => [
+    ["Error of its scores", exact(error, 2), "of their own spread"],
+    ["Base of the query", tidy(bases.at(-1)), `scale ${tidy(scale)}`],
+    ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
+  ],
+  describe,
+});

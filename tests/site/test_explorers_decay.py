@@ -1,0 +1,415 @@
+"""The explorers of chapter *Long-range decay* in a page without a kernel: curves, marks, buttons, hands, work."""
+
+from __future__ import annotations
+
+import cmath
+import math
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from ropebook import decay
+from ropebook.explorers.bank import Bank
+from ropebook.explorers.distance import Distance
+from ropebook.explorers.sweep import Sweep, power
+from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
+from tests.site.test_explorers_sinusoidal import data, enter
+
+BLUE, ORANGE, GREY, VIOLET = (11, 98, 196), (179, 71, 10), (209, 217, 224), (138, 47, 163)
+ALL = [Distance, Sweep, Bank]
+
+
+def stage_width(page: Page, which: int = 0) -> int:
+    return page.locator(".rb-stage").nth(which).evaluate("e => Math.floor(e.clientWidth)")
+
+
+def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
+    """The colours (rows, 3) of one column of the canvas, on white paper, from top to bottom in CSS pixels."""
+    return np.array(
+        page.evaluate(
+            """([x, top, bottom]) => {
+              const canvas = document.querySelector('.rb-stage canvas');
+              const density = canvas.width / canvas.clientWidth;
+              const height = Math.round((bottom - top) * density);
+              const copy = new OffscreenCanvas(1, height).getContext('2d', { willReadFrequently: true });
+              copy.fillStyle = 'white';
+              copy.fillRect(0, 0, 1, height);
+              copy.drawImage(canvas, -Math.round(x * density), -Math.round(top * density));
+              const { data } = copy.getImageData(0, 0, 1, height);
+              return Array.from({ length: height }, (_, k) => [...data.slice(4 * k, 4 * k + 3)]);
+            }""",
+            [x, top, bottom],
+        )
+    )
+
+
+def rows_of(colours: np.ndarray, wanted: tuple[int, int, int], near: float = 40) -> np.ndarray:
+    return np.flatnonzero(np.abs(colours - wanted).max(-1) < near)
+
+
+def colour_at(page: Page, x: float, y: float) -> np.ndarray:
+    return column(page, x, y, y + 1)[0]
+
+
+def stats(page: Page, which: int = 0) -> dict[str, str]:
+    box = page.locator(".rb-stats").nth(which)
+    return dict(zip(box.locator("dt").all_inner_texts(), box.locator("dd").all_inner_texts(), strict=True))
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_all_come_alive(opened, over):  # noqa: F811
+    figures = [explorer() for explorer in ALL]
+    page = opened(figures, over=over)
+    expect(page.locator(".explorer-alive .rb")).to_have_count(3)
+    for image, figure in zip(page.get_by_role("img").all(), figures, strict=True):
+        assert image.get_attribute("aria-label") == figure.alt
+
+
+# ---- The score against distance ----
+
+
+def upright(found: dict) -> tuple[float, float]:
+    """The ends of the axis of scores: whole steps around what is shown, and 0."""
+    low, high = min(0, *found["low"]), max(0, *found["high"])
+    power_ = 10 ** math.floor(math.log10((high - low) / 5))
+    step = max(1, next(f for f in (1, 2, 5, 10) if f * power_ * 5 >= high - low) * power_)
+    return math.floor(low / step) * step, max(1, math.ceil(high / step)) * step
+
+
+@pytest.mark.parametrize("width", [390, 760])
+@pytest.mark.parametrize("length, query, vectors", [(512, 256, "ones"), (65536, 0, "ones"), (300, 100, "random")])
+def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):  # noqa: F811
+    figure = Distance(length=length, query=query, vectors=vectors, dim=64)
+    page = opened([figure], viewport={"width": width, "height": 900})
+    expected = figure.compute(figure.dials())
+    right = stage_width(page) - 8
+    bottom, top = upright(expected)
+
+    def x(key: float) -> float:
+        return 46 + key / (length - 1) * (right - 46)
+
+    def y(score: float) -> float:
+        return 336 - (score - bottom) / (top - bottom) * 250
+
+    ring = page.locator(".rb-stage svg circle")
+    assert float(ring.get_attribute("cx")) == pytest.approx(x(expected["leastAt"]), abs=0.01)
+    assert float(ring.get_attribute("cy")) == pytest.approx(y(expected["least"]), abs=0.01)
+    triangle = page.locator(".rb-first")
+    if expected["negativeAt"] < 0:
+        expect(triangle).to_have_count(0)
+    else:
+        tip = [float(n) for n in re.match(r"M([-\d.]+),([-\d.]+)", triangle.get_attribute("d")).groups()]
+        assert tip == pytest.approx([x(expected["negativeAt"]), y(0) + 2], abs=0.01)
+    query_line = page.locator(".rb-stage svg path[style*='dasharray']").get_attribute("d")
+    assert float(re.match(r"M([-\d.]+),", query_line)[1]) == pytest.approx(x(query), abs=0.01)
+    per, low, high = expected["per"], np.array(expected["low"]), np.array(expected["high"])
+    for share in (0.13, 0.41, 0.66, 0.9):
+        at = round(46 + share * (right - 46))
+        keys = (np.array([at - 2, at + 3]) - 46) / (right - 46) * (length - 1) / per
+        near = slice(max(0, math.floor(keys[0])), math.ceil(keys[1]) + 1)
+        colours = column(page, at, 80, 342)
+        ends = {"pos": (y(max(0, high[near].max())), y(0)), "neg": (y(0), y(min(0, low[near].min())))}
+        for rows, (upper, lower) in ((rows_of(colours, BLUE), ends["pos"]), (rows_of(colours, ORANGE), ends["neg"])):
+            if len(rows):
+                assert rows.min() + 80 >= upper - 2.5
+                assert rows.max() + 80 <= lower + 2.5
+        assert len(rows_of(colours, BLUE)) + len(rows_of(colours, ORANGE)) > 0
+    found = stats(page)
+    first = expected["negativeAt"]
+    assert found["First below 0"].startswith("nowhere" if first < 0 else f"Δ = {abs(query - first)}")
+    assert f"at Δ = {abs(query - expected['leastAt'])}" in found["Least score"]
+    assert found["Local maxima"].startswith("—" if length > 4096 else str(expected["maxima"]))
+
+
+def test_the_buttons_set_the_six_figures(opened):  # noqa: F811
+    page = opened([Distance(base=77, vectors="same", query=10)])
+    buttons = page.get_by_role("group", name="The six figures").get_by_role("button")
+    expect(buttons).to_have_count(6)
+    expect(page.locator("[aria-pressed=true]")).to_have_count(0)
+    for button in buttons.all():
+        button.click()
+        dim, length = map(int, re.findall(r"\d+", button.inner_text()))
+        now = dials(page)
+        assert (now["dim"], now["length"], now["base"], now["vectors"]) == (dim, length, 1e4, "ones")
+        expect(button).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("[aria-pressed=true]")).to_have_count(1)
+        assert now["query"] == 10
+    assert stats(page)["First below 0"].strip() == "Δ = 91"
+    assert stats(page)["Least score"].endswith("of the samples")
+
+
+def test_the_query_follows_hand_and_keys(opened):  # noqa: F811
+    page = opened([Distance(length=1001, query=100, dim=16)])
+    pad = page.get_by_role("slider", name="Query position in the picture")
+    box = pad.bounding_box()
+    page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 50)
+    page.mouse.down()
+    assert dials(page)["query"] == 250
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 60)
+    assert dials(page)["query"] == 750
+    page.mouse.up()
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 60)
+    assert dials(page)["query"] == 750
+    for key, query in [
+        ("ArrowLeft", 749), ("ArrowUp", 750), ("PageDown", 687), ("Home", 0), ("ArrowLeft", 0), ("End", 1000),
+        ("ArrowRight", 1000), ("PageUp", 1000), ("ArrowDown", 999), ("a", 999)]:  # fmt: skip
+        pad.press(key)
+        assert dials(page)["query"] == query
+    expect(pad).to_have_attribute("aria-valuetext", "m = 999")
+    enter(page, "Length L", 500)
+    assert dials(page)["query"] == 499
+    expect(pad).to_have_attribute("aria-valuemax", "499")
+
+
+def test_choices_of_vectors(opened):  # noqa: F811
+    page = opened([Distance()])
+    for name, option in [("q and k", "random"), ("slow pairs", "slow"), ("q = k", "same")]:
+        page.get_by_role("radio", name=name, exact=True).check()
+        assert dials(page)["vectors"] == option
+    page.get_by_role("radio", name="q = k", exact=True).press("ArrowRight")
+    assert dials(page)["vectors"] == "random"
+    assert "q, k random, draw 1; every key" in page.locator(".rb-stage svg text").all_text_contents()
+
+
+# ---- One base after the other ----
+
+
+@pytest.mark.parametrize("width", [390, 760])
+def test_the_panels_of_the_sweep(opened, width):  # noqa: F811
+    figure = Sweep(base=1e4)
+    page = opened([figure], viewport={"width": width, "height": 900})
+    stage = stage_width(page)
+    expected = figure.compute(figure.dials())
+    buttons = page.locator(".rb-stage .rb-button")
+    expect(buttons).to_have_count(10)
+    names = page.locator(".rb-stage svg text").all_text_contents()
+    assert [name for name in names if name.startswith("b = ")] == [power(base) for base in decay.BASES]
+    canvas = page.locator(".rb-stage canvas").bounding_box()
+    boxes = [button.bounding_box() for button in buttons.all()]
+    panels = [(46, 66, stage - 54, 190, expected["values"], expected["belowHalf"])]
+    for box, curve, half in zip(boxes, expected["curves"], expected["halves"], strict=True):
+        left, top = box["x"] - canvas["x"], box["y"] - canvas["y"]
+        panels.append((left + 8, top + 28, box["width"] - 16, box["height"] - 36, curve, half))
+    assert len({round(box["y"]) for box in boxes}) == (2 if stage >= 620 else 5)
+    for k, (left, top, tall_width, height, curve, half) in enumerate(panels):
+        place = left + math.log(half) / math.log(4095) * tall_width
+        colours = [column(page, place + shift, top + height * 0.4, top + height) for shift in (-1, 0)]
+        assert max(len(rows_of(one, ORANGE, 60)) for one in colours) > 0.2 * height, k
+        at = 1 if k < 2 else 2  # a distance where the curve is a line
+        x = left + math.log(at) / math.log(4095) * tall_width
+        y = top + (1 - curve[at]) / 2 * height
+        near = np.concatenate([column(page, x + shift, y - 3, y + 4) for shift in (-1, 0, 1)])
+        assert len(rows_of(near, BLUE, 60)), k
+
+
+def test_a_panel_chooses_its_base(opened):  # noqa: F811
+    page = opened([Sweep(base=50)])
+    expect(page.locator(".rb-stage [aria-pressed=true]")).to_have_count(0)
+    page.get_by_role("button", name="Choose base 500", exact=True).click()
+    assert dials(page)["base"] == 500
+    expect(page.locator(".rb-stage [aria-pressed=true]")).to_have_count(1)
+    page.get_by_role("button", name="Choose base 10000000").focus()
+    page.keyboard.press("Enter")
+    assert dials(page)["base"] == 1e7
+    assert hash_of(page) == "#sweep.base=10000000"
+    assert stats(page)["First below ½"].strip() == "Δ = 449"
+    assert stats(page)["First below 0"].strip() == "nowhere"
+    assert "The chosen base: b = 10⁷" in page.locator(".rb-stage svg text").all_text_contents()
+    assert data(page)["halves"] == Sweep().compute(Sweep().dials())["halves"]
+
+
+# ---- The bank ----
+
+
+def test_models_and_steps(opened):  # noqa: F811
+    page = opened([Bank()])
+    turned = {"GPT-NeoX-20B": 8, "Llama 2 7B": 46, "Llama 3 8B": 35, "Gemma 3 4B (global layers)": 80}
+    for model in decay.MODELS:
+        button = page.get_by_role("button", name=model.name, exact=True)
+        button.click()
+        now = dials(page)
+        assert (now["dim"], now["base"], now["length"]) == (model.dim, model.base, model.context)
+        expect(button).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("[aria-pressed=true]")).to_have_count(1)
+        if model.name in turned:
+            assert stats(page)["Full turn within L"].split() == [str(turned[model.name]), "of", str(model.dim // 2)]
+    page.get_by_role("button", name="16 positions on", exact=True).click()
+    assert dials(page)["position"] == 1016
+    page.get_by_role("button", name="1 position back", exact=True).click()
+    assert dials(page)["position"] == 1015
+
+
+@pytest.mark.parametrize("width", [390, 760])
+@pytest.mark.parametrize("position", [1000, 6000])
+def test_the_hands_point_where_the_pairs_do(opened, width, position):  # noqa: F811
+    figure = Bank(position=position, dim=64)
+    expected = figure.compute(figure.dials())
+    page = opened([figure], viewport={"width": width, "height": 900})
+    stage = stage_width(page)
+    tall = 280 if stage >= 620 else 360
+    cell, pairs = min(96, stage), 32
+    while math.ceil(pairs / (stage // cell)) * cell > tall:
+        cell -= 1
+    columns = math.ceil(pairs / math.ceil(pairs / (stage // cell)))
+    pitch, radius = min(cell * 1.25, stage / columns), 0.42 * cell
+    for i in (0, 3, 17, 25, 27, 29, 31):
+        x, y = (i % columns + 0.5) * pitch, 64 + (i // columns + 0.5) * cell
+        last, turn = expected["last"][i], expected["turns"][i]
+        wanted = BLUE if last >= 1 else VIOLET if turn % 1 > last else ORANGE
+        hand = cmath.exp(2j * math.pi * turn)
+        place = (x + 0.6 * radius * hand.real, y - 0.6 * radius * hand.imag)
+        assert np.abs(colour_at(page, *place) - wanted).max() < 70, i
+        rim = (x + radius * math.cos(1.1), y - radius * math.sin(1.1))
+        ring = np.array(BLUE if last >= 1 else GREY)
+        near = [colour_at(page, rim[0] + a, rim[1] + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        assert min(np.abs(one - ring).max() for one in near) < 70, i
+        for share, filled in ((0.7, last < 1), (1.15, False)):  # the sector ends where the hand stands at L − 1
+            edge = cmath.exp(2j * math.pi * last * share)
+            seen = colour_at(page, x + 0.9 * radius * edge.real, y - 0.9 * radius * edge.imag)
+            if 0.05 < last < 0.8 and abs(edge - hand) > 0.3:
+                assert (np.abs(seen - 255).max() > 30) == filled, (i, share)
+    assert stats(page)["New angles"].split()[0] == str(expected["unseen"])
+    found = " ".join(page.locator(".rb-stage svg text").all_text_contents())
+    assert ("Violet: at an angle that no position within L has" in found) == (position == 6000)
+
+
+@pytest.mark.parametrize("length, base, slow", [(4096, 1e4, True), (2, 1.0, True), (10**6, 1e7, True), (64, 1, False)])
+def test_the_strip_of_wavelengths(opened, length, base, slow):  # noqa: F811
+    figure = Bank(length=length, base=base, dim=32)
+    page = opened([figure], viewport={"width": 760, "height": 900})
+    stage = stage_width(page)
+    expected = figure.compute(figure.dials())["wavelengths"]
+    high = 1.25 * max(expected[-1], length, 64)
+
+    def x(value: float) -> float:
+        return 8 + math.log(value / 4) / math.log(high / 4) * (stage - 16)
+
+    line = page.locator(".rb-stage svg path[style*='--rb-ink']").get_attribute("d")
+    assert float(re.match(r"M([\d.]+),", line)[1]) == pytest.approx(x(max(4, length - 1)), abs=0.01)
+    floor = 64 + 280 + 24 + 104
+    for one in expected:
+        wanted = BLUE if one <= length - 1 else ORANGE
+        near = [colour_at(page, x(one) + shift, floor - 20) for shift in (-1, 0)]
+        assert min(np.abs(colour - wanted).max() for colour in near) < 140
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert f"L = {length}" in found
+    assert any(text.startswith("Orange: no full turn") for text in found) == slow
+
+
+# ---- All ----
+
+EXTREMES = [
+    Distance,
+    lambda: Distance(length=1_000_000, query=999_999, dim=512, vectors="random"),
+    lambda: Distance(length=2, query=1, dim=2, vectors="slow"),
+    Sweep,
+    lambda: Sweep(base=9_999_999.5, dim=2, length=16),
+    Bank,
+    lambda: Bank(dim=512, length=1_000_000, position=1_000_000, base=1e7),
+    lambda: Bank(dim=32, length=2, position=7),
+]
+
+
+@pytest.mark.parametrize("width", [340, 390, 1280])
+def test_nothing_is_cut_off_and_nothing_overlaps(opened, width):  # noqa: F811
+    page = opened([make() for make in EXTREMES], viewport={"width": width, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    edges = page.locator(".rb-stage").evaluate_all(
+        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent).map((t) => {
+          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
+          return [b.left - a.left, a.right - b.right, t.textContent];
+        }))"""
+    )
+    assert [found for found in edges if max(found[:2]) > 2] == []
+    overlaps = page.locator(".rb-stage").evaluate_all(
+        """all => all.flatMap((stage) => {
+          const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent);
+          const boxes = texts.map((t) => t.getBoundingClientRect());
+          const found = [];
+          boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (across > 1 && down > 4) found.push([texts[i].textContent, texts[i + 1 + j].textContent]);
+          }));
+          return found;
+        })"""
+    )
+    assert overlaps == []
+    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
+    for group in (heights[:3], heights[3:5], heights[5:]):
+        assert len(set(group)) == 1  # turning a dial moves nothing below
+
+
+def test_bad_input_leaves_the_dial_and_says_why(opened):  # noqa: F811
+    page = opened([Distance()])
+    for name, text, why in [
+        ("Length L", "1000001", "1000001 is more than 1000000 (longer texts show only bands). Still 512."),
+        ("Query position m", "-1", "-1 is less than 0 (positions are counted from 0). Still 256."),
+        ("Dimension d", "9", "9 is not one of 2, 4, 6, … (entries come in pairs). Still 256."),
+        ("Base b", "NaN", "“NaN” is not a number. Still 10000."),
+    ]:
+        enter(page, name, text)
+        expect(page.get_by_role("status")).to_contain_text(why)
+    assert dials(page) == Distance().dials()
+
+
+def test_pictures_follow_the_theme(opened):  # noqa: F811
+    page = opened([Distance(), Sweep(), Bank()])
+    sums = """[...document.querySelectorAll('.rb-stage canvas')].map((canvas) => {
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+      let [blue, all] = [0, 0];
+      for (let k = 0; k < data.length; k += 4) {
+        if (data[k + 3] === 255) { all += 1; blue += data[k] === 108 && data[k + 1] === 176; }
+      }
+      return all > 0 && blue > 100;
+    })"""
+    assert page.evaluate(sums) == [False] * 3
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_function(f"{sums}.every(Boolean)")
+
+
+def test_a_setting_can_be_shared(opened):  # noqa: F811
+    figures = [Distance, Sweep, Bank]
+    page = opened([make() for make in figures])
+    page.get_by_role("radio", name="slow pairs").check()
+    page.get_by_role("textbox", name="Length L").first.fill("900")
+    page.get_by_role("textbox", name="Length L").first.press("Enter")
+    page.get_by_role("button", name="Choose base 1000", exact=True).click()
+    page.get_by_role("textbox", name="Position m", exact=True).fill("77")
+    page.get_by_role("textbox", name="Position m", exact=True).press("Enter")
+    hash_ = hash_of(page)
+    assert set(hash_[1:].split("&")) == {
+        "distance.vectors=slow", "distance.length=900", "sweep.base=1000", "bank.position=77"}  # fmt: skip
+    again = opened([make() for make in figures], fragment=hash_)
+    assert [dials(again, which) for which in range(3)] == [dials(page, which) for which in range(3)]
+
+
+def test_work_per_event_is_small(opened):  # noqa: F811
+    """At 512 entries and the longest texts. 8 ms is the aim, 50 ms the alarm; the best of five, as others work too."""
+    figures = [Distance(dim=512, length=1_000_000, query=500_000, vectors="random"), Sweep(dim=512), Bank(dim=512)]
+    page = opened(figures)
+    turn = """async ([which, events]) => {
+      const el = document.querySelectorAll('.explorer-live')[which];
+      el.ropebook.work.length = 0;
+      const sliders = [...el.querySelectorAll('input[type=range]')];
+      for (let k = 0; k < events; k += 1) {
+        const slider = sliders[k % sliders.length];
+        slider.value = 1000 - (k % 40);
+        slider.dispatchEvent(new Event('input', { bubbles: true }));
+        await new Promise(requestAnimationFrame);
+      }
+      return el.ropebook.work;
+    }"""
+    for which in range(3):
+        best = math.inf
+        for _ in range(5):
+            work = sorted(page.evaluate(turn, [which, 40]))
+            assert len(work) == 40
+            best = min(best, work[37])
+            if best <= 50:
+                break
+        assert 0 < best <= 50
