@@ -862,6 +862,13 @@ def test_the_still_of_shuffle_shows_its_numbers():
     np.testing.assert_allclose(opacity, expected.ravel(), atol=6e-4)
 
 
+def test_long_words_lean_over_the_columns_of_the_still():
+    for words, leaning in (("dog bites man", 0), ("dog remembers man", 3)):
+        root = ElementTree.fromstring(Shuffle(words=words).still())
+        leant = [mark.text for mark in root.iter(f"{SVG}text") if "rotate(-30deg)" in mark.get("style", "")]
+        assert leant == words.split()[:leaning]
+
+
 def test_the_strips_of_the_still():
     figure = Shuffle(words="dog bites man", order=[2, 0, 1], position=True)
     data = figure.compute(figure.dials())
