@@ -50,6 +50,8 @@ def test_axe_finds_nothing(visit, path, theme):
     assert page.locator("html").get_attribute("data-theme") == theme
     page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
     page.add_script_tag(content=assets.axe())
+    # Boxes fade in as they open, and half-faded text is pale.
+    page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
     found = page.evaluate("axe.run(document)")
     problems = [
         (violation["id"], node["html"][:160], node["failureSummary"])
