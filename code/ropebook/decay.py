@@ -3,7 +3,7 @@
 Notation: distance Δ = m − n, dimension d (even), base b, frequency θ_i = b^(−2i/d), i = 0 … d/2 − 1; pair i of the query
 and the key as complex numbers q_i, k_i, and h_i = q_i conj(k_i). Then the score and its partial sums are
 
-    s(Δ) = Re Σ_i h_i e^{iΔθ_i},        S_j(Δ) = Σ_{i<j} e^{iΔθ_i},   j = 1 … d/2,
+    S(Δ) = Re Σ_i h_i e^{iΔθ_i},        S_j(Δ) = Σ_{i<j} e^{iΔθ_i},   j = 1 … d/2,
 
 as in Su et al., "RoFormer" (2021), section 3.4.3. For q = k = (1, …, 1) the score is 2K(Δ), twice
 `ropebook.sinusoidal.distance_kernel`; for any q and k it is `ropebook.complex_plane.score_at`.
