@@ -32,12 +32,11 @@ from torch.profiler import ProfilerActivity, profile
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from ropebook import device, efficient, results, sinusoidal, triton_kernel  # noqa: E402  (the path is set just above)
+from ropebook import checks, device, efficient, results, sinusoidal, triton_kernel  # noqa: E402  (the path is set just above)
 
 SEED = 0
 THREADS = 2
 ROUNDS = 60
-LAYOUTS = ("interleaved", "half")
 ON_CPU = {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 2048, "head_dim": 128}
 SHORT = ON_CPU | {"tokens": 64}  # where the dense matrices still fit
 ONE_TOKEN = ON_CPU | {"tokens": 1}
@@ -132,7 +131,7 @@ def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
             tables,
         )
         for name in names
-        for layout in LAYOUTS
+        for layout in checks.LAYOUTS
     ]
 
 
@@ -149,7 +148,7 @@ def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, 
         )
 
     forms = []
-    for layout in LAYOUTS:
+    for layout in checks.LAYOUTS:
         join = efficient.join_pairs
         wide_cos, signed_sin = join(cos, cos, layout).contiguous(), join(-sin, sin, layout).contiguous()
 
@@ -192,7 +191,7 @@ def backward(rotate: Callable) -> Callable:
 def cuda_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype, compiled: bool = True) -> list[Form]:
     """The fused kernel, what a compiler makes of the two lines of the formula, transformers, Liger if it is there."""
     forms = [*copies(tables), *transformers_forms(tables, dtype)]
-    for layout, order in itertools.product(LAYOUTS, ("heads first", "tokens first")):
+    for layout, order in itertools.product(checks.LAYOUTS, ("heads first", "tokens first")):
 
         def rotate(q, k, layout=layout, in_place=False):
             return triton_kernel.rotary(q, k, *tables, layout=layout, in_place=in_place)
@@ -204,7 +203,7 @@ def cuda_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype, compiled: bool
                      order=order)
             )  # fmt: skip
         forms.append(Form("triton", layout, "fresh", backward(rotate), tables, "backward", order))
-    for layout in LAYOUTS if compiled else ():
+    for layout in checks.LAYOUTS if compiled else ():
 
         def both(q, k, layout=layout):
             return tuple(efficient.rotate_by_pairs(x, *tables, layout) for x in (q, k))
@@ -397,7 +396,7 @@ def shares(part: dict) -> dict:
     """Where the time of the compiled loop goes, per layout, in milliseconds, and what new pages would cost on top."""
     copy = find(part, "limit", None)["ms"]
     parts = {}
-    for layout in LAYOUTS:
+    for layout in checks.LAYOUTS:
         existing = find(part, "compiled_rolled", layout, "existing")["ms"]
         row = find(part, "compiled_rolled_one_row", layout)["ms"]
         new = find(part, "new_pages", None)["ms"] - copy
@@ -421,7 +420,7 @@ def targets(part: dict) -> list[dict]:
 def cuda_targets(part: dict) -> list[dict]:
     """What the fused kernel must reach on CUDA: nearly the speed of a copy, and ahead of the others."""
     claims = []
-    for layout, direction in itertools.product(LAYOUTS, ("forward", "backward")):
+    for layout, direction in itertools.product(checks.LAYOUTS, ("forward", "backward")):
         ours = find(part, "triton", layout, None, direction)
         where = f"{layout}, {direction}"
         claims.append((f"{where}: of the limit", ours["of_limit"], 0.9))

@@ -104,6 +104,17 @@ def test_choices():
             checks.choice("layout", value, ["interleaved", "half"])
 
 
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+def test_the_two_layouts_pass(layout):
+    assert checks.layout(layout) == layout
+
+
+@pytest.mark.parametrize("layout", ["Half", "", None, 1])
+def test_other_layouts_are_refused(layout):
+    with pytest.raises(ValueError, match=exactly(f"layout must be one of 'interleaved', 'half', got {layout!r}")):
+        checks.layout(layout)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_floating_point_tensors_pass(dtype):
     x = torch.zeros(2, dtype=dtype)

@@ -97,6 +97,21 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
     )
 
 
+LAYOUTS = ("interleaved", "half")
+"""How a head's entries are paired for the rotation: (2i, 2i + 1), or (i, i + d/2)."""
+
+
+def layout(value: object) -> str:
+    """One of `LAYOUTS`.
+
+    >>> layout("neox")
+    Traceback (most recent call last):
+        ...
+    ValueError: layout must be one of 'interleaved', 'half', got 'neox'
+    """
+    return choice("layout", value, LAYOUTS)
+
+
 def floating(name: str, value: object) -> torch.Tensor:
     """A tensor of real floating-point numbers, of any shape and precision."""
     import torch  # here, so that a module which only checks integers need not load it

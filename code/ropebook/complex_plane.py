@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from ropebook import checks, sinusoidal
-from ropebook.derivation import LAYOUTS
 from ropebook.sinusoidal import Positions
 
 # --- The map between pairs and complex numbers -----------------------------------------------------------------------
@@ -36,7 +35,7 @@ def to_complex(x: Tensor, layout: str = "interleaved") -> Tensor:
     >>> to_complex(torch.tensor([1.0, 2.0, 3.0, 4.0]), layout="half")
     tensor([1.+3.j, 2.+4.j])
     """
-    checks.choice("layout", layout, LAYOUTS)
+    checks.layout(layout)
     checks.even("the last axis of x", _vector("x", x).shape[-1])
     if x.dtype not in (torch.float32, torch.float64):
         x = x.float()
@@ -54,7 +53,7 @@ def from_complex(z: Tensor, layout: str = "interleaved") -> Tensor:
     >>> from_complex(torch.tensor([1 + 2j, 3 + 4j]), layout="half")
     tensor([1., 3., 2., 4.])
     """
-    checks.choice("layout", layout, LAYOUTS)
+    checks.layout(layout)
     if not isinstance(z, Tensor):
         raise TypeError(f"z must be a complex tensor, got {type(z).__name__}")
     if z.dtype not in (torch.complex64, torch.complex128):

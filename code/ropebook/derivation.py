@@ -26,8 +26,6 @@ from ropebook.sinusoidal import Positions
 if TYPE_CHECKING:
     import sympy
 
-LAYOUTS = ("interleaved", "half")
-
 
 # --- The rotation ----------------------------------------------------------------------------------------------------
 
@@ -53,7 +51,7 @@ def pairs(dim: int, layout: str = "interleaved") -> Tensor:
     ([[0, 1], [2, 3], [4, 5]], [[0, 3], [1, 4], [2, 5]])
     """
     entries = torch.arange(checks.even("dim", dim))
-    if checks.choice("layout", layout, LAYOUTS) == "half":
+    if checks.layout(layout) == "half":
         return entries.view(2, -1).T
     return entries.view(-1, 2)
 

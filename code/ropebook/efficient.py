@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from ropebook import checks, sinusoidal
 
-LAYOUTS = ("interleaved", "half")
 BACKENDS = ("eager", "compiled", "triton")
 
 # (inv_freq, length) -> (inv_freq, attention_factor): see RotaryEmbedding
@@ -102,7 +101,7 @@ def split_pairs(x: Tensor, layout: str = "interleaved") -> tuple[Tensor, Tensor]
     >>> split_pairs(torch.arange(6), "half")
     (tensor([0, 1, 2]), tensor([3, 4, 5]))
     """
-    check_layout(layout)
+    checks.layout(layout)
     _check_even(x)
     if layout == "interleaved":
         return x.unflatten(-1, (-1, 2)).unbind(-1)
@@ -117,7 +116,7 @@ def join_pairs(
     >>> join_pairs(torch.tensor([0, 2]), torch.tensor([1, 3]))
     tensor([0, 1, 2, 3])
     """
-    check_layout(layout)
+    checks.layout(layout)
     axis = -1 if layout == "interleaved" else -2
     return torch.stack((first, second), axis).flatten(-2)
 
@@ -190,7 +189,7 @@ def rotate_sparse(
     x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
 ) -> Tensor:
     """`rotate_interleaved` or `rotate_halves`, as ``layout`` says."""
-    check_layout(layout)
+    checks.layout(layout)
     form = rotate_interleaved if layout == "interleaved" else rotate_halves
     return form(x, cos, sin)
 
@@ -510,7 +509,7 @@ def rotation_cost(
     True
     """
     checks.choice("form", form, FORMS)
-    check_layout(layout)
+    checks.layout(layout)
     dim = checks.even("head_dim", head_dim)
     n_heads = checks.integer("n_heads", n_heads, minimum=1)
     size = checks.integer("bytes_per_element", bytes_per_element, minimum=1)
@@ -563,7 +562,7 @@ class RotaryEmbedding(nn.Module):
         super().__init__()
         self.dim = checks.even("dim", dim)
         self.base = checks.number("base", base, minimum=1)
-        self.layout = check_layout(layout)
+        self.layout = checks.layout(layout)
         self.rotary_dim = _rotary_dim(self.dim, rotary_dim)
         if scaling is not None and not callable(scaling):
             raise TypeError(f"scaling must be a function or None, got {scaling!r}")
@@ -752,18 +751,13 @@ def convert_weight(
         raise ValueError(
             f"weight must have n_heads·head_dim = {n_heads * head_dim} rows, got shape {tuple(weight.shape)}"
         )
-    checks.choice("to", to, LAYOUTS)
+    checks.choice("to", to, checks.LAYOUTS)
     order = interleaved_to_half if to == "half" else half_to_interleaved
     rows = order(head_dim, rotary_dim).to(weight.device)
     return weight.unflatten(0, (n_heads, head_dim))[:, rows].flatten(0, 1)
 
 
 # --- Checks of arguments --------------------------------------------------------------------------------------------
-
-
-def check_layout(layout: str) -> str:
-    """``layout``, if it is one of the two; ``ValueError`` otherwise."""
-    return checks.choice("layout", layout, LAYOUTS)
 
 
 def _check_even(x: Tensor) -> None:
@@ -805,7 +799,7 @@ def _fit(
     partial: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """cos and sin, checked against x (…, T, d), with an axis for the heads of x (B, H, T, d) if they are (B, T, d/2)."""
-    check_layout(layout)
+    checks.layout(layout)
     checks.floating("x", x)
     _check_even(x)
     for name, table in (("cos", cos), ("sin", sin)):

@@ -26,7 +26,6 @@ except ImportError:
     triton = tl = None
 
 DATA_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
-LAYOUTS = ("interleaved", "half")
 
 # Numbers of one tensor that a program holds at a time: 16 for each thread of four warps, two loads of 16 bytes in bf16.
 TILE = 2048
@@ -262,7 +261,7 @@ def rotary(
 
     Source: the rotation is eq. 34 of Su et al., "RoFormer" (2021); the pairs of "half" are those of GPT-NeoX.
     """
-    checks.choice("layout", layout, LAYOUTS)
+    checks.layout(layout)
     if not isinstance(in_place, bool):
         raise TypeError(f"in_place must be True or False, got {in_place!r}")
     named = {"q": q} if k is None else {"q": q, "k": k}

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import traitlets
 
+from ropebook import checks
 from ropebook.derivation import pairs, rotate
 from ropebook.efficient import interleaved_to_half
 from ropebook.explorers import Choice, Even, Explorer, Switch, Whole, still
@@ -16,7 +17,6 @@ LEAST_DIMS = 4
 MOST_DIMS = 32
 MOST_POSITION = 64
 BASE = 10_000.0
-LAYOUTS = ("interleaved", "half")
 
 
 class Pairing(Explorer):
@@ -36,7 +36,7 @@ class Pairing(Explorer):
 
     permute_q = Switch(True).tag(sync=True, dial=True)
     permute_k = Switch(False).tag(sync=True, dial=True)
-    pairing = Choice(LAYOUTS, "half").tag(sync=True, dial=True)
+    pairing = Choice(checks.LAYOUTS, "half").tag(sync=True, dial=True)
     dim = Even(8, min=LEAST_DIMS, max=MOST_DIMS).tag(sync=True, dial=True)
     m = Whole(40, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
     n = Whole(32, min=0, max=MOST_POSITION).tag(sync=True, dial=True)

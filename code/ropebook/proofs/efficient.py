@@ -13,7 +13,7 @@ import math
 import sympy
 import torch
 
-from ropebook import efficient, precision, sinusoidal
+from ropebook import checks, efficient, precision, sinusoidal
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
 
 m, n = sympy.symbols("m n", real=True)
@@ -146,7 +146,7 @@ def backward(wrong: bool = False) -> Pairs:
     """The gradient of L by x is R_mᵀ g = R_{−m} g, where g is the gradient by R_m x. L stands for g · R_m x."""
     found = []
     for dim in DIMS:
-        for layout in efficient.LAYOUTS:
+        for layout in checks.LAYOUTS:
             gradient = column(g, dim)
             loss = gradient.dot(rotation(m, dim, layout) * column(x, dim))
             slopes = sympy.ImmutableMatrix([loss.diff(x[j]) for j in range(dim)])
@@ -182,7 +182,7 @@ def by_pairs(wrong: bool = False) -> list[Claim]:
     )
     tables = efficient.cos_sin(torch.arange(length), frequencies, torch.float64)
     claims = []
-    for layout in efficient.LAYOUTS:
+    for layout in checks.LAYOUTS:
         expected = torch.empty_like(data)
         for at in range(length):
             for i, (first, second) in enumerate(pairs_of(dim, layout)):
