@@ -829,6 +829,7 @@ BAD = [
     (lambda: A.repeat_heads(X[0, 0], 6), ValueError, "x must be (…, heads, seq, head_dim), got (5, 8)"),
     (lambda: A.MultiHeadAttention(0, 1), ValueError, "dim must be an integer >= 1, got 0"),
     (lambda: A.MultiHeadAttention(8, 3), ValueError, "dim must be a multiple of n_heads = 3, got 8"),
+    (lambda: A.MultiHeadAttention(8, 3, head_dim=0), ValueError, "head_dim must be an integer >= 1, got 0"),
     (lambda: A.MultiHeadAttention(8, 4, 3), ValueError, "n_kv_heads must divide n_heads = 4, got 3"),
     (lambda: LAYER(None), TypeError, "x must be a floating-point tensor, got NoneType"),
     (lambda: LAYER(X), ValueError, "x must be (batch, seq, 8), got (2, 4, 5, 8)"),

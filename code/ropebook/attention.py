@@ -369,10 +369,11 @@ def merge_heads(x: Tensor) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """Self-attention with several heads: project, split into heads, attend in each, merge, project.
 
-    ``dim`` is the width of the model, a multiple of ``n_heads``; ``n_kv_heads`` (default ``n_heads``, of which it must
-    be a divisor) is the number of heads that keys and values have. ``bias`` is for all four projections. ``fused=True``
-    hands the middle to ``torch.nn.functional.scaled_dot_product_attention``, which gives the same numbers faster and
-    without writing the scores out; then there are no weights to return.
+    ``dim`` is the width of the model; ``head_dim`` that of a head, by default dim / n_heads, which must then be whole.
+    ``n_kv_heads`` (default ``n_heads``, of which it must be a divisor) is the number of heads that keys and values have.
+    ``bias`` is for all four projections. ``fused=True`` hands the middle to
+    ``torch.nn.functional.scaled_dot_product_attention``, which gives the same numbers faster and without writing the
+    scores out; then there are no weights to return.
 
     Source: Vaswani et al. 2017, section 3.2.2.
 
@@ -387,6 +388,7 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         n_kv_heads: int | None = None,
         *,
+        head_dim: int | None = None,
         bias: bool = True,
         fused: bool = False,
         device: torch.device | str | None = None,
@@ -395,17 +397,20 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.dim = checks.integer("dim", dim, minimum=1)
         self.n_heads, self.n_kv_heads = _check_heads(n_heads, n_kv_heads)
-        if dim % n_heads:
-            raise ValueError(
-                f"dim must be a multiple of n_heads = {n_heads}, got {dim}"
-            )
-        self.head_dim = dim // n_heads
+        if head_dim is None:
+            if dim % n_heads:
+                raise ValueError(
+                    f"dim must be a multiple of n_heads = {n_heads}, got {dim}"
+                )
+            head_dim = dim // n_heads
+        self.head_dim = checks.integer("head_dim", head_dim, minimum=1)
         self.fused = fused
-        kv_dim = self.n_kv_heads * self.head_dim
-        self.q_proj = nn.Linear(dim, dim, bias=bias, device=device, dtype=dtype)
-        self.k_proj = nn.Linear(dim, kv_dim, bias=bias, device=device, dtype=dtype)
-        self.v_proj = nn.Linear(dim, kv_dim, bias=bias, device=device, dtype=dtype)
-        self.out_proj = nn.Linear(dim, dim, bias=bias, device=device, dtype=dtype)
+        q_dim, kv_dim = n_heads * head_dim, self.n_kv_heads * head_dim
+        like = {"bias": bias, "device": device, "dtype": dtype}
+        self.q_proj = nn.Linear(dim, q_dim, **like)
+        self.k_proj = nn.Linear(dim, kv_dim, **like)
+        self.v_proj = nn.Linear(dim, kv_dim, **like)
+        self.out_proj = nn.Linear(q_dim, dim, **like)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of ``x``, split into heads: (batch, heads, seq, head_dim) each.

@@ -53,19 +53,16 @@ class RotaryAttention(MultiHeadAttention):
         dtype: torch.dtype | None = None,
         **rotary,
     ):
-        dim = checks.integer("dim", dim, minimum=1)
-        n_heads = checks.integer("n_heads", n_heads, minimum=1)
-        inner = (
-            dim if head_dim is None else n_heads * checks.even("head_dim", head_dim)
+        super().__init__(
+            dim,
+            n_heads,
+            n_kv_heads,
+            head_dim=head_dim,
+            bias=bias,
+            fused=True,
+            device=device,
+            dtype=dtype,
         )
-        like = {"bias": bias, "device": device, "dtype": dtype}
-        super().__init__(inner, n_heads, n_kv_heads, fused=True, **like)
-        if inner != dim:  # the heads together are wider or narrower than the model
-            self.dim = dim
-            self.q_proj = nn.Linear(dim, inner, **like)
-            self.k_proj = nn.Linear(dim, self.n_kv_heads * self.head_dim, **like)
-            self.v_proj = nn.Linear(dim, self.n_kv_heads * self.head_dim, **like)
-            self.out_proj = nn.Linear(inner, dim, **like)
         self.rotary = RotaryEmbedding(
             checks.even("head_dim", self.head_dim), **rotary
         )
