@@ -239,6 +239,23 @@ def test_registering():
 
 
 @pytest.mark.usefixtures("empty_registry")
+def test_verify_prints_the_check_and_refuses_what_fails(capsys):
+    proofs.identity("eq-good", "x", "y", twin="a letter too many")(lambda wrong=False: [(x + y, x if wrong else y + x)])
+    proofs.statement("eq-number", twin="one")(lambda wrong=False: [proofs.Claim("zero", float(wrong), 0.5)])
+    proofs.identity("eq-false", "x", "y", twin="none")(lambda wrong=False: [(x, y)])
+    proofs.identity("eq-idle", "x", twin="no slip")(lambda wrong=False: [(x, x)])
+    proofs.verify("eq-good", "eq-number")
+    assert capsys.readouterr().out == (
+        "✓ eq-good: proved by sympy\n  refused: a letter too many\n✓ eq-number: checked with numbers\n  refused: one\n"
+    )
+    for label, message in {"eq-false": "does not hold", "eq-idle": "the twin was accepted"}.items():
+        with pytest.raises(AssertionError, match=f"{label}:? {message}"):
+            proofs.verify(label)
+    with pytest.raises(KeyError, match="eq-none"):
+        proofs.verify("eq-none")
+
+
+@pytest.mark.usefixtures("empty_registry")
 def test_registering_definitions_and_statements():
     def check(wrong=False):
         return [proofs.Claim("the distance to 0", 1.0 if wrong else 0.0, 0.5)]

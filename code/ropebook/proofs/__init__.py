@@ -203,6 +203,23 @@ def refused(proof: Proof) -> bool:
     )
 
 
+def verify(*labels: str) -> None:
+    """Print how each equation is checked, and which wrong twin is refused: what a chapter shows beside an equation.
+
+    Raises ``AssertionError``, naming the equation, if it does not hold or its twin is accepted; ``KeyError`` for a label
+    that nothing checks.
+    """
+    for label in labels:
+        found = registry()[label]
+        if not holds(found):
+            raise AssertionError(f"{label} does not hold")
+        if not refused(found):
+            raise AssertionError(f"{label}: the twin was accepted")
+        proved = found.kind == "identity"
+        how = "proved by sympy" if proved else "checked with numbers"
+        print(f"✓ {label}: {how}\n  refused: {found.twin}")
+
+
 def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
     if left.is_Matrix != right.is_Matrix or (
         left.is_Matrix and left.shape != right.shape
