@@ -14,6 +14,7 @@ import coverage
 import pytest
 import torch
 
+from ropebook import checks
 from ropebook import triton_kernel as K
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,7 +96,7 @@ def case(q_heads=32, k_heads=8, tokens=2048, dim=128, rotary_dim=128, dtype=torc
     return q, k, torch.empty(tokens, rotary_dim // 2), torch.empty(tokens, rotary_dim // 2)
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize("dim, rotary_dim", [(128, 128), (64, 64), (128, 96)])
 def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_dim, layout, hopper):
     q, k, cos, sin = case(dim=dim, rotary_dim=rotary_dim)
@@ -113,7 +114,7 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
         assert "fma.rn.bf16" not in ptx
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize(
     "shape",
     [

@@ -15,6 +15,7 @@ import torch
 from torch.onnx.ops import rotary_embedding
 from torch.utils.checkpoint import checkpoint
 
+from ropebook import checks
 from ropebook import triton_kernel as K
 
 WHERE = "cpu" if K.INTERPRETED else "cuda"
@@ -101,7 +102,7 @@ def launches(monkeypatch):
 # --- Values ---
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize("dtype", K.DATA_TYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_rotates_as_torch_does_in_float64_in_one_launch(shape, dtype, layout, poison, launches):
@@ -114,7 +115,7 @@ def test_rotates_as_torch_does_in_float64_in_one_launch(shape, dtype, layout, po
     assert torch.equal(k, kept[1])
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_in_place_is_the_same_to_the_bit_and_allocates_nothing(shape, layout, launches, monkeypatch):
     q, k, cos, sin = case(*shape, dtype=torch.bfloat16)
@@ -135,7 +136,7 @@ def test_the_two_layouts_are_the_same_up_to_a_permutation():
         assert torch.equal(half, pairs[..., order])
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 def test_positions_of_their_own_for_each_sequence(layout):
     q, k, *_ = case(batch=3)
     cos, sin = angles(3, 5, 8)
@@ -156,7 +157,7 @@ STRIDES = {
 }
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize("lie", STRIDES.values(), ids=STRIDES)
 def test_any_strides_of_q_k_cos_and_sin(lie, layout):
     q, k, cos, sin = case(tokens=6, dim=20, rotary_dim=12)
@@ -196,7 +197,7 @@ def test_fresh_results_lie_as_the_arguments_do():
     assert turned[1].stride() == k.stride()
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize("in_place", [False, True])
 def test_q_alone(layout, in_place):
     q, k, cos, sin = case()
@@ -236,7 +237,7 @@ def before_forbidden_memory(x):
 
 
 @pytest.mark.skipif(WHERE != "cpu", reason="pages are forbidden on the CPU; the kernel is the same")
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 def test_nothing_is_read_or_written_beyond_the_end(layout):
     given = case(batch=1, q_heads=3, k_heads=1, tokens=33, dim=48, rotary_dim=38)
     q, k, cos, sin = map(before_forbidden_memory, given)
@@ -247,7 +248,7 @@ def test_nothing_is_read_or_written_beyond_the_end(layout):
 # --- Gradients ---
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 def test_gradients_to_the_second_order(layout):
     q, k, cos, sin = case(batch=1, q_heads=1, k_heads=1, tokens=2, dim=3, rotary_dim=2, dtype=torch.float64)
     q.requires_grad_()
@@ -260,7 +261,7 @@ def test_gradients_to_the_second_order(layout):
     assert torch.autograd.gradgradcheck(rotate, (q, k))
 
 
-@pytest.mark.parametrize("layout", K.LAYOUTS)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_the_gradient_is_turned_back_in_one_launch(layout, dtype, launches, poison):
     q, k, cos, sin = case(dim=20, rotary_dim=12, dtype=dtype)
