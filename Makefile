@@ -5,7 +5,7 @@ export PYTHONPATH := $(CURDIR)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help read test lab html notebooks bench mutants clean
+.PHONY: help read test lab html notebooks bench train mutants clean
 
 help:
 	@echo "make read       build the book, serve it on 127.0.0.1, open it"
@@ -14,6 +14,7 @@ help:
 	@echo "make notebooks  the chapters as notebooks, outputs included, into _build/notebooks"
 	@echo "make html       only the build, into _build/html"
 	@echo "make bench      measure; writes into results/"
+	@echo "make train      train the small models and try them beyond their length; goes on where it stopped"
 	@echo "make mutants    random mutations of the modules against their tests (some minutes)"
 	@echo "make clean      remove what was built (not .venv)"
 
@@ -54,6 +55,11 @@ bench: .venv/.test
 	@$(BIN)/python benchmarks/rotary.py
 	@$(BIN)/python benchmarks/base.py
 	@$(BIN)/python benchmarks/site.py
+
+train: .venv/.reader
+	@$(BIN)/python benchmarks/train.py
+	@$(BIN)/python benchmarks/evaluate.py
+	@$(BIN)/python benchmarks/inside.py
 
 mutants: .venv/.test
 	@$(BIN)/python benchmarks/mutants.py

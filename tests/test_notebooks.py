@@ -646,8 +646,8 @@ def repository(tmp_path) -> Path:
         root / "results" / "measured.json": '{"value": 7}',
         root / "results" / "small.pt": "weights",
         root / "results" / ".hidden.json": "no",
-        root / "results" / "large.pt": "x" * ((1 << 20) + 1),
-        root / "requirements.txt": "# a\n\nnumpy>=1 # b\nsympy\nmatplotlib\ntorch>=2.6\nanywidget<9\nother\n",
+        root / "results" / "large.pt": "x" * (first_cell.SMALL + 1),
+        root / "requirements.txt": "# a\n\nnumpy>=1 # b\nsympy\nmatplotlib\ntorch>=2.6\nanywidget<9\nsafetensors\nother\n",
         root / "_config.yml": "title: The Book\n",
     }
     for path, text in files.items():
@@ -660,8 +660,19 @@ def test_what_travels(repository):
     names = ["__init__.py", "explorers/rope.js", "one.py", "_results/measured.json", "_results/small.pt"]
     assert sorted(files) == sorted(f"ropebook/{name}" for name in names)
     assert files["ropebook/explorers/rope.js"].decode() == "export const θ = 1;"
-    (repository / "results" / "large.pt").write_text("x" * (1 << 20))
+    (repository / "results" / "large.pt").write_text("x" * first_cell.SMALL)
     assert "ropebook/_results/large.pt" in first_cell.contents(repository)
+
+
+def test_a_large_result_travels_with_a_notebook_that_names_it(repository):
+    large = "ropebook/_results/large.pt"
+    assert large in first_cell.contents(repository, 'results.load("large")')
+    assert large not in first_cell.contents(repository, "a large result, enlarged")
+    sources = [
+        "".join(cell.source for cell in first_cell.first_cells("Turns", repository, text))
+        for text in ('results.load("large")', "pass")
+    ]
+    assert sources[0] != sources[1]
 
 
 def test_the_archive_depends_on_contents_only(repository):

@@ -50,6 +50,16 @@ def test_a_result_inside_the_package_is_found_but_the_one_beside_the_code_comes_
     assert results.load("a")["x"] == 4
 
 
+def test_a_result_of_another_kind_is_found(folders):
+    folders[1].mkdir()
+    (folders[1] / "a.safetensors").write_bytes(b"x")
+    assert results.find("a", "safetensors") == folders[1] / "a.safetensors"
+    with pytest.raises(FileNotFoundError, match="no result named 'b'; there are: a$"):
+        results.find("b", "safetensors")
+    with pytest.raises(FileNotFoundError, match="there are: none"):
+        results.find("a")
+
+
 def test_a_missing_result_names_those_there_are(folders):
     with pytest.raises(FileNotFoundError, match="no result named 'c'; there are: none"):
         results.load("c")

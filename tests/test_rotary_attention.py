@@ -532,6 +532,36 @@ def test_a_model_with_caches_gives_what_all_at_once_gives(chunks, dtype):
     assert error(torch.cat(outs, 1), model(tokens)) < CLOSE[dtype]
 
 
+def test_a_subclass_may_embed_words_with_their_places():
+    seen = []
+
+    class Placed(R.LlamaModel):
+        def embed(self, tokens, positions, offset):
+            seen.append((positions, offset))
+            places = torch.arange(offset, offset + tokens.shape[1]) if positions is None else positions
+            return super().embed(tokens, positions, offset) + places[..., None] / 7
+
+    model = spread(Placed(61, DIM, 40, 2, HEADS, dtype=torch.float64), size=1.5)
+    plain = R.LlamaModel(61, DIM, 40, 2, HEADS, dtype=torch.float64)
+    plain.load_state_dict(model.state_dict())
+    tokens, caches = tokens_of(2, 9), model.new_caches(9)
+    whole = model(tokens)
+    by_hand = model.embedding(tokens) + torch.arange(9)[:, None] / 7
+    for layer in plain.layers:
+        by_hand = layer(by_hand)
+    assert error(whole, plain.lm_head(plain.norm(by_hand))) < 1e-14
+    assert error(plain(tokens), whole) > 1e-2
+    parts = [model(piece, caches=caches) for piece in tokens.split([5, 1, 3], 1)]
+    assert error(torch.cat(parts, 1), whole) < CLOSE[torch.float64]
+    assert seen == [(None, 0), (None, 0), (None, 5), (None, 6)]
+    positions = torch.arange(9) + 4
+    model(tokens, positions)
+    assert seen[-1][0] is positions
+    found = model.generate(tokens, 4, [9, 2])
+    assert [offset for _, offset in seen[-4:]] == [0, 9, 10, 11]
+    assert torch.equal(found[1, 7:], model.generate(tokens[1:, 7:], 4)[0])
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", ["plain", "grouped", "tied"])
 def test_generates_the_tokens_that_transformers_generates(case, layout):

@@ -20,9 +20,9 @@ from packaging.requirements import Requirement
 
 from tools.paths import ROOT
 
-NEEDED = ("torch", "numpy", "matplotlib", "anywidget", "sympy")
+NEEDED = ("torch", "numpy", "matplotlib", "anywidget", "sympy", "safetensors")
 SOURCES = {".py", ".js"}
-SMALL = 1 << 20  # bytes; a larger file in results/ does not travel
+SMALL = 100_000  # bytes; a larger file in results/ travels only with notebooks that name it
 LINE = 120  # characters of base64 per line
 
 
@@ -97,15 +97,19 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
         print(f"ropebook was loaded before, from {place}: restart the kernel to use the copy that travels here")
 
 
-def contents(root: Path = ROOT) -> dict[str, bytes]:
-    """What travels, name in the archive -> bytes: the package's sources, and `results/` as `ropebook/_results`."""
+def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
+    """What travels, name in the archive -> bytes: the package's sources, and `results/` as `ropebook/_results`.
+
+    Of large results only those that the notebook's cells name, in double quotes and without the ending.
+    """
     found = {}
     code = root / "code"
     for path in sorted((code / "ropebook").rglob("*")):
         if path.suffix in SOURCES and path.is_file() and "__pycache__" not in path.parts:
             found[path.relative_to(code).as_posix()] = path.read_bytes()
     for path in sorted((root / "results").glob("*")):
-        if path.is_file() and not path.name.startswith(".") and path.stat().st_size <= SMALL:
+        wanted = path.stat().st_size <= SMALL or f'"{path.stem}"' in code_text
+        if path.is_file() and not path.name.startswith(".") and wanted:
             found[f"ropebook/_results/{path.name}"] = path.read_bytes()
     return found
 
@@ -137,9 +141,12 @@ def requirements(root: Path = ROOT) -> dict[str, str]:
     return {name: asked[name] for name in NEEDED}
 
 
-def first_cells(title: str, root: Path = ROOT) -> list[NotebookNode]:
-    """The cell that makes `ropebook` importable, folded, and a line that says what the notebook is."""
-    name, text = archive(contents(root))
+def first_cells(title: str, root: Path = ROOT, code_text: str = "") -> list[NotebookNode]:
+    """The cell that makes `ropebook` importable, folded, and a line that says what the notebook is.
+
+    ``code_text``: what the notebook's own cells say, which decides on the large results (`contents`).
+    """
+    name, text = archive(contents(root, code_text))
     source = (
         f"# @title Make ropebook importable (run this cell first)\n{inspect.getsource(prepare_ropebook)}\n\n"
         f'prepare_ropebook(\n    "{name}",\n    """\n{text}\n""",\n    {requirements(root)},\n)'

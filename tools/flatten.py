@@ -463,7 +463,10 @@ def flatten(notebook: NotebookNode, chapter_name: str, book_dir: Path, *, standa
             _draw(cell)
         except ValueError as error:
             raise FlattenError(f"{chapter_name}, code cell {number}: {error}") from error
-    flat.cells = (first_cells(title) if standalone else []) + cells
+    if standalone:
+        code_text = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        cells = first_cells(title, code_text=code_text) + cells
+    flat.cells = cells
     for i, cell in enumerate(flat.cells):
         cell.id = f"cell-{i}"  # those that nbformat makes are random
     flat.nbformat, flat.nbformat_minor = 4, 5

@@ -24,17 +24,19 @@ def load(name: str) -> dict:
         ValueError: a name with other characters than letters, digits, `_` and `-`.
         FileNotFoundError: no such result; the message lists those there are.
     """
+    return json.loads(find(name).read_text(encoding="utf-8"))
+
+
+def find(name: str, kind: str = "json") -> Path:
+    """Where the result `name` lies: a file of this kind, such as "json" or "safetensors". Raises as `load` does."""
     _checked(name)
-    for folder in (_BESIDE_THE_CODE, _INSIDE_THE_PACKAGE):
-        path = folder / f"{name}.json"
+    folders = (_BESIDE_THE_CODE, _INSIDE_THE_PACKAGE)
+    for folder in folders:
+        path = folder / f"{name}.{kind}"
         if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))
+            return path
     known = sorted(
-        {
-            path.stem
-            for folder in (_BESIDE_THE_CODE, _INSIDE_THE_PACKAGE)
-            for path in folder.glob("*.json")
-        }
+        {path.stem for folder in folders for path in folder.glob(f"*.{kind}")}
     )
     raise FileNotFoundError(
         f"no result named {name!r}; there are: {', '.join(known) or 'none'}"

@@ -398,10 +398,7 @@ class LlamaModel(nn.Module):
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Tensor:
-        """``positions`` and ``mask`` go to every layer, see :class:`RotaryAttention`; ``caches``: one per layer.
-
-        A word is embedded without its position: that enters in the layers, and there alone.
-        """
+        """``positions`` and ``mask`` go to every layer, see :class:`RotaryAttention`; ``caches``: one per layer."""
         self._check_tokens(tokens)
         if caches is None:
             caches = [None] * len(self.layers)
@@ -409,10 +406,20 @@ class LlamaModel(nn.Module):
             raise ValueError(
                 f"caches must be one for each of {len(self.layers)} layers, got {len(caches)}"
             )
-        x = self.embedding(tokens)
+        offset = 0 if caches[0] is None else caches[0].length
+        x = self.embed(tokens, positions, offset)
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, positions, mask, cache)
         return self.lm_head(self.norm(x))
+
+    def embed(
+        self, tokens: Tensor, positions: Tensor | None, offset: int
+    ) -> Tensor:
+        """(batch, seq) to (batch, seq, dim). A word is embedded without its position: that enters in the layers alone.
+
+        A subclass that adds positions to words does it here; ``offset`` tokens are cached.
+        """
+        return self.embedding(tokens)
 
     def new_caches(self, max_len: int) -> list[KVCache]:
         """An empty cache for every layer, with room for ``max_len`` tokens."""

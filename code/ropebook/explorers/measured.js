@@ -1,0 +1,547 @@
+// The measured grid: bits per byte at each position, or what is found again at each distance, with every method.
+
+const MOST_TEXT = 4096;
+const RUNS = ["rope-10000-0", "rope-10000-1"];
+const METHODS = {
+  none: "no method",
+  linear: "position interpolation",
+  ntk: "NTK-aware",
+  dynamic_ntk: "dynamic NTK",
+  dynamic_ntk_cached: "dynamic NTK, cached keys",
+  dynamic_ntk_anew: "dynamic NTK, keys anew",
+  ntk_by_parts: "NTK-by-parts",
+  yarn: "YaRN",
+  log_n: "log-n scaling",
+  rerope: "ReRoPE",
+  self_extend: "Self-Extend",
+};
+const FACTORS = ["2", "4", "8", "16"];
+const SCHEMES = { // the first is the one that the others are compared with: name, and colour, width and dashes
+  "rope-10000": ["RoPE, base 10⁴", ["ink", 2.25, ""]],
+  "rope-100": ["RoPE, base 100", ["1", 2, "0 4"]],
+  "rope-500000": ["RoPE, base 5·10⁵", ["1", 1.75, ""]],
+  sinusoidal: ["sinusoidal", ["3", 1.75, ""]],
+  alibi: ["ALiBi", ["4", 1.75, ""]],
+  learned: ["learned", ["3", 2.25, "7 4"]],
+  none: ["no positions", ["muted", 1.75, "7 4"]],
+};
+const CHOSEN = ["ink", 2.25, ""];
+const PLAIN = ["muted", 1.75, ""];
+const WINDOW = ["2", 2, "5 4"]; // the model that sees its last L bytes only; in retrieval, guessing
+
+function keyOf(run, method, factor, tuned) {
+  return [run, method, factor, tuned && "tuned"].filter(Boolean).join("/");
+}
+
+// The cell that the dials ask for; if there is none, that without fine-tuning, without the factor, without the method.
+function chosenKey({ run, method, factor, tuned, measured }) {
+  return [tuned && keyOf(run, method, factor, true), keyOf(run, method, factor), keyOf(run, method), keyOf(run, "none")]
+    .find((key) => key in measured.cells);
+}
+
+// The numbers that can be chosen from, `measured`, come beside the dials: compact() in measured.py says what they are.
+function compute(dials) {
+  const { position, measured } = dials;
+  const { cells, edges, bands, distances, asked, windowed } = measured;
+  const schemes = dials.run === "schemes";
+  const run = schemes ? RUNS[0] : dials.run;
+  const against = keyOf(run, "none");
+  const chosen = schemes ? against : chosenKey(dials);
+  const trained = Object.keys(SCHEMES).map((scheme) => keyOf(`${scheme}-0`, "none")).filter((key) => key in cells);
+  const lines = schemes ? trained : [...new Set([chosen, against])];
+  const parts = chosen.split("/");
+  const factor = parts.length > 2 ? Number(parts[2]) : 0;
+  const tuned = parts.at(-1) === "tuned";
+  const effects = {
+    method: !schemes && parts[1] === dials.method, factor: factor > 0, tuned: !schemes && tuned === dials.tuned,
+  };
+  const k = edges.findIndex((edge) => edge > position) - 1;
+  const shown = lines.map((key) => cells[key]);
+  const here = shown.map(({ bits }) => bits[k]);
+  const base = cells[against].bits[k];
+  const isOther = (_, i) => lines[i] !== against;
+  const others = shown.filter(isOther);
+  const ratio = (distance) => Math.max(distance / position, position / distance);
+  return {
+    lines,
+    against, // what they are compared with
+    factor, // of the chosen one; 0: none
+    tuned,
+    idle: Object.keys(effects).filter((name) => !effects[name]), // dials without effect
+    at: edges.slice(1).map((stop, i) => Math.sqrt((edges[i] + 1) * stop)), // the middles of the bins
+    curves: shown.map(({ bits }) => bits),
+    here,
+    bytes: [edges[k] + 1, edges[k + 1]], // of the bin where the figure is read
+    hereApart: here.filter(isOther).map((value) => (value === null ? null : value - base)),
+    spread: shown[0].error, // of each band, over files
+    apart: others.map((cell) => cell.apart), // for each band, paired over files
+    apartError: others.map((cell) => cell.apartError),
+    decided: others.map((cell) => cell.decided), // more than two standard errors, the same sign, in both seeds
+    window: windowed[run].bits,
+    windowApart: windowed[run].apart,
+    band: bands.findIndex(([, stop]) => position <= stop),
+    far: shown.map(({ far }) => far), // given back at each distance, in the long texts
+    farError: shown.map(({ far }) => far.map((share, d) => {
+      return share === null ? null : Math.sqrt((share * (1 - share)) / asked[d]);
+    })),
+    near: shown.map(({ near }) => near), // and in those of the trained length
+    distance: distances.reduce((best, one, d) => (ratio(one) < ratio(distances[best]) ? d : best), 0),
+  };
+}
+
+// ---- On the page ----
+
+const LEGEND = 58; // where the names of the lines begin
+const ROW = 20;
+const LEFT = 46;
+
+function build(stage, { alt, change, listen, values }) {
+  const picture = svg("svg", { role: "img", "aria-label": alt });
+  const pad = html("div", { role: "slider", tabindex: 0, "aria-valuemin": 1, "aria-valuemax": MOST_TEXT });
+  const limits = stage.parentNode.querySelectorAll(".rb-limits");
+  stage.append(html("div", { style: "position: relative" }, picture, pad));
+  const follow = (event) => {
+    const box = pad.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    const least = leastOf(values());
+    change({ position: Math.round(least * (MOST_TEXT / least) ** share) });
+  };
+  listen(pad, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    pad.setPointerCapture(event.pointerId);
+    follow(event);
+  });
+  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
+  listen(pad, "keydown", (event) => {
+    const { show, measured, position } = values();
+    const stops = show === "loss" ? measured.edges.slice(1) : measured.distances;
+    const now = show === "loss" ? position : stops[compute(values()).distance];
+    const [before, after] = [stops.filter((stop) => stop < now), stops.filter((stop) => stop > now)];
+    const goal = {
+      ArrowLeft: before.at(-1), ArrowDown: before.at(-1), ArrowRight: after[0], ArrowUp: after[0],
+      PageDown: Math.max(1, Math.round(now / 2)), PageUp: Math.min(MOST_TEXT, now * 2),
+      Home: stops[0], End: stops.at(-1),
+    }[event.key];
+    if (!event.key.match(/^(Arrow|Page|Home|End)/)) return;
+    event.preventDefault();
+    change({ position: goal ?? now });
+  });
+
+  return ({ data, values: dials, width }) => {
+    const retrieval = dials.show === "retrieval";
+    const [from, to] = [LEFT, width - 8];
+    const wide = width >= 620;
+    const top = LEGEND + rowsOf(dials, width) * ROW + 22;
+    const middle = top + (wide ? 250 : 220);
+    const lowTop = middle + 108;
+    const lowFloor = lowTop + (wide ? 116 : 104);
+    const floor = retrieval ? lowFloor : middle;
+    const height = lowFloor + 44;
+    const x = scale([leastOf(dials), MOST_TEXT], [from, to], true);
+    const plot = { wide, from, to, top, floor, lowTop, lowFloor, x };
+    const here = retrieval ? dials.measured.distances[data.distance] : dials.position;
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    picture.replaceChildren(
+      ...titled(0, 0, ...titleOf(dials, wide)), ...legend(legendOf(dials, data), width),
+      ...frame(plot, dials, data, here),
+      ...(retrieval ? shares(plot, dials, data) : [...losses(plot, dials, data), ...differences(plot, dials, data)]),
+    );
+    put(pad, {
+      style: `position: absolute; left: ${from}px; top: ${top}px; width: ${to - from}px; height: ${floor - top}px; `
+        + "cursor: ew-resize; touch-action: pan-y",
+      "aria-label": retrieval ? "Distance in the picture" : "Position in the picture",
+      "aria-valuenow": here,
+      "aria-valuetext": `${retrieval ? "distance" : "byte"} ${here}: ${readings(dials, data)[0].join(" ")}`,
+    });
+    TURNED.forEach(([trait, note], i) => {
+      setText(limits[i + 2], data.idle.includes(trait) ? idleNote(trait, dials) : note);
+    });
+  };
+}
+
+// The axis begins here.
+function leastOf({ show }) {
+  return show === "retrieval" ? 16 : 1;
+}
+
+function titleOf({ show, run, measured }, wide) {
+  if (show === "loss") {
+    return ["Bits per byte at each position", wide ? "Lower is better. Shaded: ± one standard error over files, by band"
+      : "Lower is better. Shaded: ± standard error"];
+  }
+  return ["Planted values given back, by distance", wide
+    ? `Filled: in texts of ${MOST_TEXT} bytes, ± two standard errors. Hollow: in texts of ${measured.length}`
+    : `● texts of ${MOST_TEXT} bytes   ○ texts of ${measured.length}`];
+}
+
+// The names of the lines with their looks, and where they fall into too few rows, what they are here.
+function legendOf(dials, data) {
+  const last = dials.show === "loss" ? `last ${dials.measured.length} bytes only` : "guessing";
+  return [...data.lines.map((key, k) => {
+    const value = dials.run === "schemes" ? valueHere(dials, data, k) : "";
+    return [nameOf(dials, data, key), lookOf(dials, data, key), value];
+  }), [last, WINDOW, ""]];
+}
+
+// As many rows as any setting of the other dials needs: nothing below moves.
+function rowsOf({ show, run }, width) {
+  const long = `${METHODS.linear}, s = 16, fine-tuned`;
+  const value = show === "loss" ? "0.00" : "100 %";
+  const names = run === "schemes" ? Object.values(SCHEMES).map(([name]) => [name, [], value])
+    : [[long, [], ""], ["as trained", [], ""]];
+  return places([...names, [`last ${MOST_TEXT} bytes only`, [], ""]], width).at(-1).row + 1;
+}
+
+// Where they stand: as many in a row as fit.
+function places(items, width) {
+  let [x, row] = [0, 0];
+  return items.map(([name, look, value]) => {
+    const needs = 36 + textWidth(name, 12) + (value ? 6 + textWidth(value, 12, 600) : 0);
+    if (x && x + needs > width) [x, row] = [0, row + 1];
+    const found = { name, look, value, x, row };
+    x += needs + 22;
+    return found;
+  });
+}
+
+function legend(items, width) {
+  return places(items, width).flatMap(({ name, look, value, x, row }) => {
+    const y = LEGEND + row * ROW;
+    const words = svg("text", { x: x + 36, y, "font-size": 12 }, name);
+    if (value) words.append(svg("tspan", { "font-weight": 600, dx: 6 }, value));
+    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }), words];
+  });
+}
+
+function nameOf({ run }, { against, factor, tuned }, key) {
+  const [trained, method] = key.split("/");
+  if (run === "schemes") return SCHEMES[trained.slice(0, -2)][0];
+  if (key === against) return "as trained";
+  return `${METHODS[method]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
+}
+
+function lookOf({ run }, { lines }, key) {
+  if (run === "schemes") return SCHEMES[key.split("/")[0].slice(0, -2)][1];
+  return key === lines[0] ? CHOSEN : PLAIN;
+}
+
+function styled([colour, width, dashes]) {
+  return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
+}
+
+// What a line is where the figure is read.
+function valueHere({ show }, { here, far, near, distance }, k) {
+  if (show === "loss") return here[k] === null ? "–" : exact(here[k], 2);
+  return percent(far[k][distance] ?? near[k][distance]);
+}
+
+function percent(share) {
+  return share === null ? "–" : `${Math.round(100 * share)} %`;
+}
+
+// The axis of positions, lines at L and s·L, and the line where the figure is read.
+function frame({ wide, from, to, top, floor, x }, dials, { factor }, here) {
+  const { length } = dials.measured;
+  const least = leastOf(dials);
+  const powers = Array.from({ length: Math.log2(MOST_TEXT / least) + 1 }, (_, k) => least * 2 ** k);
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  axis(bottom, "bottom", x, powers.filter((_, k) => wide || k % 2 === 0));
+  const lengths = [["L", length, ""], ...(factor ? [[`${factor} L`, factor * length, "6 4"]] : [])];
+  const upright = (position) => `M${x(position).toFixed(1)},${top}V${floor}`;
+  return [
+    bottom,
+    svg("text", {
+      x: (from + to) / 2, y: floor + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+    }, dials.show === "loss" ? "position in the text, bytes" : "distance, bytes"),
+    ...lengths.flatMap(([name, position, dashes]) => [
+      svg("path", { d: upright(position), ...styled(["muted", 1.5, dashes]) }),
+      svg("text", { x: x(position) + 3, y: top - 6, "font-size": 12, "text-anchor": "end" },
+        wide ? `${name} = ${position}` : name),
+    ]),
+    svg("path", { d: upright(here), ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
+  ];
+}
+
+function pathOf(points) {
+  return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}` : "";
+}
+
+// Ticks on the left, with lines across.
+function levels({ from, to }, y, ticks, format) {
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  axis(left, "left", y, ticks, format);
+  return [svg("path", { d: ticks.map((tick) => `M${from},${y(tick).toFixed(1)}H${to}`).join(""), ...lined("grid", 1) }),
+    left];
+}
+
+function range(from, to, step = 1) {
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, k) => from + k * step);
+}
+
+// Bits at each position: all lines, the spread of the first, and the model with a window.
+function losses(plot, dials, data) {
+  const { top, floor, x } = plot;
+  const { bands, length } = dials.measured;
+  const known = [...data.curves.flat().filter((value) => value !== null), ...data.window];
+  const [low, high] = [Math.floor(Math.min(...known)), Math.ceil(Math.max(...known))];
+  const y = scale([low, high], [floor, top]);
+  const points = (curve, more = () => 0) => data.at.flatMap((at, k) => {
+    return curve[k] === null ? [] : [[x(at), y(curve[k] + more(at))]];
+  });
+  const error = (at) => data.spread[bands.findIndex(([, stop]) => at <= stop)] ?? 0;
+  const shade = [...points(data.curves[0], error), ...points(data.curves[0], (at) => -error(at)).reverse()];
+  const here = data.here.flatMap((value, k) => (value === null ? [] : [svg("circle", {
+    cx: x(dials.position), cy: y(value), r: 4.5,
+    style: `fill: var(--rb-${lookOf(dials, data, data.lines[k])[0]}); stroke: var(--rb-zero); stroke-width: 2`,
+  })]));
+  const steps = bands.map(([start, stop], b) => { // within the first L bytes it is the model as trained
+    return start < length ? "" : `M${x(start).toFixed(1)},${y(data.window[b]).toFixed(1)}H${x(stop).toFixed(1)}`;
+  });
+  return [
+    ...levels(plot, y, range(low, high, Math.ceil((high - low) / 8))),
+    svg("path", { d: `${pathOf(shade)}Z`, style: "fill: var(--rb-ink); opacity: 0.15" }),
+    svg("path", { d: steps.join(""), ...styled(WINDOW) }),
+    ...data.lines.map((key, k) => {
+      return svg("path", { d: pathOf(points(data.curves[k])), ...styled(lookOf(dials, data, key)) });
+    }).reverse(),
+    ...here.reverse(),
+  ];
+}
+
+// The differences band by band, with two standard errors; filled where both seeds say the same.
+function differences(plot, dials, { lines, against, apart, apartError, decided, windowApart, band, ...data }) {
+  const { wide, from, to, lowTop, lowFloor } = plot;
+  const { bands, length } = dials.measured;
+  const keys = lines.filter((key) => key !== against);
+  const ends = apart.flatMap((ones, k) => ones.flatMap((one, b) => {
+    return one === null ? [] : [one - 2 * apartError[k][b], one + 2 * apartError[k][b]];
+  }));
+  const known = [0, ...windowApart, ...ends];
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const step = stepOf(most - least, 4);
+  const low = Math.floor(least / step);
+  const high = Math.max(low + 1, Math.ceil(most / step));
+  const y = scale([low * step, high * step], [lowFloor, lowTop]);
+  const column = (to - from) / windowApart.length;
+  const middle = (b) => from + (b + 0.5) * column;
+  const look = (key) => lookOf(dials, { lines, ...data }, key)[0];
+  const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴" : "Difference to the model as trained";
+  const [, note] = titled(0, 0, "", "");
+  put(note, { y: lowTop - 18 });
+  note.append(wide ? "Bits per byte, ± two standard errors. ● more than that, with the same sign, in both seeds"
+    : "± two standard errors. ● beyond in both seeds");
+  return [
+    svg("text", { x: 0, y: lowTop - 37, "font-size": 14, "font-weight": 600 }, title), note,
+    svg("rect", { x: middle(band) - column / 2, y: lowTop - 4, width: column, height: lowFloor - lowTop + 8,
+      style: "fill: var(--rb-ink); opacity: 0.06" }),
+    ...levels(plot, y, range(low, high).map((k) => k * step), signed),
+    svg("path", { d: `M${from},${y(0).toFixed(1)}H${to}`, ...lined("muted", 1) }),
+    ...bands.map(([start, stop], b) => svg("text", {
+      x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+    }, wide ? `${start + 1} to ${stop}` : `to ${stop}`)),
+    ...(keys.length === 1 ? apart[0].map((one, b) => svg("text", {
+      x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle",
+      "font-weight": decided[0][b] ? 600 : 400,
+    }, one === null ? "–" : `${apartText(one)}${wide ? ` ± ${exact(2 * apartError[0][b])}` : ""}`)) : [svg("text", {
+      x: (from + to) / 2, y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+    }, "band of positions, bytes")]),
+    svg("path", { d: windowApart.map((one, b) => {
+      return bands[b][0] < length ? ""
+        : `M${(middle(b) - 0.4 * column).toFixed(1)},${y(one).toFixed(1)}h${(0.8 * column).toFixed(1)}`;
+    }).join(""), ...styled(WINDOW) }),
+    ...keys.flatMap((key, k) => apart[k].flatMap((one, b) => (one === null ? []
+      : whisker(middle(b) + ((k + 0.5) / keys.length - 0.5) * 0.7 * column, y(one),
+        y(one - 2 * apartError[k][b]), y(one + 2 * apartError[k][b]), look(key), decided[k][b],
+        keys.length > 1 && !wide ? 3 : 4)))),
+  ];
+}
+
+// A value with its limits: a disc, or a circle with the paper in it.
+function whisker(x, y, low, high, colour, filled, radius = 4) {
+  return [
+    svg("path", { d: pathOf([[x, low], [x, high]]), ...lined(colour, 1.5) }),
+    svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: radius,
+      style: `fill: var(--rb-${filled ? colour : "zero"}); stroke: var(--rb-${colour}); stroke-width: 2` }),
+  ];
+}
+
+// A difference with its sign.
+function apartText(value) {
+  return `${value > 0 ? "+" : ""}${exact(value)}`;
+}
+
+// 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the size.
+function stepOf(size, most) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(size, 0.02) / most));
+  return [1, 2, 5, 10].find((factor) => factor * power * most >= size) * power;
+}
+
+function signed(value) {
+  return `${value > 0 ? "+" : ""}${Number(value.toPrecision(10))}`.replace("-", "−");
+}
+
+// Shares given back at each distance: in the long texts as lines, in those of the trained length as rings.
+function shares(plot, dials, { lines, far, farError, near }) {
+  const { from, to, top, floor, x } = plot;
+  const { distances, chance } = dials.measured;
+  const y = scale([0, 1], [floor, top]);
+  const drawn = lines.map((key, k) => {
+    const look = lookOf(dials, { lines }, key);
+    const places = distances.map(x);
+    const known = (some) => distances.flatMap((_, d) => (some[k][d] === null ? [] : [d]));
+    const rings = known(near).map((d) => [d, near[k][d], 0, false]);
+    const discs = known(far).map((d) => [d, far[k][d], 2 * farError[k][d], true]);
+    return [
+      svg("path", { d: pathOf(discs.map(([d, share]) => [places[d], y(share)])), ...styled(look) }),
+      ...[...rings, ...discs].flatMap(([d, share, off, filled]) => {
+        return whisker(places[d], y(share), y(Math.max(0, share - off)), y(Math.min(1, share + off)), look[0], filled);
+      }),
+    ];
+  });
+  return [
+    ...levels(plot, y, [0, 0.25, 0.5, 0.75, 1], percent),
+    svg("path", { d: `M${from},${y(chance).toFixed(1)}H${to}`, ...styled(WINDOW) }),
+    ...drawn.reverse().flat(),
+  ];
+}
+
+// ---- In words ----
+
+// Why a dial has no effect now.
+function idleNote(trait, { run, method, tuned }) {
+  if (run === "schemes") return "No effect here: all schemes are shown as they were trained.";
+  if (trait === "method") return `${capital(METHODS[method])} was not measured: shown as trained.`;
+  if (trait === "factor") {
+    return method === "none" ? "No effect here: the model as trained has no factor."
+      : `No effect here: ${METHODS[method]} has no factor.`;
+  }
+  return tuned ? `There is no model fine-tuned with ${METHODS[method]}: shown without.` : "";
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// Name, value and remark of what is in large type.
+function readings(dials, data) {
+  const { show, run, measured } = dials;
+  const { lines, here, window, band, bytes, distance, far, near } = data;
+  const name = (k) => capital(nameOf(dials, data, lines[k]));
+  const value = (k) => valueHere(dials, data, k);
+  const [first, last] = bytes;
+  if (show === "loss") {
+    const where = first === last ? `bits, byte ${first}` : `bits, bytes ${first} to ${last}`;
+    const [start, stop] = measured.bands[band];
+    const windowed = [`Last ${measured.length} bytes only`, ...(start < measured.length ? ["–", "there is no more text"]
+      : [exact(window[band], 2), `bits, bytes ${start + 1} to ${stop}`])];
+    if (run !== "schemes") return [...lines.map((_, k) => [name(k), value(k), k ? "bits" : where]), windowed];
+    const best = bestOf(here);
+    return [[name(0), value(0), where], [`Fewest: ${nameOf(dials, data, lines[best])}`, value(best), "bits"], windowed];
+  }
+  const onlyNear = (k) => far[k][distance] === null && near[k][distance] !== null;
+  const shown = (k) => (onlyNear(k) ? `in texts of ${measured.length}` : "");
+  const chance = ["Guessing", percent(measured.chance), ""];
+  if (run !== "schemes") return [...lines.map((_, k) => [name(k), value(k), shown(k)]), chance];
+  const best = bestOf(far.map((one) => (one[distance] === null ? null : -one[distance])));
+  return [[name(0), value(0), ""], [`Most: ${nameOf(dials, data, lines[best])}`, value(best), ""], chance];
+}
+
+// Which is least, of those there are.
+function bestOf(values) {
+  return values.reduce((best, one, k) => (one !== null && one < values[best] ? k : best), 0);
+}
+
+function describe(data, dials) {
+  const words = dials.show === "loss" ? describeLoss(data, dials) : describeRetrieval(data, dials);
+  const unmet = data.idle.filter((trait) => dials.run !== "schemes" && trait !== "factor");
+  return [words, ...unmet.map((trait) => idleNote(trait, dials))].join(" ");
+}
+
+function describeLoss(data, dials) {
+  const { lines, here, hereApart, window, apart, apartError, decided, band } = data;
+  const { position, measured } = dials;
+  const [start, stop] = measured.bands[band];
+  const times = position / measured.length;
+  const where = `At byte ${position}, ${times <= 1 ? "within the trained length"
+    : `${Number(times.toPrecision(2))} times the trained length`},`;
+  const windowed = start < measured.length ? ""
+    : `; with the last ${measured.length} bytes only it needs ${exact(window[band], 2)}`;
+  if (dials.run === "schemes") {
+    const known = here.flatMap((value, k) => (value === null ? [] : [[value, lines[k]]])).sort((a, b) => a[0] - b[0]);
+    const [best, worst] = [known[0], known.at(-1)].map(([value, key]) => {
+      return `those of ${nameOf(dials, data, key)}, ${exact(value, 2)}`;
+    });
+    const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
+    return `${where} the fewest bits are ${best}, the most ${worst}.`
+      + `${gone.length ? ` Not there: ${gone.join(", ")}.` : ""}`;
+  }
+  if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits${windowed}.`;
+  const name = nameOf(dials, data, lines[0]);
+  if (here[0] === null) return `${where} ${name} was not measured.`;
+  const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
+  const first = `${where} ${name} needs ${exact(here[0], 2)} bits, ${more} than the model as trained${windowed}.`;
+  const [by, error] = [apart[0][band], apartError[0][band]];
+  if (by === null) return first;
+  const verdict = decided[0][band] ? "more than that, with the same sign, in both seeds"
+    : "undecided here";
+  return `${first} Over bytes ${start + 1} to ${stop} the difference is ${apartText(by)} ± ${exact(2 * error)} `
+    + `(two standard errors over files): ${verdict}.`;
+}
+
+function describeRetrieval({ lines, far, near, distance, ...data }, dials) {
+  const { distances, length, chance } = dials.measured;
+  const parts = lines.map((key, k) => {
+    const [name, long, short] = [nameOf(dials, { lines, ...data }, key), far[k][distance], near[k][distance]];
+    if (long !== null) return `${name}: ${percent(long)}`;
+    return short === null ? `${name}: not asked` : `${name}: ${percent(short)} in texts of ${length}`;
+  });
+  return `Of the values planted ${distances[distance]} bytes before they are asked for, these shares are given back: `
+    + `${parts.join("; ")}. Guessing finds ${percent(chance)}.`;
+}
+
+// The dials that a cell may have no use for, and what they are otherwise.
+const TURNED = [
+  ["method", "What is done to the trained model."],
+  ["factor", "For texts of up to s·L bytes, s times the trained length."],
+  ["tuned", "Trained a little further with the method, on longer texts."],
+];
+
+const SPEC = {
+  title: "The measured grid",
+  note: "Drag across the picture to read it elsewhere. All numbers were measured; none is computed here.",
+  dials: [
+    {
+      trait: "show", kind: "choice", label: "Show", options: ["loss", "retrieval"],
+      names: ["loss by position", "retrieval by distance"],
+      note: "Bits per byte of real text, or a planted value that is asked for.",
+    },
+    {
+      trait: "run", kind: "choice", label: "Model", options: [...RUNS, "schemes"],
+      names: ["RoPE, seed 0", "RoPE, seed 1", "all schemes"],
+      note: "RoPE with base 10⁴ was trained twice; the others are shown as trained.",
+    },
+    {
+      trait: "method", kind: "choice", label: "Method", options: Object.keys(METHODS), names: Object.values(METHODS),
+      note: TURNED[0][1],
+    },
+    { trait: "factor", kind: "choice", label: "Factor s", options: FACTORS, note: TURNED[1][1] },
+    { trait: "tuned", kind: "switch", label: "Fine-tuned", note: TURNED[2][1] },
+    {
+      trait: "position", kind: "number", label: "Position or distance", min: 1, max: MOST_TEXT, whole: true, log: true,
+      below: "bytes are counted from 1", above: "the texts end there", note: "Where the figure is read.",
+    },
+  ],
+  compute,
+  build,
+  stats: (data, dials) => readings(dials, data),
+  describe,
+};
+
+export default {
+  ...explorer(SPEC),
+  // The numbers come with the model, and stand beside the dials.
+  render(context) {
+    const measured = context.model.get("measured");
+    return mount({ ...SPEC, settle: (values) => ({ ...values, measured }) }, context);
+  },
+};

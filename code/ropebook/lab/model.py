@@ -1,0 +1,229 @@
+"""A small language model over bytes that tells places apart in one of seven ways.
+
+All are the same decoder-only transformer (`ropebook.rotary_attention.LlamaModel`) and have the same weights to begin with; they
+differ in the position scheme alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks, results
+from ropebook.attention import whole_mask
+from ropebook.lab.data import VOCABULARY
+from ropebook.rotary_attention import KVCache, LlamaModel
+from ropebook.sinusoidal import LearnedPositions, SinusoidalEncoding
+
+WORD = 0.02
+"""Standard deviation of the entries of a byte's vector at the start."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """``title``: what a page calls it. ``base``: RoPE's, or None where nothing is rotated."""
+
+    title: str
+    base: float | None = None
+
+
+SCHEMES = {
+    "learned": Scheme("learned"),
+    "sinusoidal": Scheme("sinusoidal"),
+    "rope-100": Scheme("RoPE, base 100", 100.0),
+    "rope-10000": Scheme("RoPE, base 10⁴", 10_000.0),
+    "rope-500000": Scheme("RoPE, base 5·10⁵", 500_000.0),
+    "alibi": Scheme("ALiBi"),
+    "none": Scheme("none"),
+}
+
+
+class LanguageModel(LlamaModel):
+    """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `SCHEMES`.
+
+    ``length`` is the trained length L: the learned scheme has no vector beyond it (``ValueError``). Sizes as in `LlamaModel`;
+    for ALiBi, ``n_heads`` is a power of two. ``seed`` draws the weights.
+
+    >>> model = LanguageModel("rope-10000", length=256)
+    >>> sum(weight.numel() for weight in model.parameters())
+    836736
+    """
+
+    def __init__(
+        self,
+        scheme: str,
+        length: int,
+        *,
+        dim: int = 128,
+        hidden_dim: int = 352,
+        n_layers: int = 4,
+        n_heads: int = 4,
+        seed: int = 0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        self.scheme = checks.choice("scheme", scheme, SCHEMES)
+        self.length = checks.integer("length", length, minimum=1)
+        base = SCHEMES[scheme].base
+        super().__init__(
+            VOCABULARY,
+            dim,
+            hidden_dim,
+            n_layers,
+            n_heads,
+            tied=True,
+            device=device,
+            dtype=dtype,
+            base=base or 1.0,
+            layout="half",
+            table_length=length,
+        )
+        self.n_heads = n_heads
+        if scheme == "alibi":
+            alibi_bias(n_heads, 1)  # refuses here what it would refuse later
+        if base is None:
+            for layer in self.layers:
+                layer.attention.rotary = _Unrotated()
+        self.places = None
+        if scheme == "learned":
+            self.places = LearnedPositions(dim, length, std=WORD).to(device, dtype)
+        elif scheme == "sinusoidal":
+            self.places = SinusoidalEncoding(dim)
+        self.reset_parameters(seed)
+
+    @torch.no_grad()
+    def reset_parameters(self, seed: int) -> None:
+        """Fresh weights, drawn in float32 on the CPU, so that they are the same for every scheme, dtype and device."""
+        draws = torch.Generator().manual_seed(checks.integer("seed", seed))
+        into_stream = 1 / math.sqrt(2 * len(self.layers))
+        for name, weight in self.named_parameters():
+            if weight.dim() < 2:
+                weight.fill_(1)
+                continue
+            std = weight.shape[1] ** -0.5
+            if name.startswith(("embedding", "places")):
+                std = WORD
+            elif "out_proj" in name or "down_proj" in name:
+                std *= into_stream
+            weight.copy_(torch.randn(weight.shape, generator=draws) * std)
+
+    def embed(
+        self, tokens: Tensor, positions: Tensor | None, offset: int
+    ) -> Tensor:
+        """The bytes' vectors, with their place added where the scheme is one that adds."""
+        x = super().embed(tokens, positions, offset)
+        if self.places is None:
+            return x
+        if positions is None:
+            positions = torch.arange(
+                offset, offset + tokens.shape[1], device=x.device
+            )
+        if self.scheme == "learned":
+            return self.places(x, positions)
+        # the encoding's entries have mean square ½, the words' WORD²: as large as they are
+        size = WORD * math.sqrt(2)
+        return self.places(x / size, positions) * size
+
+    def forward(
+        self,
+        tokens: Tensor,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
+        caches: Sequence[KVCache] | None = None,
+    ) -> Tensor:
+        """As `LlamaModel.forward`. ALiBi's is a bias on the scores: it goes where a mask does, and into the one that is given.
+
+        ALiBi counts distances in the row. So its ``positions`` must count there too, one more from byte to byte; where a
+        mask keeps texts apart each may start at 0. ``ValueError`` for others.
+        """
+        if self.scheme == "alibi":
+            self._check_tokens(tokens)
+            offset = caches[0].length if caches else 0
+            if positions is not None:
+                _check_counting(positions, tokens.shape[1], offset, mask)
+            mask = self._biased(mask, tokens, offset)
+        return super().forward(tokens, positions, mask, caches)
+
+    def _biased(self, mask: Tensor | None, tokens: Tensor, offset: int) -> Tensor:
+        """ALiBi's bias, and the mask, boolean or added, in one."""
+        batch, seq_len = tokens.shape
+        bias = alibi_bias(self.n_heads, seq_len, offset, tokens.device)
+        bias = bias.to(self.embedding.weight.dtype)
+        if mask is None:
+            return bias
+        shape = (batch, self.n_heads, seq_len, offset + seq_len)
+        mask = whole_mask(mask, False, shape, tokens.device)
+        if mask.dtype == torch.bool:
+            return bias.masked_fill(~mask, -math.inf)
+        return bias + mask
+
+
+def pretrained(name: str = "rope-10000") -> LanguageModel:
+    """The trained model whose weights lie among the results: RoPE with base 10⁴, seed 0, ready to be tried.
+
+    ``FileNotFoundError`` if there are none of this name.
+    """
+    from safetensors.torch import load  # here: only this needs it
+
+    weights = load(results.find(name, "safetensors").read_bytes())
+    settings = results.load("training")["settings"]
+    sizes = ("length", "dim", "hidden_dim", "n_layers", "n_heads")
+    model = LanguageModel(name, **{size: settings[size] for size in sizes})
+    model.load_state_dict(weights | {"lm_head.weight": weights["embedding.weight"]})
+    return model.eval()
+
+
+class _Unrotated(nn.Module):
+    """In the place of a RotaryEmbedding: queries and keys as they are."""
+
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        positions: Tensor | None = None,
+        *,
+        offset: int = 0,
+    ) -> tuple[Tensor, Tensor]:
+        return q, k
+
+
+def _check_counting(
+    positions: Tensor, seq_len: int, offset: int, mask: Tensor | None
+) -> None:
+    if not isinstance(positions, Tensor) or positions.shape[-1:] != (seq_len,):
+        counting = False
+    elif mask is None:
+        places = torch.arange(offset, offset + seq_len, device=positions.device)
+        counting = (positions == places).all()
+    else:
+        counting = ((positions.diff() == 1) | (positions[..., 1:] == 0)).all()
+    if not counting:
+        raise ValueError(
+            f"positions must count the row's bytes from {offset} on, or with a mask those of each text, got {positions!r}"
+        )
+
+
+def alibi_bias(
+    n_heads: int, q_len: int, offset: int = 0, device: torch.device | None = None
+) -> Tensor:
+    """−slope_h (m − n), what ALiBi adds to the scores: (n_heads, q_len, offset + q_len), float32.
+
+    Slopes 2^(−8h/H), h = 1 … H, for H a power of two (Press et al. 2022, section 3). The queries are the last ``q_len`` of the row.
+
+    >>> alibi_bias(2, 2)[:, 1]
+    tensor([[-0.0625,  0.0000],
+            [-0.0039,  0.0000]])
+    """
+    checks.integer("n_heads", n_heads, minimum=1)
+    if n_heads & (n_heads - 1):
+        raise ValueError(f"n_heads must be a power of two, got {n_heads}")
+    checks.integer("q_len", q_len, minimum=1)
+    checks.integer("offset", offset, minimum=0)
+    slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1, device=device) / n_heads)
+    keys = torch.arange(offset + q_len, device=device)
+    differences = keys - keys[offset:, None]
+    return slopes[:, None, None] * differences

@@ -1,0 +1,326 @@
+"""Training the small models: settings, steps, checkpoints that are written whole, and going on where it stopped.
+
+Everything of a run follows from its `Run`: the weights to begin with, the batch of every step (`ropebook.lab.data.batch`), the
+learning rate. A `Trainer` goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of
+the rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from ropebook import checks
+from ropebook.lab import data
+from ropebook.lab.model import SCHEMES, LanguageModel
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, whole: what to build, what to show it, for how long.
+
+    ``length``: L, in bytes; ``rows``: windows per step over all processes; ``warmup``: steps until the learning rates reach
+    ``lr`` (AdamW, for the bytes' vectors and the norms) and ``matrix_lr`` (Muon, for all other matrices), from where they
+    fall in a straight line to 0. ``seed`` draws the weights and the order of the text; ``share``: of rows with the retrieval
+    task, as in `ropebook.lab.data.batch`; ``half``: the model's products in bfloat16.
+
+    >>> Run("rope-10000", seed=1).name
+    'rope-10000-1'
+    """
+
+    scheme: str
+    seed: int = 0
+    length: int = 256
+    dim: int = 128
+    hidden_dim: int = 352
+    n_layers: int = 4
+    n_heads: int = 4
+    rows: int = 16
+    steps: int = 1200
+    warmup: int = 50
+    lr: float = 2e-3
+    matrix_lr: float = 0.02
+    share: float = 0.5
+    half: bool = False
+
+    def __post_init__(self) -> None:
+        checks.choice("scheme", self.scheme, SCHEMES)
+        checks.integer("seed", self.seed, minimum=0)
+        for name in (
+            "length",
+            "dim",
+            "hidden_dim",
+            "n_layers",
+            "n_heads",
+            "rows",
+            "steps",
+        ):
+            checks.integer(name, getattr(self, name), minimum=1)
+        checks.integer("warmup", self.warmup, minimum=1, maximum=self.steps)
+        checks.number("lr", self.lr, above=0)
+        checks.number("matrix_lr", self.matrix_lr, above=0)
+        checks.number("share", self.share, minimum=0, maximum=1)
+        if not isinstance(self.half, bool):
+            raise TypeError(f"half must be True or False, got {self.half!r}")
+
+    @property
+    def name(self) -> str:
+        """The scheme and the seed."""
+        return f"{self.scheme}-{self.seed}"
+
+    def rate(self, step: int) -> float:
+        """The share of the learning rates at a step: up to 1 in ``warmup`` steps, then straight down to 0 at the end.
+
+        >>> run = Run("none", steps=100, warmup=50)
+        >>> run.rate(0), run.rate(49), run.rate(75)
+        (0.02, 1.0, 0.5)
+        """
+        return min(
+            (step + 1) / self.warmup,
+            (self.steps - step) / max(1, self.steps - self.warmup),
+        )
+
+
+class Trainer:
+    """A run under way: ``model``, ``step`` (how many are done), ``losses`` (of each step, bits per byte).
+
+    ``folder``: where the checkpoint ``<name>.pt`` lies; if there is one, the run goes on from there. ``ValueError`` if it is of another
+    run, another text or another number of threads, with which the sums would be rounded otherwise. ``device`` and ``dtype``
+    are the model's. ``model``: one to train further instead of a fresh one.
+
+    On the same machine a run that was stopped and resumed ends with the very bits of one that was not: the checkpoint has the
+    parameters, the optimizers' states, the step (from which the data follow), the states of all random generators.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        corpus: data.Corpus,
+        folder: Path | str,
+        *,
+        model: LanguageModel | None = None,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ):
+        self.run, self.corpus = run, corpus
+        self.path = Path(folder) / f"{run.name}.pt"
+        self.device = torch.device(device)
+        sizes = {
+            key: getattr(run, key)
+            for key in ("dim", "hidden_dim", "n_layers", "n_heads", "seed")
+        }
+        if model is None:
+            model = LanguageModel(
+                run.scheme, run.length, **sizes, device=device, dtype=dtype
+            )
+        self.model = model
+        self.rank, self.world = (
+            (dist.get_rank(), dist.get_world_size())
+            if dist.is_initialized()
+            else (0, 1)
+        )
+        if run.rows % self.world:
+            raise ValueError(
+                f"rows must be a multiple of the {self.world} processes, got {run.rows}"
+            )
+        self.step = 0
+        self.losses: list[float] = []
+        self.seconds = 0.0
+        matrices = [
+            w for name, w in self.model.named_parameters() if _is_matrix(name, w)
+        ]
+        others = [
+            w
+            for name, w in self.model.named_parameters()
+            if not _is_matrix(name, w)
+        ]
+        self.optimizers = [
+            torch.optim.Muon(matrices, lr=run.matrix_lr, weight_decay=0.0),
+            torch.optim.AdamW(
+                others, lr=run.lr, betas=(0.9, 0.95), weight_decay=0.0
+            ),
+        ]
+        if self.path.exists():
+            self._resume()
+        self._parallel = (
+            DistributedDataParallel(self.model) if self.world > 1 else self.model
+        )
+
+    def advance(self) -> float:
+        """One step; the loss of its batch over all processes, in bits per byte. ``ValueError`` when all are done."""
+        start = time.perf_counter()
+        run = self.run
+        if self.step >= run.steps:
+            raise ValueError(f"all {run.steps} steps of {run.name} are done")
+        for optimizer, lr in zip(
+            self.optimizers, (run.matrix_lr, run.lr), strict=True
+        ):
+            for group in optimizer.param_groups:
+                group["lr"] = lr * run.rate(self.step)
+            optimizer.zero_grad()
+        rows = data.batch(
+            self.corpus,
+            run.seed,
+            self.step,
+            run.rows,
+            run.length,
+            run.share,
+        )
+        rows = rows[self.rank :: self.world].to(self.device)
+        half = (
+            torch.autocast(self.device.type, torch.bfloat16)
+            if run.half
+            else contextlib.nullcontext()
+        )
+        with half:
+            logits = self._parallel(rows[:, :-1])
+        loss = nn.functional.cross_entropy(
+            _wide(logits).flatten(0, 1), rows[:, 1:].flatten()
+        )
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+        mean = loss.detach()
+        if self.world > 1:
+            dist.all_reduce(mean)
+            mean = mean / self.world
+        self.step += 1
+        self.losses.append(mean.item() / math.log(2))
+        self.seconds += time.perf_counter() - start
+        return self.losses[-1]
+
+    def train(self, every: int = 100) -> Iterator[float]:
+        """The steps that are left, one loss at a time; a checkpoint after ``every`` steps and at the end."""
+        checks.integer("every", every, minimum=1)
+        while self.step < self.run.steps:
+            loss = self.advance()
+            if self.step % every == 0 or self.step == self.run.steps:
+                self.save()
+            yield loss
+
+    def save(self) -> None:
+        """Write the checkpoint whole: into a temporary file, which then takes the old one's place. Rank 0 alone."""
+        if self.rank:
+            return
+        state = {
+            "run": dataclasses.asdict(self.run),
+            "sha256": self.corpus.sha256,
+            "threads": torch.get_num_threads(),
+            "step": self.step,
+            "losses": self.losses,
+            "seconds": self.seconds,
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "random": _random_states(),
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self.path.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                torch.save(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def _resume(self) -> None:
+        with torch.serialization.safe_globals(_NUMPY):
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        mine = {
+            "run": dataclasses.asdict(self.run),
+            "sha256": self.corpus.sha256,
+            "threads": torch.get_num_threads(),
+        }
+        for key, value in mine.items():
+            if state[key] != value:
+                raise ValueError(
+                    f"the checkpoint {self.path} must have {key} {value}, got {state[key]}: "
+                    "go on as it was begun, or remove it"
+                )
+        self.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(
+            self.optimizers, state["optimizers"], strict=True
+        ):
+            optimizer.load_state_dict(saved)
+        self.step, self.losses = state["step"], state["losses"]
+        self.seconds = state["seconds"]
+        _set_random_states(state["random"])
+
+
+def _is_matrix(name: str, weight: Tensor) -> bool:
+    return weight.dim() == 2 and not name.startswith(
+        ("embedding", "places", "lm_head")
+    )
+
+
+def _wide(logits: Tensor) -> Tensor:
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+_NUMPY = [
+    np.empty(0).__reduce__()[0],
+    np.ndarray,
+    np.dtype,
+    type(np.dtype(np.uint32)),
+]
+"""What NumPy's random state is pickled with. A checkpoint that holds anything else that could run code is refused."""
+
+
+def _random_states() -> dict[str, object]:
+    states = {
+        "python": random.getstate(),
+        "numpy": np.random.get_state(),
+        "torch": torch.get_rng_state(),
+    }
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def _set_random_states(states: dict[str, object]) -> None:
+    random.setstate(states["python"])
+    np.random.set_state(states["numpy"])
+    torch.set_rng_state(states["torch"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+
+
+RUNS = (
+    *(Run(scheme) for scheme in SCHEMES),
+    Run("rope-10000", seed=1),
+    Run("alibi", seed=1),
+)
+"""Every scheme once, and a second seed for two of them."""
+
+LARGE = tuple(
+    dataclasses.replace(
+        run,
+        length=1024,
+        dim=512,
+        hidden_dim=1376,
+        n_layers=6,
+        n_heads=8,
+        rows=32,
+        steps=3000,
+        half=True,
+    )
+    for run in RUNS
+)
+"""The same with about 20 million parameters and L = 1024, for a GPU."""

@@ -1,0 +1,155 @@
+"""The checks of chapter *Measured*.
+
+Definitions are compared with the formulas on the page in plain Python, on a model of sixteen numbers per byte whose
+probabilities are far from equal. That a paired difference has the variance that the page says is proved for any number
+of files.
+"""
+
+from __future__ import annotations
+
+import math
+
+import sympy
+import torch
+from torch import Tensor
+
+from ropebook.lab import evaluation
+from ropebook.lab.model import LanguageModel, alibi_bias
+from ropebook.proofs import Claim, Pairs, definition, identity
+
+LENGTH = 8  # the small model's L
+
+
+def _small() -> tuple[LanguageModel, Tensor]:
+    """A model with random weights, large enough that its bytes differ in probability, and a text of 25 bytes."""
+    model = LanguageModel(
+        "rope-100", LENGTH, dim=16, hidden_dim=16, n_layers=1, n_heads=2
+    )
+    model.requires_grad_(False)
+    model.embedding.weight.mul_(50)
+    draws = torch.Generator().manual_seed(0)
+    return model, torch.randint(256, (1, 3 * LENGTH + 1), generator=draws)
+
+
+@definition(
+    "eq-lab-bits",
+    implements="ropebook.lab.evaluation.position_bits",
+    twin="natural logarithms",
+)
+def bits(wrong: bool = False) -> list[Claim]:
+    """The mean of −log₂ p_m, p_m the probability that was given to the byte at m + 1; and each term of it."""
+    model, text = _small()
+    logarithm = math.log if wrong else math.log2
+    written = []
+    for row, byte in zip(
+        model(text[:, :-1])[0].tolist(), text[0, 1:].tolist(), strict=True
+    ):
+        weights = [math.exp(logit) for logit in row]
+        written.append(-logarithm(weights[byte] / sum(weights)))
+    found = evaluation.position_bits(model, text)[0]
+    mean = sum(written) / len(written)
+    return [Claim("the mean", abs(found.mean().item() - mean), 1e-4)] + [
+        Claim(f"m = {m}", abs(found[m].item() - written[m]), 1e-4)
+        for m in (0, 11, 23)
+    ]
+
+
+@definition(
+    "eq-lab-error",
+    implements="ropebook.lab.evaluation.paired",
+    twin="N for N − 1",
+)
+def error(wrong: bool = False) -> list[Claim]:
+    """The mean of D_j = ℓ_j − ℓ′_j, and its standard error √(Σ (D_j − mean)²/(N(N − 1)))."""
+    claims = []
+    for one, other in (
+        ([1.3, 1.9, 2.6, 3.2], [1.2, 1.8, 2.4, 3.0]),
+        ([2.0, 5.0, -1.0], [1.0, 1.0, 1.0]),
+        ([4.0, 0.0], [0.5, 0.25]),
+    ):
+        differences = [a - b for a, b in zip(one, other, strict=True)]
+        count = len(differences)
+        mean = sum(differences) / count
+        squares = sum((difference - mean) ** 2 for difference in differences)
+        written = math.sqrt(squares / (count * (count if wrong else count - 1)))
+        found = evaluation.paired(
+            torch.tensor(one, dtype=torch.float64),
+            torch.tensor(other, dtype=torch.float64),
+        )
+        off = abs(found.mean.item() - mean) + abs(found.error.item() - written)
+        claims.append(Claim(f"{count} files", off, 1e-12))
+    return claims
+
+
+@identity(
+    "eq-lab-pairing",
+    "N",
+    r"\ell",
+    r"\ell'",
+    r"\bar\ell",
+    r"\bar\ell'",
+    twin="a plus for the minus",
+)
+def pairing(wrong: bool = False) -> Pairs:
+    """Var(ℓ − ℓ′) = Var ℓ + Var ℓ′ − 2 Cov(ℓ, ℓ′), for any number of files N.
+
+    First that the mean of the differences is the difference of the means, which have letters of their own; then the rest.
+    """
+    N = sympy.Symbol("N", integer=True, positive=True)
+    j = sympy.Symbol("j", integer=True)
+    sign = 1 if wrong else -1
+    one, other = (sympy.IndexedBase(name)[j] for name in (r"\ell", r"\ell'"))
+    mean_one, mean_other = sympy.symbols(r"\bar\ell \bar\ell'")
+
+    def over_files(term: sympy.Expr) -> sympy.Expr:
+        return sympy.Sum(term, (j, 1, N))
+
+    mean = over_files(one - other) / N
+    means = over_files(one) / N + sign * over_files(other) / N
+    a, b = one - mean_one, other - mean_other
+    apart = (one - other) - (mean_one - mean_other)
+    parts = over_files(a**2) + over_files(b**2) + 2 * sign * over_files(a * b)
+    return [(mean, means), (over_files(apart**2) / (N - 1), parts / (N - 1))]
+
+
+@definition(
+    "eq-lab-alibi",
+    implements="ropebook.lab.model.alibi_bias",
+    twin="the heads are counted from 0",
+)
+def alibi(wrong: bool = False) -> list[Claim]:
+    """−2^(−8h/H) Δ in head h = 1 … H; with eight heads the published slopes 1/2, 1/4 … 1/256."""
+    first = 0 if wrong else 1
+    claims = []
+    for heads in (4, 8):
+        found = alibi_bias(heads, 1, offset=9)[:, 0]
+        written = [
+            [-(2 ** (-8 * (h + first) / heads)) * (9 - n) for n in range(10)]
+            for h in range(heads)
+        ]
+        off = (found - torch.tensor(written)).abs().max().item()
+        claims.append(Claim(f"{heads} heads", off, 1e-6))
+    published = [-(2.0 ** -(h + first)) for h in range(8)]
+    slopes = alibi_bias(8, 2)[:, 1, 0]
+    off = (slopes - torch.tensor(published)).abs().max().item()
+    return [*claims, Claim("the published slopes", off, 0)]
+
+
+@definition(
+    "eq-lab-context",
+    implements="ropebook.lab.evaluation.windowed_bits",
+    twin="one byte fewer",
+)
+def context(wrong: bool = False) -> list[Claim]:
+    """The byte after position m is told from the last c_m: m + 1 up to L, then L/2 + 1 + (m mod L/2)."""
+    model, text = _small()
+    half = LENGTH // 2
+    found = evaluation.windowed_bits(model, text, LENGTH)[0]
+    claims = []
+    for m in (3, 7, 8, 10, 15, 17):
+        seen = m + 1 if m < LENGTH else half + 1 + m % half
+        seen -= wrong
+        alone = evaluation.position_bits(model, text[:, m + 1 - seen : m + 2])
+        off = abs(found[m].item() - alone[0, -1].item())
+        claims.append(Claim(f"m = {m}", off, 1e-4))
+    return claims

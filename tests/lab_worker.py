@@ -1,0 +1,51 @@
+"""Trains a tiny model in a process of its own, for test_lab_training: one of several under torchrun, or until it dies.
+
+Arguments: the folder of the text, the folder of the checkpoint, the run as JSON, a dtype, and how to die: "never",
+"between" (after step 8, the last checkpoint being of step 6) or "saving" (half-way through writing that of step 6).
+"""
+
+import io
+import json
+import os
+import signal
+import sys
+
+import torch
+import torch.distributed as dist
+
+from ropebook.lab import data, training
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def torn(state, file, save=torch.save):
+    whole = io.BytesIO()
+    save(state, whole)
+    if state["step"] < 6:
+        file.write(whole.getvalue())
+        return
+    file.write(whole.getvalue()[: whole.tell() // 2])
+    file.flush()
+    die()
+
+
+def main():
+    root, folder, run, dtype, death = sys.argv[1:]
+    torch.set_num_threads(1)
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+    if death == "saving":
+        torch.save = torn
+    run = training.Run(**json.loads(run))
+    trainer = training.Trainer(run, data.load(root), folder, dtype=getattr(torch, dtype))
+    for _ in trainer.train(every=3):
+        if death == "between" and trainer.step == 8:
+            die()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
