@@ -26,7 +26,7 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import load, save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import data, evaluation, tuning  # noqa: E402
+from ropebook.lab import data, evaluation, training, tuning  # noqa: E402
 from ropebook.lab.evaluation import Cell  # noqa: E402
 from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
 
@@ -56,7 +56,7 @@ def trained(path: Path, corpus: data.Corpus) -> LanguageModel | None:
     """The model of a checkpoint; None if there is none, or its training is not at its end."""
     if not path.exists():
         return None
-    state = torch.load(path, map_location="cpu", weights_only=False)
+    state = training.read_checkpoint(path)
     run = state["run"]
     if state.get("step", run["steps"]) < run["steps"]:
         return None

@@ -77,7 +77,7 @@ class Work:
     def step_of(self, run: training.Run) -> int:
         folder = self.folder / "tuned" if isinstance(run, tuning.Tuning) else self.folder
         path = folder / f"{run.name}.pt"
-        return torch.load(path, map_location="cpu", weights_only=False)["step"] if path.exists() else 0
+        return training.read_checkpoint(path)["step"] if path.exists() else 0
 
     def write(self) -> None:
         """The results, and the weights of the first RoPE 10⁴."""

@@ -35,7 +35,7 @@ function keyOf(run, method, factor, tuned) {
 
 // The cell that the dials ask for; if there is none, that without fine-tuning, without the factor, without the method.
 function chosenKey({ run, method, factor, tuned, measured }) {
-  return [tuned && keyOf(run, method, factor, true), keyOf(run, method, factor), keyOf(run, method), keyOf(run, "none")]
+  return [keyOf(run, method, factor), keyOf(run, method), keyOf(run, "none")]
     .find((key) => key in measured.cells);
 }
 
@@ -55,7 +55,7 @@ function compute(dials) {
   const effects = {
     method: !schemes && parts[1] === dials.method, factor: factor > 0, tuned: !schemes && tuned === dials.tuned,
   };
-  const k = edges.findIndex((edge) => edge > position) - 1;
+  const k = edges.findIndex((edge) => edge >= position) - 1;
   const shown = lines.map((key) => cells[key]);
   const here = shown.map(({ bits }) => bits[k]);
   const base = cells[against].bits[k];

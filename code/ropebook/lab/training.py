@@ -241,8 +241,7 @@ class Trainer:
             raise
 
     def _resume(self) -> None:
-        with torch.serialization.safe_globals(_NUMPY):
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        state = read_checkpoint(self.path)
         mine = {
             "run": dataclasses.asdict(self.run),
             "sha256": self.corpus.sha256,
@@ -264,6 +263,15 @@ class Trainer:
         _set_random_states(state["random"])
 
 
+def read_checkpoint(path: Path | str) -> dict[str, object]:
+    """What `Trainer.save` wrote, on the CPU: run, sha256, threads, step, losses, seconds, model, optimizers, random.
+
+    ``pickle.UnpicklingError`` for a file that holds anything else that could run code.
+    """
+    with torch.serialization.safe_globals(_NUMPY):
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+
 def _is_matrix(name: str, weight: Tensor) -> bool:
     return weight.dim() == 2 and not name.startswith(
         ("embedding", "places", "lm_head")
@@ -280,7 +288,7 @@ _NUMPY = [
     np.dtype,
     type(np.dtype(np.uint32)),
 ]
-"""What NumPy's random state is pickled with. A checkpoint that holds anything else that could run code is refused."""
+"""What NumPy's random state is pickled with."""
 
 
 def _random_states() -> dict[str, object]:
