@@ -276,6 +276,29 @@ def test_the_curves_of_the_sweep(base, dim, length):
     assert found["distances"] == sweep.sampled_distances(length).tolist()
 
 
+@pytest.mark.parametrize("pairs", [1, 2, 7])
+def test_sums_of_several_waves_at_even_steps(pairs):
+    """What the explorers' curves are made of: any number of pairs, any step, any number of waves."""
+    a, b = np.random.default_rng(pairs).normal(size=(2, 3, pairs))
+    waves = [{"a": one.tolist(), "b": other.tolist()} for one, other in zip(a, b, strict=True)]
+    for start, step, count in [(0, 1, 1), (500, -1, 130), (-70.5, 0.25, 64), (10**6, -1954, 512)]:
+        body = "return fourierSums(invFreq(input.dim, 500), input.waves, ...input.at);"
+        found = inside(Sweep, body, {"dim": 2 * pairs, "waves": waves, "at": [start, step, count]})
+        angles = np.multiply.outer(start + step * np.arange(count), theta(2 * pairs, 500))
+        expected = a @ np.cos(angles).T + b @ np.sin(angles).T
+        np.testing.assert_allclose(found, expected, atol=1e-12 + 1e-15 * pairs * (abs(start) + abs(count * step)))
+
+
+def test_where_the_pixels_of_a_panel_begin():
+    for sampled, length in [(False, 4096), (True, 4096), (True, 130), (False, 16)]:
+        found = inside(Sweep, "return pixelsOf(...input);", [sampled, 140.5, length])
+        distances = sweep.sampled_distances(length).numpy() if sampled else np.arange(length)
+        places = np.log(distances[1:]) / math.log(length - 1) * 140.5
+        first = np.flatnonzero(np.diff(np.floor(places + 1e-12), prepend=-1))
+        assert found["edges"] == [*(first + 1).tolist(), len(distances)]
+        np.testing.assert_allclose(found["at"], places[first], atol=1e-9)
+
+
 def test_distances_are_all_there_at_first_and_then_sixty_four_to_an_octave():
     found = sweep.sampled_distances(4096).tolist()
     assert found[:128] == [*range(128)]

@@ -89,7 +89,7 @@ def test_the_errors_agree_to_the_last_digits_of_float32():
 
 def test_the_constants_are_the_same_in_both_languages():
     for module, explorer, names in [
-        (fourier, Fourier, ["MOST_DIMS", "MOST_DISTANCE", "MOST_DRAWS", "MOST_ROWS", "FINE_SAMPLES"]),
+        (fourier, Fourier, ["MOST_DIMS", "MOST_DISTANCE", "MOST_DRAWS", "MOST_ROWS", "COLUMNS", "FINE_SAMPLES"]),
         (pairing, Pairing, ["LEAST_DIMS", "MOST_DIMS", "MOST_POSITION", "BASE"]),
         (precision, Precision, ["MOST_DIMS", "MOST_COUNT", "MOST_FIRST", "DTYPES", "STAGES"]),
     ]:
@@ -127,9 +127,12 @@ def test_the_curve_is_the_score_of_turned_vectors(draw):
     z = q[0::2] + 1j * q[1::2]
     key = z * np.exp(1j * peak * theta(dim, base))
     at = np.arange(span * found["fine"] + 1) / found["fine"]
-    products = np.array([(z * np.exp(1j * delta * theta(dim, base)) * key.conj()).real for delta in at])
+    products, ends = (
+        np.array([(z * np.exp(1j * delta * theta(dim, base)) * key.conj()).real for delta in places])
+        for places in (at, np.linspace(0, span, 721))
+    )
     assert (found["fine"], found["shown"]) == (8, [0, 1, 2, 3, 4, 5])
-    np.testing.assert_allclose(found["waves"], products.T, atol=1e-11)
+    np.testing.assert_allclose(found["waves"], ends.T, atol=1e-11)
     np.testing.assert_allclose(found["total"], products.sum(-1), atol=1e-11)
     np.testing.assert_allclose(found["products"], products[41 * 8], atol=1e-11)
     np.testing.assert_allclose(found["size"], np.abs(z) ** 2, rtol=1e-12)
@@ -156,7 +159,9 @@ def test_the_score_is_highest_where_the_dial_puts_it(peak):
 def test_the_first_pairs_are_summed(summed, used):
     found = computed(Fourier, summed=summed, draw=3)
     whole = computed(Fourier, draw=3)
-    np.testing.assert_allclose(found["total"], np.sum(whole["waves"][:used], axis=0), atol=1e-12)
+    at = np.arange(401) / 2 - 100  # from the peak, which is at 100
+    waves = np.array(whole["size"])[:, None] * np.cos(np.outer(theta(32, 1e4), at))
+    np.testing.assert_allclose(found["total"], waves[:used].sum(0), atol=1e-12)
     assert found["score"] == pytest.approx(sum(whole["products"][:used]), abs=1e-12)
     assert found["highest"] == pytest.approx(sum(whole["size"][:used]), abs=1e-12)
     assert found["products"] == whole["products"]
@@ -166,9 +171,11 @@ def test_the_terms_of_the_sums():
     figure = Fourier(dim=6, peak=9, distance=4, span=16, draw=1, summed=2)
     terms, dials = figure.terms(figure.dials()), figure.dials()
     a, b = (part.numpy() for part in fourier.waves_of(dials))
-    at = np.outer(np.arange(16 * 32 + 1) / 32, theta(6, 1e4))
-    sizes = np.abs(a * np.cos(at)) + np.abs(b * np.sin(at))
-    np.testing.assert_allclose(terms["waves"], sizes.T, atol=1e-12)
+    sizes, ends = (
+        np.abs(a * np.cos(at)) + np.abs(b * np.sin(at))
+        for at in (np.outer(np.linspace(0, 16, count), theta(6, 1e4)) for count in (16 * 32 + 1, 721))
+    )
+    np.testing.assert_allclose(terms["waves"], ends.T, atol=1e-12)
     np.testing.assert_allclose(terms["total"], sizes[:, :2].sum(-1), atol=1e-12)
     np.testing.assert_allclose(terms["products"], sizes[4 * 32], atol=1e-12)
     assert terms["score"] == pytest.approx(sizes[4 * 32, :2].sum(), abs=1e-12)
@@ -178,7 +185,8 @@ def test_the_terms_of_the_sums():
 def test_short_ranges_are_sampled_between_whole_distances(span, fine):
     found = computed(Fourier, span=span, peak=0, distance=0)
     assert found["fine"] == fine
-    assert {len(wave) for wave in found["waves"]} == {len(found["total"])} == {span * fine + 1}
+    assert len(found["total"]) == span * fine + 1
+    assert {len(wave) for wave in found["waves"]} == {721}
 
 
 @pytest.mark.parametrize(
@@ -186,6 +194,58 @@ def test_short_ranges_are_sampled_between_whole_distances(span, fine):
 )
 def test_which_pairs_are_drawn(pairs, shown):
     assert fourier.rows(pairs) == shown == run(Fourier, "return spread(input);", pairs)
+
+
+@pytest.mark.parametrize("span", [16, 1000, 4096])
+def test_the_outline_of_a_wave_is_the_line_or_the_band_that_it_fills(span):
+    dials = Fourier(span=span, peak=round(0.3 * span), distance=0, dim=512, draw=3).dials()
+    body = """
+      const { waves, size, shown, wavelengths } = compute(input);
+      const column = input.span / COLUMNS;
+      return shown.map((i, k) => waveOutline(waves[k], size[i], input.peak / column, wavelengths[i] / column));
+    """
+    found = run(Fourier, body, dials)
+    size, period = (np.array(Fourier.compute(dials)[name]) for name in ("size", "wavelengths"))
+    columns = period * 720 / span
+    bands = 0
+    for i, outline in zip(fourier.rows(256), found, strict=True):
+        at, low, high = (np.array(outline[name]) for name in ("at", "low", "high"))
+
+        def wave(column, i=i):
+            return size[i] * np.cos((column * span / 720 - dials["peak"]) * 2 * math.pi / period[i])
+
+        if columns[i] < 16:
+            bands += 1
+            np.testing.assert_array_equal(at, np.arange(1, 720, 2))
+            within = wave(at[:, None] + np.linspace(-1, 1, 4001))
+            step = size[i] * math.pi * 1e-3 / columns[i]
+            np.testing.assert_allclose(high, within.max(1), atol=step)
+            np.testing.assert_allclose(low, within.min(1), atol=step)
+            assert (high >= within.max(1) - 1e-9).all()  # nothing of the wave is outside
+            assert (low <= within.min(1) + 1e-9).all()
+        else:
+            np.testing.assert_array_equal(low, high)
+            np.testing.assert_allclose(high, wave(at), atol=1e-9)
+            assert (at[0], at[-1]) == (0, 720)
+            between = np.interp(np.arange(0, 720.1, 0.1), at, high)
+            assert np.abs(between - wave(np.arange(0, 720.1, 0.1))).max() < 0.02 * size[i]
+            assert len(at) <= 1 + 720 / max(1, columns[i] / 64) + 1
+    assert bands == {16: 0, 1000: 2, 4096: 5}[span]
+
+
+@pytest.mark.parametrize("count, pixels", [(513, 700), (700, 700), (4097, 700), (4097, 200)])
+def test_the_outline_of_the_sum(count, pixels):
+    values = np.random.default_rng(4).normal(size=count)
+    found = run(Fourier, "return sumOutline(Float64Array.from(input[0]), input[1]);", [values.tolist(), pixels])
+    if count <= pixels:
+        assert found == {"at": [*range(count)], "low": values.tolist(), "high": values.tolist()}
+    else:
+        parts = np.array_split(values, min(pixels, 360))
+        assert len(found["at"]) == len(parts)
+        for name, pick in (("low", np.min), ("high", np.max)):
+            assert abs(np.sort(found[name]) - np.sort([pick(part) for part in parts])).mean() < 0.2
+        assert (min(found["low"]), max(found["high"])) == (values.min(), values.max())
+        assert np.all(np.diff(found["at"]) > 0)
 
 
 def test_peak_and_distance_stay_within_the_span():

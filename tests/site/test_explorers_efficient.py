@@ -84,9 +84,8 @@ def test_the_sum_shows_what_python_computes(opened, width):  # noqa: F811
         middle = 74 + (k + 0.5) * pitch
         [dot] = pixels(page, [(x(44) + 2, middle - product / tallest * (pitch / 2 - 2))])
         assert (dot[0] > dot[2]) == (product < 0)
-        fine = expected["fine"]
         for delta in (5, 15, 60, 80):
-            value = expected["waves"][k][delta * fine]
+            value = expected["size"][k] * math.cos((delta - 30) * 2 * math.pi / expected["wavelengths"][k])
             if abs(value) < 0.4 * tallest:
                 continue
             [half] = pixels(page, [(x(delta), middle - value / tallest / 2 * (pitch / 2 - 2))])

@@ -27,25 +27,16 @@ const lastWaves = lastCall((vectors, draw, dim) => {
   return { a, b };
 });
 
-// The scores with the keys at column·per + offset, offset after offset: in cos θ(A − B), A = query − column·per, and B
-// is the offset.
-function sampledScores(theta, { a, b }, query, per, columns, offsets) {
-  const total = new Float64Array(columns * offsets.length);
-  const [cos, sin] = [new Float64Array(columns), new Float64Array(columns)];
-  theta.forEach((one, i) => {
-    cosSinGrid(one, query, -per, columns, cos, sin);
-    for (let column = 0; column < columns; column += 1) {
-      const [c, s] = [cos[column], sin[column]];
-      cos[column] = a[i] * c + b[i] * s;
-      sin[column] = a[i] * s - b[i] * c;
-    }
-    for (let j = 0, at = 0; j < offsets.length; j += 1) {
-      const c = Math.cos(one * offsets[j]);
-      const s = Math.sin(one * offsets[j]);
-      for (let column = 0; column < columns; column += 1, at += 1) total[at] += c * cos[column] + s * sin[column];
-    }
-  });
-  return total;
+// Waves that have at A the values of these at A − shift.
+function shifted(theta, { a, b }, shift) {
+  const out = { a: new Float64Array(theta.length), b: new Float64Array(theta.length) };
+  for (let i = 0; i < theta.length; i += 1) {
+    const cos = Math.cos(theta[i] * shift);
+    const sin = Math.sin(theta[i] * shift);
+    out.a[i] = a[i] * cos - b[i] * sin;
+    out.b[i] = a[i] * sin + b[i] * cos;
+  }
+  return out;
 }
 
 // The keys that are looked at, with their scores: all; or in longer texts those nearest to the query, and eight more
@@ -53,32 +44,30 @@ function sampledScores(theta, { a, b }, query, per, columns, offsets) {
 function sampleScores({ base, dim, query, length, vectors, draw }) {
   const theta = invFreq(dim, base);
   const waves = lastWaves(vectors, draw, dim);
-  const count = length <= MOST_SAMPLES ? length : NEAR;
+  const all = length <= MOST_SAMPLES;
+  const count = all ? length : NEAR;
   const first = Math.min(Math.max(0, query - count / 2), length - count); // 0 if all are
-  const near = fourierSum(theta, waves.a, waves.b, query - first - count + 1, count).reverse();
   const left = first > 0 ? query - first + 1 : length;
   const right = first + count < length ? first + count - query : length;
-  const keys = Int32Array.from(near, (_, k) => first + k);
-  const found = { per: 1, columns: length, reach: Math.min(left, right), keys, scores: near };
-  if (count === length) return found;
-  const per = Math.ceil(length / MOST_COLUMNS);
+  const per = all ? 1 : Math.ceil(length / MOST_COLUMNS);
   const columns = Math.ceil(length / per);
-  const offsets = [...CLOSE, ...SPOTS.map((spot) => Math.floor(per * spot))];
-  const far = sampledScores(theta, waves, query, per, columns, offsets);
-  const all = { keys: new Int32Array(count + far.length), scores: new Float64Array(count + far.length) };
-  all.keys.set(keys);
-  all.scores.set(near);
-  let size = count;
-  for (let j = 0, k = 0; j < offsets.length; j += 1) {
-    for (let column = 0; column < columns; column += 1, k += 1) {
-      const key = column * per + offsets[j];
-      if (key >= length) continue; // the last column may reach beyond the text
-      all.keys[size] = key;
-      all.scores[size] = far[k];
+  const offsets = all ? [] : [...CLOSE, ...SPOTS.map((spot) => Math.floor(per * spot))];
+  const keys = new Int32Array(count + offsets.length * columns);
+  const scores = new Float64Array(keys.length);
+  let size = 0;
+  const add = (found, start, step) => { // the last column may be shorter than the others
+    for (let k = 0, key = start; k < found.length && key < length; k += 1, key += step) {
+      keys[size] = key;
+      scores[size] = found[k];
       size += 1;
     }
+  };
+  add(fourierSums(theta, [waves], query - first, -1, count)[0], first, 1);
+  if (!all) {
+    const far = fourierSums(theta, offsets.map((offset) => shifted(theta, waves, offset)), query, -per, columns);
+    far.forEach((found, j) => add(found, offsets[j], per));
   }
-  return { ...found, per, columns, keys: all.keys.subarray(0, size), scores: all.scores.subarray(0, size) };
+  return { per, columns, reach: Math.min(left, right), keys: keys.subarray(0, size), scores: scores.subarray(0, size) };
 }
 
 // Of the keys whose score is at most `level` the one nearest to the query, of two the earlier; −1 if there is none.

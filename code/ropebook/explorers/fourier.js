@@ -5,14 +5,15 @@ const MOST_DIMS = 512;
 const MOST_DISTANCE = 4096;
 const MOST_DRAWS = 20;
 const MOST_ROWS = 16; // waves that are drawn
+const COLUMNS = 720; // of the waves, from Δ = 0 to the longest
 const MOST_BUCKETS = 360; // of curves with more samples than pixels
-const FINE_SAMPLES = 512; // in short ranges curves are sampled between the whole distances too
+const FINE_SAMPLES = 512; // in short ranges the sum is sampled between the whole distances too
 
 // |q_i|² of every pair: ones for draw 0, else random numbers.
-function pairSizes(draw, dim) {
+const lastSizes = lastCall((draw, dim) => {
   const q = draw === 0 ? new Float64Array(dim).fill(1) : normals(`fourier ${draw}`, dim);
   return Float64Array.from({ length: dim / 2 }, (_, i) => q[2 * i] ** 2 + q[2 * i + 1] ** 2);
-}
+});
 
 // The pairs that are drawn as waves: all, or the middle one of each of MOST_ROWS parts of the same length.
 function spread(pairs) {
@@ -20,49 +21,42 @@ function spread(pairs) {
   return Array.from({ length: count }, (_, k) => Math.floor(((2 * k + 1) * pairs) / (2 * count)));
 }
 
-// Seen from the peak, every wave is |q_i|² cos xθ_i, the same on both sides: those of the pairs shown, and the sum of
-// the first `summed`, for x = 0 … span with `fine` samples to a step.
-function wavesFromPeak(span, base, dim, summed, draw) {
-  const fine = span > FINE_SAMPLES ? 1 : 1 << (31 - Math.clz32(FINE_SAMPLES / span)); // a power of 2: no rounding
-  const steps = invFreq(dim, base).map((one) => one / fine);
-  const size = pairSizes(draw, dim);
-  const none = new Float64Array(size.length);
-  const sum = (from, to) => {
-    return fourierSum(steps.subarray(from, to), size.subarray(from, to), none, 0, span * fine + 1);
-  };
-  const shown = spread(size.length);
-  return { fine, shown, waves: shown.map((i) => sum(i, i + 1)), total: sum(0, summed) };
+// The wave of a pair at the ends of all columns.
+function waveAt(theta, size, peak, span) {
+  return cosSinGrid(theta, -peak, span / COLUMNS, COLUMNS + 1).cos.map((value) => size * value);
 }
 
-const lastWaves = lastCall(wavesFromPeak);
-
-// The same from distance 0 on.
-const lastCurves = lastCall((peak, ...dials) => {
-  const { fine, shown, waves, total } = lastWaves(...dials);
-  const fromZero = (wave) => {
-    const out = new Float64Array(wave.length);
-    for (let k = 0; k < out.length; k += 1) out[k] = wave[Math.abs(k - peak * fine)];
-    return out;
-  };
-  return { fine, shown, waves: waves.map(fromZero), total: fromZero(total) };
+// Seen from the peak, every wave is |q_i|² cos xθ_i, the same on both sides: the sum of the first `summed` for
+// x = 0 … span, with `fine` samples to a step.
+const lastSum = lastCall((span, base, dim, summed, draw) => {
+  const fine = span > FINE_SAMPLES ? 1 : 1 << (31 - Math.clz32(FINE_SAMPLES / span)); // a power of 2: no rounding
+  const a = lastSizes(draw, dim).subarray(0, summed);
+  const steps = invFreq(dim, base).subarray(0, summed).map((one) => one / fine);
+  return { fine, sum: fourierSum(steps, a, new Float64Array(a.length), 0, span * fine + 1) };
 });
 
 function compute({ peak, distance, span, base, dim, summed, draw }) {
   const theta = invFreq(dim, base);
-  const size = pairSizes(draw, dim);
+  const size = lastSizes(draw, dim);
+  const shown = spread(size.length);
   const products = Array.from(theta, (one, i) => size[i] * Math.cos((distance - peak) * one));
-  const sum = (values) => values.slice(0, summed).reduce((total, value) => total + value, 0);
-  const { fine, shown, waves, total } = lastCurves(peak, span, base, dim, summed, draw);
+  const total = (values) => values.slice(0, summed).reduce((sum, value) => sum + value, 0);
+  const { fine, sum } = lastSum(span, base, dim, summed, draw);
+  const crest = peak * fine;
+  const fromZero = new Float64Array(sum.length);
+  fromZero.set(sum.subarray(1, crest + 1));
+  fromZero.subarray(0, crest).reverse();
+  fromZero.set(sum.subarray(0, sum.length - crest), crest);
   return {
-    fine, // samples per step
     shown,
     size: Array.from(size), // the height of each pair's wave
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
     products, // of each pair at the distance
-    score: sum(products),
-    highest: sum(size), // at the peak
-    waves, // of the pairs shown
-    total,
+    score: total(products),
+    highest: total(size), // at the peak
+    waves: shown.map((i) => waveAt(theta[i], size[i], peak, span)), // of the pairs shown, at the ends of all columns
+    fine, // samples of the sum per step
+    total: fromZero,
   };
 }
 
@@ -105,6 +99,11 @@ function build(stage, { alt, change, listen, values }) {
     else go(goal);
   });
 
+  const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
+  const [showLengths, showAxes] = [lengths, axes].map((make, k) => {
+    return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
+  });
+
   return ({ data, values: dials, width, theme }) => {
     const wide = width >= 620;
     const from = wide ? 62 : 46;
@@ -126,8 +125,9 @@ function build(stage, { alt, change, listen, values }) {
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
     paintCurves(context, paints, place, data, dials);
     put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
-    picture.replaceChildren(...names(place, data, dials), ...bars(place, data, dials), ...parts(place, data, dials),
-      ...axes(place, range, dials));
+    showLengths(place, data.shown.map((i) => data.wavelengths[i]));
+    showAxes(place, range, dials.span);
+    groups[2].replaceChildren(...names(place, data, dials), ...bars(place, data, dials), ...parts(place, data, dials));
     put(pad, {
       style: `position: absolute; left: ${from}px; top: ${TOP}px; width: ${to - from}px; cursor: ew-resize; `
         + `height: ${SUM_FLOOR - TOP}px; touch-action: pan-y`,
@@ -161,59 +161,86 @@ function stroke(colour, more = "") {
   return { style: `fill: none; stroke: var(--rb-${colour}); ${more}` };
 }
 
-// A wave between x = from and to: blue above its middle, orange below; where several samples share a pixel, the band
-// from the least to the greatest.
-function paintWave(context, paints, { from, to }, { low, high }, places, y, reach) {
-  const middle = y(0);
-  const band = new Path2D();
-  high.forEach((value, b) => band.lineTo(places[b], y(value)));
-  for (let b = low.length - 1; b >= 0; b -= 1) band.lineTo(places[b], y(low[b]));
-  const halves = [["pos", high, middle - reach, middle], ["neg", low, middle, middle + reach]];
-  for (const [colour, edge, top, bottom] of halves) {
-    context.save();
-    context.beginPath();
-    context.rect(from, top, to - from, bottom - top);
-    context.clip();
-    context.fillStyle = paints[colour];
-    context.strokeStyle = paints[colour];
-    context.beginPath();
-    context.moveTo(from, middle);
-    edge.forEach((value, b) => context.lineTo(places[b], y(value)));
-    context.lineTo(to, middle);
-    const alpha = context.globalAlpha;
-    context.globalAlpha = alpha * 0.25;
-    context.fill();
-    context.globalAlpha = alpha;
-    context.stroke(band);
-    if (low !== high) context.fill(band);
-    context.restore();
+// A wave as a line with 16 to 64 points to a period; or where a period has fewer than 16 columns, as the band that it
+// fills, in parts of two columns. Its crests lie at `peak` and every `period` columns from there.
+function waveOutline(values, size, peak, period) {
+  const at = [];
+  const high = [];
+  if (period >= 16) {
+    const stride = Math.max(1, Math.floor(period / 32));
+    for (let k = 0; k < COLUMNS + stride; k += stride) {
+      at.push(Math.min(k, COLUMNS));
+      high.push(values[at.at(-1)]);
+    }
+    return { at, low: high, high };
   }
+  const low = [];
+  const passes = (k, place) => Math.floor((k + 2 - place) / period) >= Math.ceil((k - place) / period);
+  for (let k = 0; k < COLUMNS; k += 2) {
+    at.push(k + 1);
+    high.push(passes(k, peak) ? size : Math.max(values[k], values[k + 2]));
+    low.push(passes(k, peak + period / 2) ? -size : Math.min(values[k], values[k + 2]));
+  }
+  return { at, low, high };
+}
+
+// The curve of the sum, from samples at even distances: a line, or where samples share a pixel a band.
+function sumOutline(values, pixels) {
+  const count = values.length;
+  if (count <= pixels) {
+    const line = Array.from(values);
+    return { at: line.map((_, k) => k), low: line, high: line };
+  }
+  const edges = evenEdges(count, Math.min(pixels, MOST_BUCKETS));
+  const band = minMaxBand(values, edges);
+  return { at: band.low.map((_, b) => (edges[b] + edges[b + 1] - 1) / 2), ...band };
+}
+
+// An outline around the height `middle`: blue above, orange below. Its places are multiples of `pitch` pixels from
+// `left` on, its values of `unit` pixels.
+function paintOutline(context, { at, low, high }, [left, pitch], [middle, unit]) {
+  const last = at.length - 1;
+  const line = low === high;
+  const across = at.map((place) => left + place * pitch);
+  context.save();
+  context.translate(0, middle); // where the colours meet, too
+  context.beginPath();
+  context.moveTo(across[0], 0);
+  for (let k = 0; k <= last; k += 1) context.lineTo(across[k], -unit * (line ? high[k] : Math.max(0, high[k])));
+  context.lineTo(across[last], 0);
+  for (let k = last; k >= 0 && !line; k -= 1) context.lineTo(across[k], -unit * Math.min(0, low[k]));
+  const alpha = context.globalAlpha;
+  context.globalAlpha = alpha * 0.25;
+  context.fill();
+  context.globalAlpha = alpha;
+  context.beginPath();
+  for (let k = 0; k <= last; k += 1) context.lineTo(across[k], -unit * high[k]);
+  for (let k = last; k >= 0 && !line; k -= 1) context.lineTo(across[k], -unit * low[k]);
+  context.stroke();
+  if (!line) context.fill();
+  context.restore();
 }
 
 function paintCurves(context, paints, place, data, { peak, distance, span, summed }) {
   const { from, to, x, y, pitch } = place;
-  const count = data.total.length;
-  const pixels = Math.round(to - from);
-  const edges = evenEdges(count, count > pixels ? Math.min(pixels, MOST_BUCKETS) : count);
-  const places = edges.slice(1).map((edge, b) => x(((edges[b] + edge - 1) / 2 / (count - 1)) * span));
-  const bandOf = (samples) => {
-    if (edges.length <= count) return minMaxBand(samples, edges);
-    const line = Array.from(samples);
-    return { low: line, high: line };
-  };
   const most = Math.max(...data.shown.map((i) => data.size[i]));
-  const reach = pitch / 2 - 1;
+  const reach = pitch / 2 - 2;
+  const signs = context.createLinearGradient(0, -1, 0, 1); // a step at 0
+  for (const [at, name] of [[0, "pos"], [0.5, "pos"], [0.5, "neg"], [1, "neg"]]) signs.addColorStop(at, paints[name]);
+  context.fillStyle = signs;
+  context.strokeStyle = signs;
   context.lineJoin = "round";
   context.lineWidth = 1.25;
+  const column = span / COLUMNS;
   data.shown.forEach((i, k) => {
-    const middle = TOP + (k + 0.5) * pitch;
+    const outline = waveOutline(data.waves[k], data.size[i], peak / column, data.wavelengths[i] / column);
     context.globalAlpha = i < summed ? 1 : 0.3;
-    paintWave(context, paints, place, bandOf(data.waves[k]), places, (value) => middle - (value / most) * (reach - 1),
-      reach);
+    paintOutline(context, outline, [from, (to - from) / COLUMNS], [TOP + (k + 0.5) * pitch, reach / most]);
   });
   context.globalAlpha = 1;
   context.lineWidth = 1.5;
-  paintWave(context, paints, place, bandOf(data.total), places, y, SUM_FLOOR - SUM_TOP);
+  const sum = sumOutline(data.total, Math.round(to - from));
+  paintOutline(context, sum, [from, (to - from) / (data.total.length - 1)], [y(0), y(0) - y(1)]);
 
   context.strokeStyle = paints.ink;
   context.fillStyle = paints.ink;
@@ -235,13 +262,20 @@ function paintCurves(context, paints, place, data, { peak, distance, span, summe
     context.fill();
   };
   data.shown.filter((i) => i < summed).forEach((i, k) => {
-    dotAt(TOP + (k + 0.5) * pitch - (data.products[i] / most) * (reach - 1), data.products[i], 3.5);
+    dotAt(TOP + (k + 0.5) * pitch - (data.products[i] / most) * reach, data.products[i], 3.5);
   });
   dotAt(y(data.score), data.score, 5);
 }
 
-// Titles, the wavelengths on the left, and what the upright lines are.
-function names({ wide, width, from, to, x, left, pitch }, data, { peak, distance, summed }) {
+// The wavelengths on the left.
+function lengths({ wide, from, pitch }, shown) {
+  const place = { "text-anchor": "end" };
+  return [quietText(from - 8, TOP - 10, wide ? "length λ" : "λ", place),
+    ...shown.map((one, k) => quietText(from - 8, TOP + (k + 0.5) * pitch + 4, short(one), place))];
+}
+
+// Titles, and what the upright lines are.
+function names({ wide, width, from, to, x, left }, data, { peak, distance, summed }) {
   const pairs = data.size.length;
   const sum = Math.min(summed, pairs);
   const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
@@ -258,10 +292,6 @@ function names({ wide, width, from, to, x, left, pitch }, data, { peak, distance
       wide ? `${which}; every one has a crest at Δ = ${peak}` : which),
     ...heading,
     quietText(at, TOP - 10, "peak", { "text-anchor": "middle" }),
-    quietText(from - 8, TOP - 10, wide ? "length λ" : "λ", { "text-anchor": "end" }),
-    ...data.shown.map((i, k) => quietText(from - 8, TOP + (k + 0.5) * pitch + 4, short(data.wavelengths[i]), {
-      "text-anchor": "end",
-    })),
     svg("text", { x: 0, y: FLOOR + 30, "font-size": 14, "font-weight": 600 },
       wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`),
   ];
@@ -276,10 +306,10 @@ function bars({ across, right, numbers }, { products, score }, { summed }) {
   let sum = 0;
   products.slice(0, summed).forEach((product, i) => {
     const middle = TOP + (i + 0.5) * pitch;
-    const [start, end] = [across(sum), across(sum + product)];
-    drawn[product < 0 ? "neg" : "pos"] += `M${start.toFixed(2)},${(middle - thick / 2).toFixed(2)}H${end.toFixed(2)}`
-      + `v${thick.toFixed(2)}H${start.toFixed(2)}Z`;
-    line += `V${middle.toFixed(2)}H${end.toFixed(2)}`;
+    const [start, end] = [hundredths(across(sum)), hundredths(across(sum + product))];
+    drawn[product < 0 ? "neg" : "pos"] += `M${start},${hundredths(middle - thick / 2)}H${end}v${hundredths(thick)}`
+      + `H${start}Z`;
+    line += `V${hundredths(middle)}H${end}`;
     sum += product;
   });
   return [
@@ -323,7 +353,9 @@ function tidyShort(value) {
   return (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)).replace("-", "−");
 }
 
-function axes({ from, to, left, width, x, y }, [low, high], { span }) {
+function axes({ from, to, left, width }, [low, high], span) {
+  const x = scale([0, span], [from, to]);
+  const y = scale([low, high], [SUM_FLOOR, SUM_TOP]);
   const [up, across] = [svg("g", { transform: `translate(${from} 0)` }),
     svg("g", { transform: `translate(0 ${SUM_FLOOR})` })];
   const step = niceStep(high - low, 4);

@@ -20,8 +20,10 @@ MOST_DISTANCE = 4096
 MOST_DRAWS = 20
 MOST_ROWS = 16
 """Waves that are drawn."""
+COLUMNS = 720
+"""The waves are computed at the ends of so many columns, from distance 0 to the longest."""
 FINE_SAMPLES = 512
-"""In short ranges curves are sampled between the whole distances too, with at most so many samples."""
+"""In short ranges the sum is sampled between the whole distances too, with at most so many samples."""
 
 
 class Fourier(Explorer):
@@ -76,7 +78,8 @@ class Fourier(Explorer):
     def compute(dials: dict[str, Any]) -> dict[str, Any]:
         """Of every pair: its ``size`` |q_i|², the height of its wave; its product at ``distance``; its wavelength. The
         ``score`` there, and the ``highest`` anywhere, of the first ``summed`` pairs. And as curves, from distance 0 to
-        ``span`` with ``fine`` samples to a step: the ``waves`` of the pairs ``shown``, and the ``total``."""
+        ``span``: the ``waves`` of the pairs ``shown`` at the ends of 720 columns; and the ``total``, with ``fine``
+        samples to a step."""
         base, distance = dials["base"], dials["distance"]
         a, b = waves_of(dials)
         within = torch.arange(len(a)) < dials["summed"]
@@ -85,14 +88,14 @@ class Fourier(Explorer):
         products = products_at(distance, a, b, dials)
         size = torch.hypot(a, b)
         return {
-            "fine": fine,
             "shown": shown,
             "size": size.tolist(),
             "wavelengths": wavelengths(dials["dim"], base).tolist(),
             "products": products.tolist(),
             "score": (products * within).sum().item(),
             "highest": (size * within).sum().item(),
-            "waves": products_at(at, a, b, dials)[:, shown].T.tolist(),
+            "waves": products_at(columns(dials), a, b, dials)[:, shown].T.tolist(),
+            "fine": fine,
             "total": score_at(at, a * within, b * within, base).tolist(),
         }
 
@@ -103,9 +106,9 @@ class Fourier(Explorer):
         data = Fourier.compute(dials)
         within = torch.arange(len(a)) < dials["summed"]
         at, _ = samples(dials)
-        here, all_ = (
+        here, ends, all_ = (
             products_at(place, a, b, dials, size=True)
-            for place in (dials["distance"], at)
+            for place in (dials["distance"], columns(dials), at)
         )
         return {
             "fine": 0.0,
@@ -115,7 +118,7 @@ class Fourier(Explorer):
             "products": here.tolist(),
             "score": (here * within).sum().item(),
             "highest": data["highest"],
-            "waves": all_[:, data["shown"]].T.tolist(),
+            "waves": ends[:, data["shown"]].T.tolist(),
             "total": (all_ * within).sum(-1).tolist(),
         }
 
@@ -125,6 +128,9 @@ class Fourier(Explorer):
         pairs, shown = len(data["size"]), data["shown"]
         used = data["products"][: self.summed]
         left, right, bars, end = 54, 470, 510, 730
+        waves = products_at(
+            samples(self.dials())[0], *waves_of(self.dials()), self.dials()
+        )[:, shown].T.numpy()
         top, floor, sum_top, sum_floor = 64, 352, 404, 510
         pitch = (floor - top) / len(shown)
         some = "" if len(shown) == pairs else f"{len(shown)} of {pairs} pairs. "
@@ -158,11 +164,11 @@ class Fourier(Explorer):
                     still.line([(x(place), upper), (x(place), lower)], stroke, 1.5)
                 )
         tallest = max(data["size"][i] for i in shown)
-        for k, (i, wave) in enumerate(zip(shown, data["waves"], strict=True)):
+        for k, (i, wave) in enumerate(zip(shown, waves, strict=True)):
             middle = top + (k + 0.5) * pitch
             reach = (pitch / 2 - 2) / tallest
             length = data["wavelengths"][i]
-            points, closed = outline(np.array(wave), length * data["fine"])
+            points, closed = outline(wave, length * data["fine"])
             places = [
                 (x(place / data["fine"]), middle - reach * value)
                 for place, value in points
@@ -257,8 +263,15 @@ def products_at(
     return sum(part.abs() if size else part for part in parts)
 
 
+def columns(dials: dict[str, Any]) -> torch.Tensor:
+    """The distances at the ends of the columns: (721,) float64."""
+    return torch.arange(COLUMNS + 1, dtype=torch.float64) * (
+        dials["span"] / COLUMNS
+    )
+
+
 def samples(dials: dict[str, Any]) -> tuple[torch.Tensor, int]:
-    """The distances where the curves are sampled, 0 to ``span``, and how many samples there are to a step."""
+    """The distances where the sum is sampled, 0 to ``span``, and how many samples there are to a step."""
     span = dials["span"]
     # a power of 2: places are not rounded
     fine = 1 << (max(1, FINE_SAMPLES // span).bit_length() - 1)

@@ -35,7 +35,7 @@ function keyOf(run, method, factor, tuned) {
 
 // The cell that the dials ask for; if there is none, that without fine-tuning, without the factor, without the method.
 function chosenKey({ run, method, factor, tuned, measured }) {
-  return [keyOf(run, method, factor), keyOf(run, method), keyOf(run, "none")]
+  return [tuned && keyOf(run, method, factor, true), keyOf(run, method, factor), keyOf(run, method), keyOf(run, "none")]
     .find((key) => key in measured.cells);
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -147,8 +148,7 @@ class Measured(Explorer):
             "tuned": tuned,
             "idle": idle,
             "at": [
-                math.sqrt((start + 1) * stop)
-                for start, stop in zip(edges, edges[1:], strict=False)
+                math.sqrt((start + 1) * stop) for start, stop in pairwise(edges)
             ],
             "curves": [cell["bits"] for cell in shown],
             "here": here,

@@ -108,27 +108,41 @@ function spacing(dtype, position) {
 
 function build(stage, { alt }) {
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const small = html("canvas");
+  const [small, small2] = [html("canvas"), html("canvas")];
   const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
   stage.append(html("div", { style: "position: relative" }, canvas, picture));
+  const groups = Array.from({ length: 4 }, () => picture.appendChild(svg("g")));
+  const [showTitles, showFrames, showLevels] = [titles, frames, levels].map((make, k) => {
+    return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
+  });
   return ({ data, values: dials, width, theme }) => {
     const wide = width >= 620;
     const errors = Math.round(wide ? width * 0.18 : 64);
     const between = wide ? NAMES + 6 : 10;
     const panel = Math.floor((width - NAMES - between - errors - 26) / 2);
     const place = {
-      wide, width, panel, left: NAMES, right: NAMES + panel + between,
-      y: (p) => TOP + (p / dials.count) * TALL,
-      error: scale([LEAST_ERROR, 2], [width - errors, width - 12], true),
+      wide, panel, left: NAMES, right: NAMES + panel + between, ends: [width - errors, width - 12], // of the errors
     };
     const context = fitCanvas(canvas, width, HEIGHT);
     context.imageSmoothingEnabled = false; // cells keep their edges
-    paintTable(context, small, [place.left, panel], data.exact, dials, dials.count, theme);
-    paintTable(context, small, [place.right, panel], data.cells, dials, dials.count - data.lost, theme);
+    paintTable(context, small, [place.left, panel], data.exact, dials, dials.count, theme, () => true);
+    paintTable(context, small2, [place.right, panel], data.cells, dials, dials.count - data.lost, theme,
+      (row) => data.fresh[row]);
     put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
-    picture.replaceChildren(...titles(place, dials), ...frames(place), ...positions(place, data, dials),
-      ...profile(place, data));
+    showTitles(place, dials.dtype, dials.rounded);
+    showFrames(place);
+    showLevels(place);
+    groups[3].replaceChildren(...positions(place, data, dials), profile(place, data, dials));
   };
+}
+
+// The upper end of a row of a table.
+function rowTop(p, count) {
+  return TOP + (p / count) * TALL;
+}
+
+function errorScale(ends) {
+  return scale([LEAST_ERROR, 2], ends, true);
 }
 
 // Colours for −1 … 1, at 128 + 127 times that, as ImageData keeps them.
@@ -137,16 +151,24 @@ const lastPalette = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, le
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }));
 
-// The first rows of a table as a picture. Columns that share a pixel are blended, cosines and sines apart.
-function paintTable(context, small, [x, width], cells, { count, dim }, rows, theme) {
+const lastImage = lastCall((width, height) => new ImageData(width, height));
+
+// The first rows of a table as a picture; a row that is not `fresh` is the one before. Columns that share a pixel are
+// blended, cosines and sines apart.
+function paintTable(context, small, [x, width], cells, { count, dim }, rows, theme, fresh) {
   if (!rows) return;
   const pairs = dim / 2;
   const edges = evenEdges(pairs, Math.min(pairs, Math.floor(width / 2)));
   const columns = edges.length - 1;
   const palette = lastPalette(theme);
-  const image = new ImageData(2 * columns, rows);
+  const image = lastImage(2 * columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   for (let row = 0, at = 0; row < rows; row += 1) {
+    if (!fresh(row)) {
+      pixels.copyWithin(at, at - image.width, at);
+      at += image.width;
+      continue;
+    }
     for (let from = row * dim; from < row * dim + dim; from += pairs) {
       for (let column = 0; column < columns; column += 1, at += 1) {
         let sum = 0;
@@ -155,7 +177,7 @@ function paintTable(context, small, [x, width], cells, { count, dim }, rows, the
       }
     }
   }
-  Object.assign(small, { width: image.width, height: rows });
+  if (small.width !== image.width || small.height !== rows) Object.assign(small, { width: image.width, height: rows });
   small.getContext("2d").putImageData(image, 0, 0);
   context.drawImage(small, x, TOP, width, (rows / count) * TALL);
 }
@@ -164,12 +186,12 @@ function quietText(x, y, text, more = {}) {
   return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
 }
 
-function titles({ wide, left, right, error }, { dtype, rounded }) {
+function titles({ wide, left, right, ends }, dtype, rounded) {
   const what = { frequencies: "result, θ", positions: "result, m" }[rounded] ?? rounded;
   return [
     ...titled(left, 0, "Exact", wide ? "blue above 0, orange below" : "float64"),
     ...titled(right, 0, dtype, wide ? `rounded: ${what}` : what),
-    ...titled(error(LEAST_ERROR), 0, "Error", wide ? "of a row’s cosines" : "of cosines"),
+    ...titled(ends[0], 0, "Error", wide ? "of a row’s cosines" : "of cosines"),
   ];
 }
 
@@ -187,7 +209,8 @@ function frames({ left, right, panel }) {
 
 // Positions beside the exact table; beside the rounded one, at the first row of each run of equal rows, the position
 // that it stands for; and what is no number any more.
-function positions({ wide, left, right, panel, y }, { used, fresh, lost }, { first, count }) {
+function positions({ wide, left, right, panel }, { used, fresh, lost }, { first, count }) {
+  const y = (p) => rowTop(p, count);
   const step = Math.max(1, niceStep(count, 8));
   const start = Math.ceil(first / step) * step;
   const ticks = [];
@@ -216,23 +239,25 @@ function positions({ wide, left, right, panel, y }, { used, fresh, lost }, { fir
   ];
 }
 
-// Beside the tables: for each position the largest error of its cosines, on a scale of equal ratios.
-function profile({ wide, error, y }, { errors, lost }) {
-  const from = error(LEAST_ERROR);
-  let d = `M${from},${TOP}`;
-  errors.slice(0, errors.length - lost).forEach((one, p) => {
-    d += `V${y(p).toFixed(2)}H${error(Math.max(one, LEAST_ERROR)).toFixed(2)}V${y(p + 1).toFixed(2)}`;
-  });
+// The scale of errors, of equal ratios.
+function levels({ wide, ends }) {
+  const error = errorScale(ends);
   const bottom = svg("g", { transform: `translate(0 ${BOTTOM})` });
-  const levels = wide ? [1e-8, 1e-4, 1] : [1e-8, 1];
-  axis(bottom, "bottom", error, levels, (value) => ({ 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1" })[value]);
-  return [
-    ...levels.map((value) => svg("path", { d: `M${error(value)},${TOP}V${BOTTOM}`,
-      style: "stroke: var(--rb-grid)" })),
-    svg("path", { d: `${d}H${from}Z`, class: "rb-errors",
-      style: "fill: var(--rb-neg); fill-opacity: 0.3; stroke: var(--rb-neg); stroke-linejoin: round" }),
-    svg("path", { d: `M${from},${TOP}V${BOTTOM}`, style: "stroke: var(--rb-muted)" }), bottom,
-  ];
+  const shown = wide ? [1e-8, 1e-4, 1] : [1e-8, 1];
+  axis(bottom, "bottom", error, shown, (value) => ({ 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1" })[value]);
+  const upright = (x, colour) => svg("path", { d: `M${x},${TOP}V${BOTTOM}`, style: `stroke: var(--rb-${colour})` });
+  return [...shown.map((value) => upright(error(value), "grid")), upright(ends[0], "muted"), bottom];
+}
+
+// Beside the tables: for each position the largest error of its cosines.
+function profile({ ends }, { errors, lost }, { count }) {
+  const error = errorScale(ends);
+  let d = `M${ends[0]},${TOP}`;
+  errors.subarray(0, count - lost).forEach((one, p) => {
+    d += `H${hundredths(error(Math.max(one, LEAST_ERROR)))}V${hundredths(rowTop(p + 1, count))}`;
+  });
+  return svg("path", { d: `${d}H${ends[0]}Z`, class: "rb-errors",
+    style: "fill: var(--rb-neg); fill-opacity: 0.3; stroke: var(--rb-neg); stroke-linejoin: round" });
 }
 
 function describe({ different, lost, error }, { dtype, rounded, first, count }) {

@@ -70,6 +70,11 @@ function lastCall(compute) {
   };
 }
 
+// To two decimals, for places in a picture; as text it is shorter, and sooner there, than by toFixed.
+function hundredths(value) {
+  return Math.round(100 * value) / 100;
+}
+
 // ---- Positions and frequencies ----
 
 // θ_i = base^(−2i/dim) for i = 0 … dim/2 − 1.
@@ -104,24 +109,67 @@ function cosSinGrid(theta, start, step, count, cos = new Float64Array(count), si
 }
 
 // Σ_i a_i cos θ_iΔ + b_i sin θ_iΔ for Δ = start … start + count − 1; the distance kernel where every a_i is 1 and every
-// b_i is 0. In blocks: in cos θ(A + B) = cos θA cos θB − sin θA sin θB, A is where a block begins, B the place in it.
-// Two products each, which do not wait for one another as turns do.
+// b_i is 0.
 function fourierSum(theta, a, b, start, count) {
-  const block = 64;
-  const blocks = Math.ceil(count / block);
-  const total = new Float64Array(blocks * block);
-  const [cosA, sinA] = [new Float64Array(blocks), new Float64Array(blocks)];
-  const [cosB, sinB] = [new Float64Array(block), new Float64Array(block)];
-  theta.forEach((one, i) => {
-    cosSinGrid(one, start, block, blocks, cosA, sinA);
-    cosSinGrid(one, 0, 1, block, cosB, sinB);
-    for (let at = 0, k = 0; at < blocks; at += 1) {
-      const c = a[i] * cosA[at] + b[i] * sinA[at];
-      const s = b[i] * cosA[at] - a[i] * sinA[at];
-      for (let within = 0; within < block; within += 1, k += 1) total[k] += c * cosB[within] + s * sinB[within];
+  return fourierSums(theta, [{ a, b }], start, 1, count)[0];
+}
+
+// The same sum for each of several waves { a, b }, at Δ = start + k·step. In blocks of 64: Δ is A ± B, where A is the
+// middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB both products serve two distances,
+// and do not wait for one another as turns do.
+function fourierSums(theta, waves, start, step, count) {
+  const half = 32;
+  const blocks = Math.ceil(count / (2 * half));
+  const pair = (size) => ({ cos: new Float64Array(size), sin: new Float64Array(size) });
+  const sums = waves.map(() => ({ even: new Float64Array(blocks * half), odd: new Float64Array(blocks * half) }));
+  const [middle, middle2, factor, factor2] = [blocks, blocks, blocks, blocks].map(pair);
+  const [place, place2] = [half, half].map(pair);
+  const grids = (one, atMiddles, atPlaces) => {
+    cosSinGrid(one, start + (half - 0.5) * step, 2 * half * step, blocks, atMiddles.cos, atMiddles.sin);
+    cosSinGrid(one, step / 2, step, half, atPlaces.cos, atPlaces.sin);
+  };
+  for (let i = 0; i < theta.length; i += 2) {
+    const single = i + 1 === theta.length;
+    grids(theta[i], middle, place);
+    if (!single) grids(theta[i + 1], middle2, place2);
+    for (let w = 0; w < waves.length; w += 1) {
+      const { a, b } = waves[w];
+      weigh(middle, a[i], b[i], factor);
+      weigh(middle2, single ? 0 : a[i + 1], single ? 0 : b[i + 1], factor2);
+      addProducts(sums[w], factor, place, factor2, place2);
     }
-  });
-  return total.subarray(0, count);
+  }
+  return sums.map(({ even, odd }) => unfolded(even, odd, half).subarray(0, count));
+}
+
+function weigh({ cos, sin }, a, b, out) {
+  for (let k = 0; k < cos.length; k += 1) {
+    out.cos[k] = a * cos[k] + b * sin[k];
+    out.sin[k] = b * cos[k] - a * sin[k];
+  }
+}
+
+// Two pairs at a time: the sums are read and written half as often.
+function addProducts({ even, odd }, factor, { cos, sin }, factor2, { cos: cos2, sin: sin2 }) {
+  for (let at = 0, k = 0; k < even.length; at += 1) {
+    const [c, s, c2, s2] = [factor.cos[at], factor.sin[at], factor2.cos[at], factor2.sin[at]];
+    for (let within = 0; within < cos.length; within += 1, k += 1) {
+      even[k] += c * cos[within] + c2 * cos2[within];
+      odd[k] += s * sin[within] + s2 * sin2[within];
+    }
+  }
+}
+
+// What blocks of 2·half have on both sides of their middles: even + odd behind it and even − odd before it.
+function unfolded(even, odd, half) {
+  const out = new Float64Array(2 * even.length);
+  for (let middle = half, k = 0; middle < out.length; middle += 2 * half) {
+    for (let within = 0; within < half; within += 1, k += 1) {
+      out[middle + within] = even[k] + odd[k];
+      out[middle - 1 - within] = even[k] - odd[k];
+    }
+  }
+  return out;
 }
 
 // The sinusoidal vector of one position: sin(position·θ_i) at 2i, cos(position·θ_i) at 2i + 1.

@@ -5,25 +5,42 @@ const MOST_LENGTH = 4096;
 const NEAR = 128; // the ten curves: all distances below this one, and 64 in each octave beyond
 const BASES = [1, 2, 10, 1e2, 5e2, 1e3, 1e4, 1e5, 1e6, 1e7];
 
-// Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before: twice the
-// distance is twice the angle, and cos 2α = 1 − 2 sin² α, sin 2α = 2 sin α cos α need no further cosine.
+// Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before. As in
+// fourierSums in blocks, of 16 distances A ± B; and twice A and twice B are twice the angles, which need no further
+// cosine.
 function octaveCurve(dim, base, octaves) {
-  const half = NEAR / 2;
-  const total = new Float64Array(NEAR + octaves * half);
-  const [cos, sin] = [new Float64Array(NEAR), new Float64Array(NEAR)];
+  const half = 8;
+  const middles = NEAR / (2 * half);
+  const size = (NEAR / 2) + octaves * (NEAR / 4);
+  const [even, odd] = [new Float64Array(size), new Float64Array(size)];
+  const [cosA, sinA] = [new Float64Array(middles), new Float64Array(middles)];
+  const [cosB, sinB] = [new Float64Array(half), new Float64Array(half)];
   for (const theta of invFreq(dim, base)) {
-    cosSinGrid(theta, 0, 1, NEAR, cos, sin);
-    for (let k = 0; k < NEAR; k += 1) total[k] += cos[k];
-    for (let start = NEAR; start < total.length; start += half) {
-      for (let k = half; k < NEAR; k += 1) {
-        const s = sin[k];
-        sin[k] *= 2 * cos[k];
-        cos[k] = 1 - 2 * s * s;
-        total[start + k - half] += cos[k];
+    cosSinGrid(theta, half - 0.5, 2 * half, middles, cosA, sinA);
+    cosSinGrid(theta, 0.5, 1, half, cosB, sinB);
+    for (let k = 0, from = 0; k < size; from = middles / 2) {
+      if (k) doubleAngles(cosA, sinA, from);
+      if (k) doubleAngles(cosB, sinB, 0);
+      for (let at = from; at < middles; at += 1) {
+        const c = cosA[at];
+        const s = sinA[at];
+        for (let within = 0; within < half; within += 1, k += 1) {
+          even[k] += c * cosB[within];
+          odd[k] -= s * sinB[within];
+        }
       }
     }
   }
-  return total.map((sum) => sum / (dim / 2));
+  return unfolded(even, odd, half).map((sum) => sum / (dim / 2));
+}
+
+// From place `from` on: cos 2α = 1 − 2 sin² α, sin 2α = 2 sin α cos α.
+function doubleAngles(cos, sin, from) {
+  for (let k = from; k < cos.length; k += 1) {
+    const s = sin[k];
+    sin[k] *= 2 * cos[k];
+    cos[k] = 1 - 2 * s * s;
+  }
 }
 
 const OCTAVES = Math.log2(MOST_LENGTH / NEAR);
@@ -118,44 +135,53 @@ function build(stage, { alt, change, listen }) {
     return button;
   });
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons));
+  const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
+  const [showNames, showAxes, showBases] = [names, axes, baseNames].map((make, k) => {
+    return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
+  });
+  const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
 
   return ({ data, values: { base, dim, length }, width, theme }) => {
     const { boxes, bottom } = panels(width);
     const context = fitCanvas(canvas, width, bottom);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
     put(picture, { width, height: bottom, viewBox: `0 0 ${width} ${bottom}` });
-    const every = data.values.length;
-    const all = lastRange(every);
     const main = [46, TOP, width - 54, TALL];
     const draw = (box) => paintPanel(context, paints, box, length);
     const big = draw(main);
     big.frame([-1, 0, 0.5, 1]);
     big.mark(data.belowHalf, 0.5, "2");
     big.mark(data.firstNegative, 0, "4");
-    big.curve(bandOf(all, data.values, main[2], every), "1", 1.5);
+    const bandOf = (values, pixels) => ({ at: pixels.at, ...minMaxBand(values, pixels.edges) });
+    big.curve(bandOf(data.values, wholeOf(false, main[2], length)), "1", 1.5);
     const inner = boxes[0][2] - 16;
-    const chosenBand = bandOf(all, data.values, inner, every);
+    const chosenBand = bandOf(data.values, smallOf(false, inner, length));
+    const shared = sampledOf(true, inner, length);
     boxes.forEach(([left, top, across, tall], k) => {
       const chosen = BASES[k] === base;
       const small = draw([left + 8, top + 28, inner, tall - 36]);
       small.frame([-1, 0, 1]);
       if (!chosen) small.curve(chosenBand, "muted", 1, 0.35);
       small.mark(data.halves[k], 0.5, "2");
-      small.curve(bandOf(data.distances, data.curves[k], inner, every), "1", 1.25);
+      small.curve(bandOf(data.curves[k], shared), "1", 1.25);
       put(buttons[k], {
         "aria-pressed": chosen,
         style: `position: absolute; left: ${left}px; top: ${top}px; width: ${across}px; height: ${tall}px; padding: 0; `
           + `border-color: var(--rb-${chosen ? "1); box-shadow: inset 0 0 0 1px var(--rb-1" : "grid"})`,
       });
     });
-    picture.replaceChildren(...names(width, base, dim), ...axes(main, length), ...boxes.map(([left, top], k) => {
-      const own = BASES[k] === base ? inColour("1") : {};
-      return svg("text", { x: left + 8, y: top + 19, "font-size": 13, "font-weight": 600, ...own }, baseName(BASES[k]));
-    }));
+    showNames(width, base, dim);
+    showAxes(main, length);
+    showBases(boxes, base);
   };
 }
 
-const lastRange = lastCall((length) => Array.from({ length }, (_, k) => k));
+// Over each of the ten panels its base.
+function baseNames(boxes, chosen) {
+  return boxes.map(([left, top], k) => svg("text", {
+    x: left + 8, y: top + 19, "font-size": 13, "font-weight": 600, ...(BASES[k] === chosen && inColour("1")),
+  }, baseName(BASES[k])));
+}
 
 // Distances 1 … length − 1 by equal ratios, values −1 … 1.
 function paintPanel(context, paints, [left, top, width, height], length) {
@@ -194,25 +220,22 @@ function paintPanel(context, paints, [left, top, width, height], length) {
   };
 }
 
-// A curve in a panel of this width, from distance 1 on: for each pixel a place, the least and the greatest value.
-function bandOf(distances, values, width, length) {
+// What the samples of a curve in a panel of this width share, from distance 1 on: for each pixel its first sample, and
+// at the end how many there are; and where that lies.
+function pixelsOf(sampled, width, length) {
   const x = scale([1, length - 1], [0, width], true);
-  const [at, low, high] = [[], [], []];
-  let pixel = -1;
-  for (let k = 1; k < values.length; k += 1) {
-    const place = x(distances[k]);
-    if (Math.floor(place) === pixel) {
-      const end = at.length - 1;
-      if (values[k] < low[end]) low[end] = values[k];
-      if (values[k] > high[end]) high[end] = values[k];
-    } else {
-      pixel = Math.floor(place);
-      at.push(place);
-      low.push(values[k]);
-      high.push(values[k]);
-    }
+  const [edges, at] = [[], []];
+  let k = 1;
+  for (let pixel = -1; k < length; k += 1) {
+    const distance = sampled ? DISTANCES[k] : k;
+    if (!(distance < length)) break;
+    const place = x(distance);
+    if (Math.floor(place) === pixel) continue;
+    pixel = Math.floor(place);
+    edges.push(k);
+    at.push(place);
   }
-  return { at, low, high };
+  return { edges: [...edges, k], at };
 }
 
 function names(width, base, dim) {
