@@ -647,7 +647,7 @@ def repository(tmp_path) -> Path:
         root / "results" / "small.pt": "weights",
         root / "results" / ".hidden.json": "no",
         root / "results" / "large.pt": "x" * (first_cell.SMALL + 1),
-        root / "requirements.txt": "# a\n\nnumpy>=1 # b\nsympy\nmatplotlib\ntorch>=2.6\nanywidget<9\nsafetensors\nother\n",
+        root / "requirements.txt": "# a\n\nnumpy>=1 # b\nsympy\nmatplotlib\ntorch>=2.6\nanywidget<9\nsafetensors\no\n",
         root / "_config.yml": "title: The Book\n",
     }
     for path, text in files.items():
@@ -699,6 +699,7 @@ def test_pip_is_asked_for_what_the_requirements_say(repository):
         "matplotlib": "matplotlib",
         "anywidget": "anywidget<9",
         "sympy": "sympy",
+        "safetensors": "safetensors",
     }
     (repository / "requirements.txt").write_text("numpy\n")
     with pytest.raises(KeyError, match="does not mention 'torch'"):
@@ -768,11 +769,11 @@ def test_the_first_cell_unpacks_and_says_so(tmp_path, source):
     assert re.fullmatch(r"ropebook-[0-9a-f]{12}", folder.name)
     assert folder.stat().st_mode & 0o077 == 0 or os.name == "nt"
     assert once == [
-        "found: torch, numpy, matplotlib, anywidget, sympy",
+        "found: torch, numpy, matplotlib, anywidget, sympy, safetensors",
         f"unpacked: 5 files of ropebook into {folder}",
         f"ropebook can be imported: {place}",
         f"from the notebook 7 {place}",
-        "found: torch, numpy, matplotlib, anywidget, sympy",
+        "found: torch, numpy, matplotlib, anywidget, sympy, safetensors",
         f"already unpacked: {folder}",
         f"ropebook can be imported: {place}",
         "on the path 1 times",
@@ -791,15 +792,17 @@ def stubs_again(source: str) -> str:
 
 
 def test_the_first_cell_installs_what_is_missing(tmp_path, source):
-    stubs = Stubs(tmp_path, source, ("torch", "numpy", "matplotlib"))
+    stubs = Stubs(tmp_path, source, ("torch", "numpy", "matplotlib", "safetensors"))
     lines = stubs.run(after=USE).stdout.splitlines()
     assert lines[:3] == [
-        "found: torch, numpy, matplotlib",
+        "found: torch, numpy, matplotlib, safetensors",
         "missing: anywidget, sympy; pip installs them now",
         "installed: anywidget<9, sympy",
     ]
     assert (stubs.site / "asked.txt").read_text() == "install --quiet anywidget<9 sympy"
-    assert stubs.run().stdout.startswith("found: torch, numpy, matplotlib, anywidget, sympy\nalready unpacked")
+    assert stubs.run().stdout.startswith(
+        "found: torch, numpy, matplotlib, anywidget, sympy, safetensors\nalready unpacked"
+    )
 
 
 def test_the_first_cell_says_what_to_do_when_pip_fails(tmp_path, source):
@@ -807,8 +810,10 @@ def test_the_first_cell_says_what_to_do_when_pip_fails(tmp_path, source):
     done = stubs.run(check=False)
     assert done.returncode != 0
     assert done.stdout.startswith("found: nothing\nmissing: torch, numpy")
-    expected = "RuntimeError: pip could not install torch, numpy, matplotlib, anywidget, sympy: try `pip install "
-    assert expected + "'torch>=2.6' 'numpy>=1' matplotlib 'anywidget<9' sympy`" in done.stderr
+    expected = (
+        "RuntimeError: pip could not install torch, numpy, matplotlib, anywidget, sympy, safetensors: try `pip install "
+    )
+    assert expected + "'torch>=2.6' 'numpy>=1' matplotlib 'anywidget<9' sympy safetensors`" in done.stderr
     assert list(stubs.temporary.iterdir()) == []
 
 
@@ -1015,7 +1020,9 @@ def test_a_small_notebook_runs_alone(public, repository, tmp_path):
     notebook = new_notebook(cells=first_cell.first_cells("Small", repository) + cells)
     result = run_alone(notebook, public, tmp_path)
     said = [output.text for cell in result.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert said[0].startswith("found: torch, numpy, matplotlib, anywidget, sympy\nunpacked: 5 files of ropebook into ")
+    assert said[0].startswith(
+        "found: torch, numpy, matplotlib, anywidget, sympy, safetensors\nunpacked: 5 files of ropebook into "
+    )
     assert f"ropebook can be imported: {tmp_path / 'temporary'}" in said[0]
     assert said[1].startswith("from the notebook 7")
     assert said[2] == "[]\n"

@@ -54,7 +54,7 @@ def test_a_result_of_another_kind_is_found(folders):
     folders[1].mkdir()
     (folders[1] / "a.safetensors").write_bytes(b"x")
     assert results.find("a", "safetensors") == folders[1] / "a.safetensors"
-    with pytest.raises(FileNotFoundError, match="no result named 'b'; there are: a$"):
+    with pytest.raises(FileNotFoundError, match=r"no result named 'b'; there are: a$"):
         results.find("b", "safetensors")
     with pytest.raises(FileNotFoundError, match="there are: none"):
         results.find("a")

@@ -493,7 +493,9 @@ def _claims() -> Iterable[Claim]:
     for method in (
         "none",
         "linear",
+        "ntk",
         "ntk_by_parts",
+        "yarn",
         "self_extend",
         "dynamic_ntk",
         "log_n",
