@@ -161,15 +161,19 @@ def main() -> None:
         where = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         torch.cuda.set_device(where)
     corpus = data.load()
+    finished = []
     for setting in options.settings:
         work = Work(setting, corpus, where)
         unknown = set(options.only or ()) - set(work.names())
         if unknown:
             parser.error(f"--only must name some of {', '.join(work.names())}, got {', '.join(sorted(unknown))}")
-        if work.do(options.only) and int(os.environ.get("RANK", 0)) == 0:
-            work.write()
+        if work.do(options.only):
+            finished.append(work)
     if dist.is_initialized():
-        dist.destroy_process_group()
+        dist.destroy_process_group()  # what is left is for one process
+    if int(os.environ.get("RANK", 0)) == 0:
+        for work in finished:
+            work.write()
 
 
 if __name__ == "__main__":

@@ -214,9 +214,16 @@ class Trainer:
             yield loss
 
     def save(self) -> None:
-        """Write the checkpoint whole: into a temporary file, which then takes the old one's place. Rank 0 alone."""
-        if self.rank:
-            return
+        """Write the checkpoint whole: into a temporary file, which then takes the old one's place.
+
+        Of several processes the first one writes and the others wait for it.
+        """
+        if self.rank == 0:
+            self._write()
+        if self.world > 1:
+            dist.barrier()
+
+    def _write(self) -> None:
         state = {
             "run": dataclasses.asdict(self.run),
             "sha256": self.corpus.sha256,

@@ -6,8 +6,6 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 
-import torch
-
 from ropebook import checks
 from ropebook.lab.evaluation import method_options, with_method
 from ropebook.lab.model import LanguageModel
@@ -56,19 +54,12 @@ def tuning(run: Run, method: str, factor: int, steps: int = 40) -> Tuning:
     )
 
 
-def extended(
-    model: LanguageModel,
-    method: str,
-    factor: int,
-    state: dict[str, torch.Tensor] | None = None,
-) -> LanguageModel:
-    """A copy of the model, with the method in its layers and, if given, the weights ``state``; "none" leaves the layers be.
+def extended(model: LanguageModel, method: str, factor: int) -> LanguageModel:
+    """A copy of the model with the method in its layers, by the options of `ropebook.lab.evaluation.method_options`.
 
-    Its options are those of `ropebook.lab.evaluation.method_options`.
+    "none" leaves the layers as they are.
     """
     model = copy.deepcopy(model)
-    if state is not None:
-        model.load_state_dict(state)
     return with_method(model, method, method_options(method, factor, model.length))
 
 
