@@ -10,8 +10,11 @@ results. Under torchrun every run is spread over the processes, each with its sh
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import statistics
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +33,8 @@ GATES = {"held_out": 2.2, "retrieval": 0.9}
 """What RoPE 10⁴ must reach within its length before anything is claimed: at most these bits, at least this share."""
 EVERY = 20
 """Steps to one loss in the results."""
+TIMED = 12
+"""Steps of each run that are timed again at the end, when nothing else runs."""
 
 
 class Work:
@@ -132,10 +137,21 @@ class Work:
             "bytes": run.steps * run.rows * run.length,
             "held_out": round(evaluation.position_bits(model, windows, batch=8).mean().item(), 4),
             "retrieval": round(sum(shares.values()) / len(shares), 4),
+            "seconds_alone": round(self.seconds_alone(run), 1),
             **course(trainer),
         }
         print(run.name, row["held_out"], "bits per byte,", row["retrieval"], "retrieved", flush=True)
         return row
+
+    def seconds_alone(self, run: training.Run) -> float:
+        """What the run takes by the median of a few steps; its own clock ran while others may have worked too."""
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = training.Trainer(run, self.corpus, folder, device=self.where)
+            ends = [0.0]
+            for _ in range(min(TIMED, run.steps)):
+                trainer.advance()
+                ends.append(trainer.seconds)
+        return run.steps * statistics.median(end - start for start, end in itertools.pairwise(ends))
 
 
 def course(trainer: training.Trainer) -> dict[str, object]:

@@ -55,6 +55,7 @@ def test_it_trains_what_is_left_and_then_writes(script, tmp_path):
     tuned = found["tuned"]["rope-10000-0/linear/2"]
     assert (tuned["length"], tuned["steps"], len(tuned["losses"])) == (96, 40, 2)
     assert found["runs"]["alibi-0"]["bytes"] == 4 * 2 * 48
+    assert 0 <= found["runs"]["alibi-0"]["seconds_alone"] < 60
     assert 6 < found["runs"]["alibi-0"]["held_out"] < 9
     assert 0 <= found["runs"]["alibi-0"]["retrieval"] <= 1
     assert "scheme" not in found["settings"]
