@@ -463,8 +463,11 @@ def test_each_process_takes_its_share_of_the_rows_and_the_first_saves(monkeypatc
     with torch.no_grad():
         own = nn.functional.cross_entropy(trainer.model(rows[:, :-1]).transpose(1, 2), rows[:, 1:]).item()
     assert trainer.advance() == pytest.approx((own + 3) / 2 / math.log(2), rel=1e-6)
+    waited = []
+    monkeypatch.setattr(training.dist, "barrier", lambda: waited.append(trainer.path.exists()))
     trainer.save()
     assert trainer.path.exists() == (rank == 0)
+    assert waited == [rank == 0]  # the others wait until it is there
 
 
 def test_rows_that_do_not_divide_are_refused(monkeypatch, corpus, tmp_path):
