@@ -14,7 +14,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -58,9 +57,9 @@ def trained(path: Path, corpus: data.Corpus) -> LanguageModel | None:
         return None
     state = training.read_checkpoint(path)
     run = state["run"]
-    if state.get("step", run["steps"]) < run["steps"]:
+    if state["step"] < run["steps"]:
         return None
-    if state.get("sha256", corpus.sha256) != corpus.sha256:
+    if state["sha256"] != corpus.sha256:
         raise SystemExit(f"{path} was trained on another text than this Python's: its files to hold out may be others")
     sizes = {key: run[key] for key in ("dim", "hidden_dim", "n_layers", "n_heads")}
     model = LanguageModel(run["scheme"], evaluation.LENGTH, **sizes)
@@ -91,15 +90,8 @@ def key(name: str, path: Path, settings: dict) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with results.writing(path) as file:
+        file.write(content)
 
 
 def finished(name: str, path: Path, settings: dict) -> dict | None:
@@ -203,13 +195,7 @@ def main() -> None:
     command = "python benchmarks/evaluate.py" + (f" --files {given.files}" if given.files else "")
     corpus = data.load()
     settings = {
-        "corpus": {
-            "sha256": corpus.sha256,
-            "python": corpus.python,
-            "train_bytes": len(corpus.train),
-            "held_out_files": len(corpus.held_out),
-            "held_out_bytes": sum(map(len, corpus.held_out.values())),
-        },
+        "corpus": corpus.summary(),
         "files": given.files,
         "bands": evaluation.BANDS,
         "distances": evaluation.DISTANCES,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from safetensors.torch import save_file
+from safetensors.torch import save
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,17 +58,24 @@ class Work:
     def trainer(self, run: training.Run) -> training.Trainer:
         """Of a run, or of a fine-tuning, which begins with its run's weights."""
         if not isinstance(run, tuning.Tuning):
-            return training.Trainer(run, self.corpus, self.folder, device=self.where)
+            return training.Trainer(run, self.corpus, self.folder_of(run), device=self.where)
         first = self.trainer(next(r for r in self.runs if (r.scheme, r.seed) == (run.scheme, run.seed)))
         model = tuning.extended(first.model, run.method, run.factor)
-        return training.Trainer(run, self.corpus, self.folder / "tuned", model=model, device=self.where)
+        return training.Trainer(run, self.corpus, self.folder_of(run), model=model, device=self.where)
+
+    def folder_of(self, run: training.Run) -> Path:
+        return self.folder / "tuned" if isinstance(run, tuning.Tuning) else self.folder
+
+    def checkpoint(self, run: training.Run) -> dict[str, object] | None:
+        path = self.folder_of(run) / f"{run.name}.pt"
+        return training.read_checkpoint(path) if path.exists() else None
 
     def do(self, only: list[str] | None) -> bool:
         """Whether all is finished when what was asked for is."""
         finished = True
         for run in (*self.runs, *self.tunings()):
             if only and run.name not in only:
-                finished = finished and self.step_of(run) == run.steps
+                finished = finished and self.is_finished(run)
                 continue
             trainer = self.trainer(run)
             with tqdm(
@@ -79,18 +86,15 @@ class Work:
                     bar.update()
         return finished
 
-    def step_of(self, run: training.Run) -> int:
-        folder = self.folder / "tuned" if isinstance(run, tuning.Tuning) else self.folder
-        path = folder / f"{run.name}.pt"
-        return training.read_checkpoint(path)["step"] if path.exists() else 0
+    def is_finished(self, run: training.Run) -> bool:
+        state = self.checkpoint(run)
+        return state is not None and state["step"] == run.steps
 
     def write(self) -> None:
         """The results, and the weights of the first RoPE 10⁴."""
-        corpus = self.corpus
         runs = {run.name: self.measured(self.trainer(run)) for run in self.runs}
         tuned = {}
         for piece in self.tunings():
-            trainer = self.trainer(piece)
             name = f"{piece.scheme}-{piece.seed}"
             tuned[f"{name}/{piece.method}/{piece.factor}"] = {
                 "run": name,
@@ -98,17 +102,11 @@ class Work:
                 "factor": piece.factor,
                 "steps": piece.steps,
                 "length": piece.length,
-                **course(trainer),
+                **course(self.checkpoint(piece)),
             }
         settings = {key: value for key, value in vars(self.runs[0]).items() if key not in ("scheme", "seed")}
         found = {
-            "corpus": {
-                "sha256": corpus.sha256,
-                "python": corpus.python,
-                "train_bytes": len(corpus.train),
-                "held_out_files": len(corpus.held_out),
-                "held_out_bytes": sum(map(len, corpus.held_out.values())),
-            },
+            "corpus": self.corpus.summary(),
             "settings": settings,
             "gates": GATES,
             "runs": runs,
@@ -117,11 +115,11 @@ class Work:
         }
         results.save(self.result, found, device.provenance(0, "make train", self.where))
         if self.weights:
-            state = self.trainer(self.runs[[r.name for r in self.runs].index("rope-10000-0")]).model.state_dict()
+            (first,) = (run for run in self.runs if run.name == "rope-10000-0")
+            state = self.checkpoint(first)["model"]
             del state["lm_head.weight"]  # the embedding's
-            part = self.weights.with_suffix(".part")
-            save_file({name: weight.contiguous() for name, weight in state.items()}, part)
-            os.replace(part, self.weights)
+            with results.writing(self.weights) as file:
+                file.write(save({name: weight.contiguous() for name, weight in state.items()}))
 
     def measured(self, trainer: training.Trainer) -> dict[str, object]:
         """What a run reaches within its length, on every held-out file that is long enough."""
@@ -138,7 +136,7 @@ class Work:
             "held_out": round(evaluation.position_bits(model, windows, batch=8).mean().item(), 4),
             "retrieval": round(sum(shares.values()) / len(shares), 4),
             "seconds_alone": round(self.seconds_alone(run), 1),
-            **course(trainer),
+            **course(self.checkpoint(run)),
         }
         print(run.name, row["held_out"], "bits per byte,", row["retrieval"], "retrieved", flush=True)
         return row
@@ -154,10 +152,11 @@ class Work:
         return run.steps * statistics.median(end - start for start, end in itertools.pairwise(ends))
 
 
-def course(trainer: training.Trainer) -> dict[str, object]:
-    losses = trainer.losses
+def course(state: dict[str, object]) -> dict[str, object]:
+    """Of a checkpoint: how long the run took, and its losses, ``EVERY`` steps in one."""
+    losses = state["losses"]
     means = [sum(piece) / len(piece) for piece in (losses[i : i + EVERY] for i in range(0, len(losses), EVERY))]
-    return {"seconds": round(trainer.seconds, 1), "losses": [round(mean, 4) for mean in means]}
+    return {"seconds": round(state["seconds"], 1), "losses": [round(mean, 4) for mean in means]}
 
 
 def main() -> None:

@@ -4,7 +4,10 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
 _INSIDE_THE_PACKAGE = (
@@ -70,18 +73,27 @@ def save(name: str, data: dict, provenance: dict) -> Path:
         )
         + "\n"
     )
-    _BESIDE_THE_CODE.mkdir(exist_ok=True)
+    path = _BESIDE_THE_CODE / f"{name}.json"
+    with writing(path) as file:
+        file.write(text.encode())
+    return path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its place at `path` when all is written, and leaves nothing if it is not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     # Beside the target, so that the replacement is one step: a reader never meets half a file.
-    handle, temporary = tempfile.mkstemp(dir=_BESIDE_THE_CODE, suffix=".part")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        path = _BESIDE_THE_CODE / f"{name}.json"
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    return path
 
 
 def caption(result: dict) -> str:

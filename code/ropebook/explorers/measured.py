@@ -216,16 +216,14 @@ class Measured(Explorer):
 
 def load() -> tuple[dict, dict[str, np.ndarray]]:
     """The results of the evaluation, and bits at each position by cell. ``FileNotFoundError`` if they are not there."""
-    found = results.load("evaluation")
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
-    for folder in (results._BESIDE_THE_CODE, results._INSIDE_THE_PACKAGE):
-        path = folder / "evaluation.safetensors"
-        if path.is_file():
-            return found, load_file(path)
-    raise FileNotFoundError(
-        "evaluation.json has no evaluation.safetensors beside it"
-    )
+    path = results.find("evaluation").with_suffix(".safetensors")
+    if not path.is_file():
+        raise FileNotFoundError(
+            "evaluation.json has no evaluation.safetensors beside it"
+        )
+    return results.load("evaluation"), load(path.read_bytes())
 
 
 def compact(

@@ -52,6 +52,16 @@ class Corpus:
     sha256: str
     python: str
 
+    def summary(self) -> dict[str, object]:
+        """What results say of the text that they were measured on."""
+        return {
+            "sha256": self.sha256,
+            "python": self.python,
+            "train_bytes": len(self.train),
+            "held_out_files": len(self.held_out),
+            "held_out_bytes": sum(map(len, self.held_out.values())),
+        }
+
 
 def load(root: Path | str | None = None) -> Corpus:
     """The text under ``root``, by default the standard library of the Python that runs this.

@@ -357,14 +357,21 @@ def measure(model: LanguageModel, longer: Tensor) -> dict[str, object]:
     orders = [permutation(len(inv_freq), seed) for seed in SEEDS]
     result["inv_freq"] = inv_freq.tolist()
     still = [without_pair(model, pair) for pair in range(len(inv_freq))]
-    result["switched_off"] = _within_and_beyond(model, still, longer)
+    (plain,) = _bits([model], longer)
+    result["switched_off"] = _within_and_beyond(plain, _bits(still, longer), length)
     result["permuted"] = {
         "seeds": list(SEEDS),
-        **_changes(model, (permuted(model, order) for order in orders), windows),
+        **_changes(
+            plain[:, :length],
+            _bits((permuted(model, order) for order in orders), windows),
+        ),
     }
     result["reordered"] = {
         "seeds": list(SEEDS),
-        **_changes(model, (reordered(model, order) for order in orders), windows),
+        **_changes(
+            plain[:, :length],
+            _bits((reordered(model, order) for order in orders), windows),
+        ),
     }
     fractions = [(FRACTIONS - i) / FRACTIONS for i in range(FRACTIONS)]
     fractions = [f for f in fractions if f * len(inv_freq) >= 1]
@@ -374,7 +381,7 @@ def measure(model: LanguageModel, longer: Tensor) -> dict[str, object]:
     ]
     result["proportional"] = {
         "fractions": fractions,
-        **_within_and_beyond(model, fewer, longer),
+        **_within_and_beyond(plain, _bits(fewer, longer), length),
     }
     result["cache"] = _cache(model, longer[:_BATCH, : 2 * length + 1])
     return result
@@ -405,35 +412,31 @@ def binned(values: Tensor, edges: Sequence[int]) -> Tensor:
 
 
 def _within_and_beyond(
-    model: LanguageModel, others: Sequence[LanguageModel], longer: Tensor
+    plain: Tensor, others: Sequence[Tensor], length: int
 ) -> dict[str, object]:
-    length, end = model.length, longer.shape[1] - 1
-    within = _changes(model, others, longer[:, : length + 1])
-    beyond = _changes(model, others, longer, length)
-    return {**within, "beyond": {"from": length, "to": end, **beyond}}
+    """`_changes` of the positions before L, and in "beyond" of those from L on. All from one reading: what comes later changes nothing before."""
+    within = _changes(plain[:, :length], [bits[:, :length] for bits in others])
+    beyond = _changes(plain[:, length:], [bits[:, length:] for bits in others])
+    return {
+        **within,
+        "beyond": {"from": length, "to": plain.shape[1], **beyond},
+    }
 
 
-def _changes(
-    model: LanguageModel,
-    others: Iterable[LanguageModel],
-    windows: Tensor,
-    start: int = 0,
-) -> dict[str, object]:
-    """Bits per byte of the positions from ``start`` on, as means over files: of the model, of the others, and the paired differences."""
-    plain = _file_bits(model, windows, start)
-    bits = [_file_bits(other, windows, start) for other in others]
-    changes = [evaluation.paired(other, plain) for other in bits]
+def _changes(plain: Tensor, others: Sequence[Tensor]) -> dict[str, object]:
+    """Bits per byte, (files, T) each, as means over files: of the model, of the others, and the paired differences."""
+    plain, *others = (bits.double().mean(1) for bits in (plain, *others))
+    changes = [evaluation.paired(other, plain) for other in others]
     return {
         "plain": _plain(plain.mean()),
-        "bits": [_plain(other.mean()) for other in bits],
+        "bits": [_plain(other.mean()) for other in others],
         "change": [_plain(change.mean) for change in changes],
         "error": [_plain(change.error) for change in changes],
     }
 
 
-def _file_bits(model: LanguageModel, windows: Tensor, start: int) -> Tensor:
-    bits = evaluation.position_bits(model, windows, _BATCH)
-    return bits[:, start:].double().mean(1)
+def _bits(models: Iterable[LanguageModel], windows: Tensor) -> list[Tensor]:
+    return [evaluation.position_bits(model, windows, _BATCH) for model in models]
 
 
 def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import os
 import random
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ropebook import checks
+from ropebook import checks, results
 from ropebook.lab import data
 from ropebook.lab.model import SCHEMES, LanguageModel
 
@@ -235,17 +233,8 @@ class Trainer:
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "random": _random_states(),
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with results.writing(self.path) as file:
+            torch.save(state, file)
 
     def _resume(self) -> None:
         state = read_checkpoint(self.path)
