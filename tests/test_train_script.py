@@ -47,6 +47,8 @@ def test_it_trains_what_is_left_and_then_writes(script, tmp_path):
     script("--only", "rope-10000-0", "rope-10000-0-linear-2")
     assert not (tmp_path / "results").exists()
     before = (tmp_path / "runs" / "rope-10000-0.pt").read_bytes()
+    tuned = [path.name for path in (tmp_path / "runs" / "tuned").iterdir()]
+    assert tuned == ["rope-10000-0-linear-2.pt"]  # where evaluate.py looks for it
     script()
     assert (tmp_path / "runs" / "rope-10000-0.pt").read_bytes() == before
     found = results.load("training")
