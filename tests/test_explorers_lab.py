@@ -454,6 +454,9 @@ def test_what_is_not_measured_or_not_decided_in_words():
     [undecided] = js.evaluate(Measured._esm, DESCRIBE, [figure.dials()])
     assert "the difference is −0.010 ± " in undecided
     assert undecided.endswith("(two standard errors over files): undecided here.")
+    cell["apart"], cell["apartError"] = [-0.001] * 5, [0.002] * 5
+    [null] = js.evaluate(Measured._esm, DESCRIBE, [figure.dials()])
+    assert null.endswith("(two standard errors over files): no difference, in this seed.")
     cell["apart"] = [None] * 5
     [unpaired] = js.evaluate(Measured._esm, DESCRIBE, [figure.dials()])
     assert unpaired.endswith("with the last 256 bytes only it needs 2.25.")

@@ -483,7 +483,7 @@ function describeLoss(data, dials) {
   const [by, error] = [apart[0][band], apartError[0][band]];
   if (by === null) return first;
   const verdict = decided[0][band] ? "more than that, with the same sign, in both seeds"
-    : "undecided here";
+    : Math.abs(by) + 2 * error <= dials.measured.margin ? "no difference, in this seed" : "undecided here";
   return `${first} Over bytes ${start + 1} to ${stop} the difference is ${apartText(by)} ± ${exact(2 * error)} `
     + `(two standard errors over files): ${verdict}.`;
 }

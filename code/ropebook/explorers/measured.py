@@ -17,6 +17,7 @@ from ropebook.explorers import Choice, Explorer, Switch, Whole, still
 from ropebook.explorers.ladder import stroked
 from ropebook.lab.data import VALUES
 from ropebook.lab.evaluation import over_files
+from ropebook.lab.verdicts import MARGIN
 
 MOST_TEXT = 4096
 """Bytes of the longest text."""
@@ -263,6 +264,7 @@ def compact(
         "distances": list(results["distances"]),
         "asked": results["cells"][0]["asked"][str(MOST_TEXT)],
         "chance": 1 / VALUES,
+        "margin": MARGIN,
         "cells": {
             key: {
                 "bits": binned(curves[cell["id"]], edges),
