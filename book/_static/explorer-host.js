@@ -94,9 +94,12 @@
     });
     await Promise.all(places.map(([place, key]) => start(place, key, models)));
 
-    // An address with dials in it is a link to that figure; after a reload the browser knows where the reader was.
-    const asked = places.find(([, key]) => location.hash.startsWith(`#${key}.`));
-    if (asked && performance.getEntriesByType("navigation")[0]?.type === "navigate") asked[0].scrollIntoView();
+    // An address with dials in it is a link to that figure, of several to the last that it names, the one that was
+    // turned last; after a reload the browser knows where the reader was.
+    const named = location.hash.slice(1).split("&").filter((entry) => entry.includes("="))
+      .map((entry) => places.find(([, key]) => entry.startsWith(`${key}.`))).filter(Boolean);
+    const fresh = performance.getEntriesByType("navigation")[0]?.type === "navigate";
+    if (named.length && fresh) named.at(-1)[0].scrollIntoView();
   }
 
   startAll();

@@ -19,8 +19,11 @@ from ipywidgets.embed import dependency_state
 from playwright.sync_api import Page, expect
 
 from ropebook.explorers import SHARED, Choice, Explorer, join_parts, split_parts
+from ropebook.explorers.distance import Distance
+from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
+from ropebook.explorers.timelapse import Timelapse
 from tools.paths import ROOT
 
 STATIC = ROOT / "book" / "_static"
@@ -456,6 +459,48 @@ def test_a_setting_can_be_shared(opened, over):
     assert [dials(again, which) for which in range(3)] == [
         f.dials() for f in (Shuffle(), Saturation(dim=32), Saturation())
     ]
+
+
+@pytest.mark.parametrize(
+    "explorer, fragment, expected",
+    [
+        (Distance, "#distance.query=30000&distance.length=65536", {"query": 30000, "length": 65536}),
+        (
+            Fourier,
+            "#fourier.peak=2000&fourier.distance=3000&fourier.span=4096",
+            {"peak": 2000, "distance": 3000, "span": 4096},
+        ),
+        (Timelapse, "#timelapse.length=2000&timelapse.room=4096", {"length": 2000, "room": 4096}),
+        # Of dials that do not fit together, the same one gives way as under the hand.
+        (Timelapse, "#timelapse.length=4000&timelapse.room=1024", {"length": 1024, "room": 1024}),
+        # What a text is checked against is what the address says, wherever it says it.
+        (Shuffle, "#shuffle.order=2,0,1&shuffle.words=a+b+c", {"words": "a b c", "order": [2, 0, 1]}),
+    ],
+    ids=["distance", "fourier", "timelapse", "beyond", "shuffle"],
+)
+@pytest.mark.parametrize("backwards", [False, True])
+def test_dials_that_depend_on_one_another_come_back_from_the_address(opened, explorer, fragment, expected, backwards):
+    entries = fragment[1:].split("&")[:: -1 if backwards else 1]
+    page = opened([explorer()], fragment=f"#{'&'.join(entries)}")
+    assert dials(page) == {**explorer().dials(), **expected}
+    expect(page.get_by_role("status")).to_be_empty()
+
+
+def test_an_address_of_two_figures_lands_on_the_last_one_that_it_names(opened):
+    figures = [Shuffle(), Saturation(dim=32), Saturation()]
+    away = """[...document.querySelectorAll('.explorer')].map((e) => {
+      return Math.abs(e.getBoundingClientRect().top - parseFloat(getComputedStyle(e).scrollMarginTop));
+    })"""
+    for fragment, landed in [
+        ("#saturation.dim=9&saturation-2.dim=7", 2),
+        ("#saturation-2.dim=7&saturation.dim=9", 1),
+        ("#saturation-2.dim=7&absent.dim=9&part-0&shuffle.x", 2),
+    ]:
+        page = opened(figures, fragment=fragment, viewport={"width": 1280, "height": 400})
+        page.wait_for_function("scrollY > 0")
+        found = page.evaluate(away)
+        assert found.index(min(found)) == landed, fragment
+        assert min(found) < 2
 
 
 def test_a_bad_address_is_refused_entry_by_entry(opened):

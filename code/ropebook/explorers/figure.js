@@ -102,6 +102,23 @@ function writeAddress(hash, key, entries) {
   return all.length ? `#${all.join("&")}` : "";
 }
 
+// The dials as an address's entries have them, what it leaves out as it was; and what it has wrong. They are not
+// settled yet: dials that depend on one another must all be read before one of them may give way.
+function readDials(dials, initial, entries) {
+  const asked = new Map(entries);
+  const refusals = [...asked.keys()].filter((trait) => dials.every((dial) => dial.trait !== trait))
+    .map((trait) => `This figure has no dial “${trait}”.`);
+  const values = { ...initial };
+  for (const dial of dials.filter(({ trait }) => asked.has(trait))) {
+    try {
+      values[dial.trait] = parseDial(dial, asked.get(dial.trait), values);
+    } catch (refusal) {
+      refusals.push(`${dial.label}, as the address has it: ${refusal.message}.`);
+    }
+  }
+  return { values, refusals };
+}
+
 // ---- Numbers for readers ----
 
 // Three significant digits; very small and very large numbers as 1.23 × 10⁻⁴.
@@ -596,19 +613,8 @@ function mount(spec, { model, el, page }) {
   }
 
   function loadAddress() {
-    const asked = new Map(readAddress(location.hash, page.key));
-    const refusals = [...asked.keys()].filter((trait) => dials.every((dial) => dial.trait !== trait))
-      .map((trait) => `This figure has no dial “${trait}”.`);
-    let values = { ...app.initial };
-    for (const dial of dials.filter(({ trait }) => asked.has(trait))) {
-      try {
-        values = { ...values, [dial.trait]: parseDial(dial, asked.get(dial.trait), values) };
-        if (spec.settle) values = spec.settle(values);
-      } catch (refusal) {
-        refusals.push(`${dial.label}, as the address has it: ${refusal.message}.`);
-      }
-    }
-    app.change(values);
+    const { values, refusals } = readDials(dials, app.initial, readAddress(location.hash, page.key));
+    app.change(values); // which settles them
     setText(says, refusals.join(" "));
   }
 
