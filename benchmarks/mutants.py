@@ -4,8 +4,10 @@
 
 A mutation swaps an operator or a comparison, a sine for a cosine, moves a constant by one, flips a truth value, or
 drops a minus or a `not`; annotations are left alone, since nothing runs them. It is made in a copy, never in the
-sources. Writes results/mutants.json: per module how many were caught, and each one that was not. Each mutant's tests
-run in a fork of one process that has the libraries loaded already, so that most take a second or two.
+sources. Writes results/mutants.json: per module how many were caught, and each one that was not.
+
+Only the tests that execute the changed line are run (all of them, if it is executed when the module is read), in a
+fork of one process that has the libraries loaded already, so that most mutants take a second or two.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded, as in tests/conftest.py
 
 # What the forks find loaded. Not ropebook itself: a fork would test what lies here instead of the mutant.
+import coverage
 import hypothesis.extra.numpy  # noqa: F401
 import matplotlib.pyplot  # noqa: F401
 import pytest
@@ -47,13 +50,25 @@ SWAPS = {
 NAMES = {"sin": "cos", "cos": "sin", "tril": "triu", "triu": "tril", "amax": "amin", "max": "min", "min": "max"}
 
 
-def mutations(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every place where `mutate` can do something, as (number, description)."""
-    unread = _annotations(tree)
+def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
+    """Every place where `mutate` can do something, as (number, description, the lines of its statement)."""
+    unread, lines = _annotations(tree), _lines(tree)
     for number, node in enumerate(ast.walk(tree)):
         if id(node) not in unread:
             for variant, text in _variants(node):
-                yield number * 10 + variant, f"line {node.lineno}: {text}"
+                yield number * 10 + variant, f"line {node.lineno}: {text}", lines[id(node)]
+
+
+def _lines(tree: ast.Module) -> dict[int, range]:
+    """For each node the lines of the innermost statement around it; of a compound one, of its head."""
+    found = {}
+    for statement in ast.walk(tree):  # from the outside in: the innermost is the last to write
+        if isinstance(statement, ast.stmt):
+            body = getattr(statement, "body", None)
+            end = body[0].lineno if body else statement.end_lineno + 1
+            lines = range(statement.lineno, max(end, statement.lineno + 1))
+            found |= {id(inner): lines for inner in ast.walk(statement)}
+    return found
 
 
 def _annotations(tree: ast.Module) -> set[int]:
@@ -100,11 +115,11 @@ def mutate(source: str, place: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def caught(folder: Path, module: str, limit: float) -> bool:
-    """Whether the module's tests fail, or do not end within `limit` seconds, on the mutant that lies in `folder`."""
+def caught(folder: Path, tests: list[str], limit: float) -> bool:
+    """Whether `tests` fail, or do not end within `limit` seconds, on the mutant that lies in `folder`."""
     child = os.fork()
     if child == 0:
-        _test(folder, module)
+        _test(folder, tests)
     end = time.monotonic() + limit
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -116,22 +131,31 @@ def caught(folder: Path, module: str, limit: float) -> bool:
     return True
 
 
-def _test(folder: Path, module: str) -> None:
-    """Run the tests of `module` in this process, which is a fork, and end it with their status."""
+def _test(folder: Path, arguments: list[str]) -> None:
+    """Run pytest in this process, which is a fork, and end it with the status."""
     os.setpgid(0, 0)
     os.chdir(folder)
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
-    os.environ.update(PYTHONPATH=str(folder / "code"), CI="true")
+    os.environ.update(PYTHONPATH=str(folder / "code"), CI="true", COVERAGE_FILE=str(folder / ".coverage"))
     sys.dont_write_bytecode = True  # two mutants made within a second would share one
     sys.path[:0] = [str(folder), str(folder / "code")]
-    tests = f"tests/test_{module.replace('/', '_')}.py"
     status = 1
     try:
-        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", tests]))
+        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments]))
     finally:
         os._exit(status)
+
+
+def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
+    """For each line of `file` the tests that execute it, from the coverage that lies in `folder`; "" is its import."""
+    data = coverage.CoverageData(str(folder / ".coverage"))
+    data.read()
+    return {
+        line: {context.partition("|")[0] for context in contexts}
+        for line, contexts in data.contexts_by_lineno(str(file.resolve())).items()
+    }
 
 
 def examine(module: str, count: int, seed: int) -> dict:
@@ -139,19 +163,23 @@ def examine(module: str, count: int, seed: int) -> dict:
     source = (ROOT / "code" / "ropebook" / f"{module}.py").read_text()
     places = list(mutations(ast.parse(source)))
     chosen = random.Random(seed).sample(places, min(count, len(places)))
+    everything = [f"tests/test_{module.replace('/', '_')}.py"]
     survivors = []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = Path(name).resolve()
         for part in ("code", "tests", "tools", "book", "results"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
+        file = folder / "code" / "ropebook" / f"{module}.py"
         begun = time.monotonic()
-        if caught(folder, module, limit=600):
+        if caught(folder, [*everything, "--cov", "--cov-context=test", "--cov-report="], limit=600):
             sys.exit(f"the tests of {module} fail without any mutation: nothing can be said")
         limit = 30 + 5 * (time.monotonic() - begun)
-        for number, (place, text) in enumerate(chosen, start=1):
-            (folder / "code" / "ropebook" / f"{module}.py").write_text(mutate(source, place))
-            found = caught(folder, module, limit)
+        executed = who_executes(folder, file)
+        for number, (place, text, lines) in enumerate(chosen, start=1):
+            file.write_text(mutate(source, place))
+            tests = set().union(*(executed.get(line, set()) for line in lines))
+            found = caught(folder, everything if "" in tests or not tests else sorted(tests), limit)
             if not found:
                 survivors.append(text)
             print(f"{module} {number}/{len(chosen)} {'caught' if found else 'SURVIVED'}: {text}", flush=True)
