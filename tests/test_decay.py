@@ -173,6 +173,25 @@ def test_for_q_and_k_of_ones_the_bound_is_the_mean_of_the_partial_sums():
     assert torch.allclose(found.score, 2 * D.distance_kernel(distances, 64), atol=1e-10)
 
 
+@pytest.mark.parametrize(("dim", "first"), [(8, 10), (16, 308), (32, 1875), (64, 21_596)])
+def test_for_ones_and_few_pairs_the_bound_is_at_times_the_better_one(dim, first):
+    # The mean of |S_j| at that Δ and at the one before, with forty digits.
+    def mean(distance):
+        theta = [mpmath.power(10000, -mpmath.mpf(2 * i) / dim) for i in range(dim // 2)]
+        sums = itertools.accumulate(mpmath.expj(distance * frequency) for frequency in theta)
+        return sum(abs(partial_sum) for partial_sum in sums) / (dim // 2)
+
+    assert mean(first) < 1 < mean(first - 1)
+    assert D.first_below(partial(D.mean_partial_sum, dim=dim), 1, 10**5) == first
+    ones = torch.ones(dim)
+    found = D.bounds(ones, ones, torch.arange(first + 1))
+    assert (found.abel < found.triangle).nonzero().flatten().tolist() == [first]
+
+
+def test_for_ones_and_128_entries_the_bound_stays_the_weaker_one():
+    assert D.first_below(partial(D.mean_partial_sum, dim=128), 1, 10**5) is None
+
+
 def test_for_random_vectors_the_bound_is_weaker_than_the_triangle_inequality():
     q, k = random(2, 200, 128)
     found = D.bounds(q, k, torch.tensor([1, 10, 100, 1000, 10_000, 100_000]))
@@ -371,7 +390,7 @@ def test_random_queries_and_keys_show_no_diagonal_and_equal_ones_do():
         value, error = D.diagonal_weight(q, k, base)
         assert error < 0.02
         assert abs(value - 1) < 4 * error
-        assert D.diagonal_weight(q, q, base).value > 10  # a word that is asked for itself: rotation or none
+        assert D.diagonal_weight(q, q, base).value > 10  # a token that is asked for itself: rotation or none
 
 
 def test_diagonal_weight_against_a_plain_loop():
@@ -446,7 +465,9 @@ def test_models_are_those_of_transformers_where_it_knows_them():
     assert neox.max_position_embeddings == 2048
     assert models["LLaMA 7B"][1:4] == (llama.head_dim, llama.head_dim, llama.rope_parameters["rope_theta"])
     assert models["LLaMA 7B"].context == llama.max_position_embeddings
-    assert models["Mistral 7B"].dim == MistralConfig().head_dim
+    mistral = MistralConfig()
+    assert models["Mistral 7B"].dim == mistral.head_dim
+    assert models["Mistral 7B"].context == mistral.sliding_window == 4096  # its texts are longer, its attention is not
     assert models["Gemma 7B"][1:3] == (gemma.head_dim, gemma.head_dim)
     assert models["Gemma 7B"].context == gemma.max_position_embeddings
     gemma3 = Gemma3TextConfig()
@@ -464,6 +485,8 @@ def test_models_have_what_the_table_needs():
     # Llama 3 reads twice the length of Llama 2, and yet fewer of its pairs come round.
     llama2, llama3 = (next(m for m in D.MODELS if m.name == name) for name in ("Llama 2 7B", "Llama 3 8B"))
     assert D.turned_pairs(4096, llama2.dim, llama2.base) == 46
+    mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")
+    assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query sees further than 4096 tokens
     assert D.turned_pairs(8192, llama3.dim, llama3.base) == 35
 
 
