@@ -18,7 +18,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch._dynamo.testing import CompileCounter
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPTJConfig, LlamaConfig, LlamaForCausalLM
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import yarn_apply_mscale
 from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXRotaryEmbedding
@@ -216,6 +216,15 @@ def test_partial_takes_the_exponent_as_gpt_neox_does(quarter, base, fraction):
     assert_same(X.Partial(fraction)(plain(dim, base)), other)
 
 
+def test_partial_rotary_is_dated_by_the_first_model_that_has_it():
+    config = GPTJConfig()
+    head = config.n_embd // config.n_head
+    assert (config.rotary_dim, head) == (64, 256)  # GPT-J, a year before GPT-NeoX-20B
+    assert X.Partial(0.25).rotary_dim(head) == config.rotary_dim
+    partial = X.METHODS["partial"]
+    assert (partial.year, partial.source) == (2021, "wang2021")
+
+
 @given(st.integers(2, 32), bases, kept, factors)
 def test_a_method_on_part_of_the_head(quarter, base, fraction, factor):
     dim = 8 * quarter
@@ -395,6 +404,28 @@ def test_the_published_ramp_would_run_backwards_where_we_refuse():
     assert shipped.tolist() == pytest.approx(plain(8, 1.5).tolist(), rel=FLOAT32)  # all are kept
     with pytest.raises(ValueError, match="alpha and beta must leave pairs to mix"):
         X.YaRN(4.0, 4)(plain(8, 1.5))
+
+
+def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
+    # base 10, d = 128: c(32) = 128 at L = 2·32·100π = 20106.2, and 127 at 2·32·10^(127/64)·π = 19395.6
+    fast = plain(128, 10.0)
+    for length, truncate, refused in [(20_106, True, False), (20_107, True, True), (19_395, False, False),
+                                      (19_396, False, True)]:  # fmt: skip
+        if refused:
+            with pytest.raises(ValueError, match=r"put the ramp from pair 12[78][.0-9]* down to pair 127"):
+                X.ramp_range(fast, length, truncate=truncate)
+        else:
+            assert (X.ramp_in_pairs(fast, length, truncate=truncate) == 1).all()
+    # Each pair turns 165 times and more in L = 10000, which is not enough to be refused: c(32) is 108.6.
+    assert X.YaRN(4.0, 10_000)(fast)[0].tolist() == fast.tolist()
+    # base 1.5, d = 8: c(1) = −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at 2π
+    slow = plain(8, 1.5)
+    for length, truncate, refused in [(5, True, True), (6, True, False), (6, False, True), (7, False, False)]:
+        if refused:
+            with pytest.raises(ValueError, match="put the ramp from pair 0 down to pair -"):
+                X.ramp_range(slow, length, truncate=truncate)
+        else:
+            assert X.ramp_range(slow, length, truncate=truncate)[0] == 0
 
 
 @given(pairs, factors, st.floats(0, 2), st.floats(0, 2))
