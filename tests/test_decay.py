@@ -173,6 +173,25 @@ def test_for_q_and_k_of_ones_the_bound_is_the_mean_of_the_partial_sums():
     assert torch.allclose(found.score, 2 * D.distance_kernel(distances, 64), atol=1e-10)
 
 
+@pytest.mark.parametrize(("dim", "first"), [(8, 10), (16, 308), (32, 1875), (64, 21_596)])
+def test_for_ones_and_few_pairs_the_bound_is_at_times_the_better_one(dim, first):
+    # The mean of |S_j| at that Δ and at the one before, with forty digits.
+    def mean(distance):
+        theta = [mpmath.power(10000, -mpmath.mpf(2 * i) / dim) for i in range(dim // 2)]
+        sums = itertools.accumulate(mpmath.expj(distance * frequency) for frequency in theta)
+        return sum(abs(partial_sum) for partial_sum in sums) / (dim // 2)
+
+    assert mean(first) < 1 < mean(first - 1)
+    assert D.first_below(partial(D.mean_partial_sum, dim=dim), 1, 10**5) == first
+    ones = torch.ones(dim)
+    found = D.bounds(ones, ones, torch.arange(first + 1))
+    assert (found.abel < found.triangle).nonzero().flatten().tolist() == [first]
+
+
+def test_for_ones_and_128_entries_the_bound_stays_the_weaker_one():
+    assert D.first_below(partial(D.mean_partial_sum, dim=128), 1, 10**5) is None
+
+
 def test_for_random_vectors_the_bound_is_weaker_than_the_triangle_inequality():
     q, k = random(2, 200, 128)
     found = D.bounds(q, k, torch.tensor([1, 10, 100, 1000, 10_000, 100_000]))
@@ -254,6 +273,20 @@ def test_a_curve_is_asked_no_further_than_it_must():
     assert sum(asked) < D.CHUNK // 8
 
 
+def test_pieces_double_up_to_the_size_that_the_chapter_states(monkeypatch):
+    assert D.CHUNK == 65_536
+    monkeypatch.setattr(D, "CHUNK", 64)
+    asked = []
+
+    def curve(distances):
+        asked.append(distances.tolist())
+        return torch.ones(len(distances))
+
+    assert D.first_below(curve, 0, 200) is None
+    assert [len(piece) for piece in asked] == [4, 8, 16, 32, 64, 64, 12]
+    assert list(itertools.chain.from_iterable(asked)) == list(range(200))
+
+
 class LargestTensor(TorchDispatchMode):
     numel = 0
 
@@ -330,6 +363,13 @@ def test_for_dimension_eight_the_period_is_2000_pi():
     assert all(exact_kernel(late - step, 16, 10000) < 0.95 * 8 for step in (1, 2))
 
 
+def test_a_return_to_exactly_the_share_counts():
+    # d = 2, base 1: K(Δ) = cos Δ, which leaves cos 6 at once and is back there at 6.
+    assert D.first_return(D.distance_kernel(6, 2, 1).item(), 50, 2, 1) == 6
+    # A share of 1 is allowed and K(0) itself no return: the nearest miss below 400 is cos 355.
+    assert D.first_return(1.0, 400, 2, 1) is None
+
+
 def test_a_curve_that_never_leaves_does_not_return():
     assert D.first_return(0.1, 3, 64) is None
     assert D.first_return(0.9, 50, 2, 1) == 6  # cos 6 = 0.96
@@ -359,6 +399,32 @@ def test_random_scores_are_those_of_the_same_draws_in_any_batches(monkeypatch):
     assert not torch.equal(D.random_scores(distances, 8, samples=7, seed=6).mean, cut.mean)
 
 
+def test_random_scores_of_no_distance_and_of_two_samples():
+    for part in D.random_scores([], 8):
+        assert part.shape == (0,)
+    q, k = torch.randn(2, 2, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scores = [(a @ b).item() for a, b in zip(q, k, strict=True)]
+    found = D.random_scores(0, 8, samples=2)  # seed 0 by default
+    assert found.mean.item() == pytest.approx(sum(scores) / 2, abs=1e-12)
+    assert found.std.item() == pytest.approx(abs(scores[0] - scores[1]) / math.sqrt(2), rel=1e-9)
+
+
+def test_random_scores_takes_a_thousand_samples_by_default():
+    found = [D.random_scores([0, 7], 8, **options) for options in ({}, {"samples": 1000}, {"samples": 999})]
+    assert torch.equal(found[0].mean, found[1].mean)
+    assert not torch.equal(found[0].mean, found[2].mean)
+
+
+def test_random_scores_of_more_distances_than_fit_into_memory_go_sample_by_sample(monkeypatch):
+    monkeypatch.setattr(D, "CHUNK", 2)
+    generator = torch.Generator().manual_seed(5)
+    draws = [torch.randn(2, 1, 8, generator=generator, dtype=torch.float64)[:, 0] for _ in range(7)]
+    plain = np.array([[score(q, k, n, 0).item() for n in (0, 3, 50)] for q, k in draws])
+    found = D.random_scores([0, 3, 50], 8, samples=7, seed=5)
+    assert found.mean.numpy() == pytest.approx(plain.mean(0), abs=1e-12)
+    assert found.std.numpy() == pytest.approx(plain.std(0, ddof=1), abs=1e-12)
+
+
 def test_random_scores_on_the_device(device):
     distances = torch.arange(4, device=device)
     found = D.random_scores(distances, 8, samples=10)
@@ -371,7 +437,7 @@ def test_random_queries_and_keys_show_no_diagonal_and_equal_ones_do():
         value, error = D.diagonal_weight(q, k, base)
         assert error < 0.02
         assert abs(value - 1) < 4 * error
-        assert D.diagonal_weight(q, q, base).value > 10  # a word that is asked for itself: rotation or none
+        assert D.diagonal_weight(q, q, base).value > 10  # a token that is asked for itself: rotation or none
 
 
 def test_diagonal_weight_against_a_plain_loop():
@@ -388,7 +454,23 @@ def test_diagonal_weight_against_a_plain_loop():
     assert found.error == pytest.approx(np.std(shares, ddof=1) / math.sqrt(3), rel=1e-12)
 
 
+def test_diagonal_weight_of_the_least_that_can_be_given():
+    # One key has all the weight; two trials are enough for an error.
+    found = D.diagonal_weight(torch.ones(2, 1, 4), torch.ones(2, 1, 4))
+    assert found == (1, 0)
+
+
 # --- The sweep ---
+
+
+def test_the_sweep_has_the_bases_and_dimensions_of_the_claim():
+    # S2.3 speaks of 1, 10, 100, 500 and more; S0.9 draws d = 8, 16 and 256.
+    assert D.BASES == (1, 2, 10, 100, 500, 1000, 10**4, 10**5, 10**6, 10**7)
+    assert D.DIMS == (8, 16, 32, 64, 128, 256)
+    rows = D.sweep(4)
+    assert [(row.dim, row.base) for row in rows] == [(dim, base) for dim in D.DIMS for base in D.BASES]
+    assert D.sweep(3, [1], [2])[0].below_half == 2  # cos 1 = 0.54 and cos 2 = −0.42
+    assert D.sweep(2, [1], [2])[0].below_half is None
 
 
 def test_the_sweep_has_a_row_for_each_base_and_dimension():
@@ -430,6 +512,10 @@ def test_turned_pairs_counts_those_with_a_wavelength_below_the_text():
         assert D.turned_pairs(context, dim, base) == expected
 
 
+def test_a_text_of_one_token_turns_nothing():
+    assert D.turned_pairs(1, 8) == 0
+
+
 def test_at_base_one_all_pairs_turn_or_none():
     assert D.turned_pairs(7, 64, 1) == 0  # 6 radians
     assert D.turned_pairs(8, 64, 1) == 32
@@ -446,12 +532,22 @@ def test_models_are_those_of_transformers_where_it_knows_them():
     assert neox.max_position_embeddings == 2048
     assert models["LLaMA 7B"][1:4] == (llama.head_dim, llama.head_dim, llama.rope_parameters["rope_theta"])
     assert models["LLaMA 7B"].context == llama.max_position_embeddings
-    assert models["Mistral 7B"].dim == MistralConfig().head_dim
+    mistral = MistralConfig()
+    assert models["Mistral 7B"].dim == mistral.head_dim
+    assert models["Mistral 7B"].context == mistral.sliding_window == 4096  # its texts are longer, its attention is not
     assert models["Gemma 7B"][1:3] == (gemma.head_dim, gemma.head_dim)
     assert models["Gemma 7B"].context == gemma.max_position_embeddings
     gemma3 = Gemma3TextConfig()
     assert models["Gemma 3 4B (global layers)"].dim == gemma3.head_dim
     assert models["Gemma 3 4B (global layers)"].base == gemma3.rope_parameters["full_attention"]["rope_theta"]
+
+
+def test_models_are_those_of_their_papers():
+    # Entries that turn, entries of a head, base, tokens of a training text (Mistral: of the window).
+    assert [model[1:5] for model in D.MODELS] == [
+        (24, 96, 10_000, 2048), (128, 128, 10_000, 2048), (128, 128, 10_000, 4096), (128, 128, 10_000, 4096),
+        (256, 256, 10_000, 8192), (128, 128, 500_000, 8192), (128, 128, 10**6, 32_768), (256, 256, 10**6, 32_768),
+    ]  # fmt: skip
 
 
 def test_models_have_what_the_table_needs():
@@ -464,6 +560,8 @@ def test_models_have_what_the_table_needs():
     # Llama 3 reads twice the length of Llama 2, and yet fewer of its pairs come round.
     llama2, llama3 = (next(m for m in D.MODELS if m.name == name) for name in ("Llama 2 7B", "Llama 3 8B"))
     assert D.turned_pairs(4096, llama2.dim, llama2.base) == 46
+    mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")
+    assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query sees further than 4096 tokens
     assert D.turned_pairs(8192, llama3.dim, llama3.base) == 35
 
 
@@ -504,6 +602,19 @@ def test_a_grid_holds_exactly_the_numbers_of_so_many_digits(digits, power, width
     assert all(float(f"{number:.{digits - 1}e}") == number for number in grid)
     step = 10 ** (math.floor(math.log10(low)) - digits + 1)
     assert len(grid) >= math.floor((high - low) / step / 10)
+
+
+def test_a_grid_has_at_most_six_digits():
+    assert D.significant_grid(6, 1, 1.00002) == [1, 1.00001, 1.00002]
+    with pytest.raises(ValueError, match="digits must be an integer >= 1 and <= 6, got 7"):
+        D.significant_grid(7, 1, 2)
+    assert D.significant_grid(1, 5, 5) == [5]  # both ends belong to it
+    assert D.significant_grid(1, 1, 10**9)[-1] == 10**9
+
+
+def test_labels_are_counted_in_1024_unless_told():
+    assert (D.tokens("4k"), D.tokens("128k", 1000), D.tokens("1M"), D.tokens("2M", 1000)) == (
+        4096, 128_000, 2**20, 2_000_000)  # fmt: skip
 
 
 def test_a_grid_below_ten_has_fractions():

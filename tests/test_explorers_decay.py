@@ -318,7 +318,7 @@ def test_the_models_of_the_table():
         for model in decay.MODELS
     ]
     assert [(one["turned"], len(one["last"])) for one in found] == [
-        (8, 12), (41, 64), (46, 64), (50, 64), (100, 128), (35, 64), (40, 64), (80, 128)]  # fmt: skip
+        (8, 12), (41, 64), (46, 64), (46, 64), (100, 128), (35, 64), (40, 64), (80, 128)]  # fmt: skip
     assert found[5]["wavelengths"][-1] == pytest.approx(2_559_196, abs=1)
 
 

@@ -6,6 +6,7 @@ is mixed from two of them by a difference over a difference loses some digits mo
 
 import dataclasses
 import doctest
+import inspect
 import itertools
 import logging
 import math
@@ -18,7 +19,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch._dynamo.testing import CompileCounter
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPTJConfig, LlamaConfig, LlamaForCausalLM
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import yarn_apply_mscale
 from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXRotaryEmbedding
@@ -216,6 +217,15 @@ def test_partial_takes_the_exponent_as_gpt_neox_does(quarter, base, fraction):
     assert_same(X.Partial(fraction)(plain(dim, base)), other)
 
 
+def test_partial_rotary_is_dated_by_the_first_model_that_has_it():
+    config = GPTJConfig()
+    head = config.n_embd // config.n_head
+    assert (config.rotary_dim, head) == (64, 256)  # GPT-J, a year before GPT-NeoX-20B
+    assert X.Partial(0.25).rotary_dim(head) == config.rotary_dim
+    partial = X.METHODS["partial"]
+    assert (partial.year, partial.source) == (2021, "wang2021")
+
+
 @given(st.integers(2, 32), bases, kept, factors)
 def test_a_method_on_part_of_the_head(quarter, base, fraction, factor):
     dim = 8 * quarter
@@ -323,6 +333,67 @@ def test_effective_scale_at_the_wanted_length_is_not_the_factor(trained, factor)
     assert X.DynamicNTK(trained, float(factor)).effective_scale(trained - 1) == 1
 
 
+def test_defaults_are_those_of_the_paper_and_of_transformers():
+    found = {}
+    for form in (X.NTKByParts, X.YaRN, X.DynamicYaRN, X.ramp_in_turns, X.ramp_in_pairs, X.ramp_range,
+                 X.paper_against_code):  # fmt: skip
+        for name, parameter in inspect.signature(form).parameters.items():
+            if parameter.default is not parameter.empty:
+                found.setdefault(name, set()).add(parameter.default)
+    none = {"mscale": {None}, "mscale_all_dim": {None}, "attention_factor": {None}}
+    assert found == {"alpha": {1.0}, "beta": {32.0}, "truncate": {True}, "ramp": {"pairs"}} | none
+    search = inspect.signature(X.search_factors).parameters
+    assert (search["generations"].default, search["population"].default) == (30, 32)
+    assert X.Llama3() == X.Llama3(8, 8192, 1, 4)
+    assert X.DynamicNTK(32) == X.DynamicNTK(32, 1)
+    assert X.Proportional(0.5) == X.Proportional(0.5, 1)
+    assert X.yarn_factor(math.e) == X.yarn_factor(math.e, 1) == pytest.approx(1.1)
+    theta = plain(128)
+    for method in (X.NTKByParts(16.0, 4096), X.YaRN(16.0, 4096, ramp="turns")):
+        assert method(theta)[0].tolist() == pytest.approx(by_parts(theta.tolist(), 16, 4096, 1, 32), rel=1e-9)
+
+
+def test_options_at_the_edge_of_what_is_allowed():
+    theta = plain(4)
+    for form in (X.Interpolation, X.NTKAware, lambda factor: X.DynamicNTK(2, factor)):
+        form(1)  # a factor of 1 changes nothing
+    assert torch.equal(X.Interpolation(1)(theta)[0], theta)
+    assert torch.equal(X.Proportional(1)(theta)[0], theta)
+    assert X.Partial(1)(theta)[0].tolist() == pytest.approx(theta.tolist())
+    assert X.BaseChange(1)(theta) == (pytest.approx([1, 1]), 1)
+    assert X.ntk_base(1, 4, 4.0) == 16
+    assert X.length_factor(2, 2) == 1
+    assert X.softmax_scale(1, 1.0, 0) == 1
+    assert X.yarn_factor(4.0, 0) == 1
+    with pytest.raises(ValueError, match=r"weight must be a finite number >= 0, got -0\.5"):
+        X.yarn_factor(4.0, -0.5)
+    with pytest.raises(ValueError, match="head_dim must be an integer >= 1, got 0"):
+        X.softmax_scale(0, 1.0, 1.0)
+    for small in (1e-3, 0.5):  # above 0, and below 1 as well
+        assert X.ramp_in_turns(theta, 2, small, 1.0).shape == (2,)
+        assert X.YaRN(4.0, 2, attention_factor=small)(plain(8))[1] == small
+        assert X.YaRN(4.0, 2, mscale=small, mscale_all_dim=small)(plain(8))[1] == 1
+        assert X.LongRoPE([small, small], [small, small], 2, 1)(theta, 1)[0].tolist() == pytest.approx(
+            (theta / small).tolist()
+        )
+    for window, method in ((1, X.ReRoPE(1)), (1, X.LeakyReRoPE(1, 1)), (1, X.SelfExtend(1, 1))):
+        assert method.reach(window + 1) >= 2
+    assert X.SelfExtend(1, 1).reach(9) == X.LeakyReRoPE(8, 1).reach(9) == 9  # the plain model
+    assert X.arrival_lengths(1).tolist() == [1]
+    assert X.LogN(2).query_scale(torch.tensor([3])).item() == 2  # ln 4/ln 2
+
+
+def test_frequencies_may_be_nought_and_one_dimension_is_enough():
+    still = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    assert X.Interpolation(2.0)(still)[0].tolist() == [0.5, 0]
+    assert X.turned(still, 8).tolist() == [True, False]
+    assert X.overshoot(still, 8, 16, still).tolist() == [0, 0]
+    one = plain(2)
+    assert X.Interpolation(2.0)(one)[0].tolist() == [0.5]
+    # Exactly one turn is a turn.
+    assert X.turned(torch.tensor([2 * math.pi], dtype=torch.float64), 2).tolist() == [True]
+
+
 def by_parts(theta, factor, trained, alpha, beta):
     """The paper's equations (17) to (20), pair by pair."""
     result = []
@@ -395,6 +466,32 @@ def test_the_published_ramp_would_run_backwards_where_we_refuse():
     assert shipped.tolist() == pytest.approx(plain(8, 1.5).tolist(), rel=FLOAT32)  # all are kept
     with pytest.raises(ValueError, match="alpha and beta must leave pairs to mix"):
         X.YaRN(4.0, 4)(plain(8, 1.5))
+
+
+def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
+    # base 10, d = 128: c(32) = 128 at L = 2·32·100π = 20106.2, and 127 at 2·32·10^(127/64)·π = 19395.6
+    fast = plain(128, 10.0)
+    for length, truncate, refused in [(20_106, True, False), (20_107, True, True), (19_395, False, False),
+                                      (19_396, False, True)]:  # fmt: skip
+        if refused:
+            with pytest.raises(ValueError, match=r"put the ramp from pair 12[78][.0-9]* down to pair 127"):
+                X.ramp_range(fast, length, truncate=truncate)
+        else:
+            assert (X.ramp_in_pairs(fast, length, truncate=truncate) == 1).all()
+    # Each pair turns 165 times and more in L = 10000, which is not enough to be refused: c(32) is 108.6.
+    assert X.YaRN(4.0, 10_000)(fast)[0].tolist() == fast.tolist()
+    # base 1.5, d = 8: c(1) = −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at 2π
+    slow = plain(8, 1.5)
+    for length, truncate, refused in [(5, True, True), (6, True, False), (6, False, True), (7, False, False)]:
+        if refused:
+            with pytest.raises(ValueError, match="put the ramp from pair 0 down to pair -"):
+                X.ramp_range(slow, length, truncate=truncate)
+        else:
+            assert X.ramp_range(slow, length, truncate=truncate)[0] == 0
+    # Ends that coincide are moved apart by a thousandth, as published, so that nothing is divided by 0.
+    for theta, length, ends in ((fast, 20_106, (127, 127.001)), (slow, 6, (0, 0.001))):
+        assert [end.item() for end in X.ramp_range(theta, length)] == pytest.approx(ends, abs=1e-12)
+    assert X.ramp_in_pairs(slow, 6).tolist() == [1, 0, 0, 0]
 
 
 @given(pairs, factors, st.floats(0, 2), st.floats(0, 2))
@@ -568,6 +665,38 @@ def test_the_search_is_never_worse_than_what_it_starts_from():
     found = X.search_factors(objective, theta, 4.0, 512, generations=1, population=8)
     assert found.value == 0
     assert X.search_factors(lambda f: 1, theta, 1.0, 512, generations=1, population=8).factors.tolist() == [1] * 4
+
+
+def test_what_the_search_tries_first():
+    # s = 1: all three known methods are ones, so each of the others is a variant of ones, kept within 1 … 1.25.
+    tried = []
+
+    def objective(factors):
+        tried.append(factors)
+        return 0.0
+
+    X.search_factors(objective, plain(128), 1.0, 512, generations=1, population=1000,
+                     generator=torch.Generator().manual_seed(0))  # fmt: skip
+    first = torch.stack(tried[:1000])
+    assert (first[:3] == 1).all()
+    assert len(tried) == 1000 + 750  # a quarter survives
+    assert first.max() == 1.25
+    # Three entries in ten are moved, one half of them downwards, where they are set to 1 again.
+    moved = (first[3:] > 1).double().mean().item()
+    assert moved == pytest.approx(0.15, abs=0.01)
+    # By up to a hundredth or up to a factor of e, and all between, evenly in the logarithm.
+    most = first[3:].amax(1).log()
+    assert (most > 0.0075).double().mean() > 0.9
+    for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):
+        inside = ((most > 0.95 * low) & (most <= 0.95 * high)).double().mean().item()
+        assert inside == pytest.approx(share, abs=0.06)
+    # Each is in order.
+    assert (first.diff() >= 0).all()
+
+
+def test_the_search_works_with_the_least_population():
+    found = X.search_factors(lambda f: f.sum().item(), plain(8), 2.0, 512, generations=1, population=8)
+    assert len(found.history) == 2
 
 
 def test_the_search_refuses():
@@ -984,6 +1113,15 @@ def test_transformers_names_are_its_names():
     named = {method.transformers for method in X.METHODS.values()} - {None}
     assert set(ROPE_INIT_FUNCTIONS) <= named
     assert named - set(ROPE_INIT_FUNCTIONS) == {"rope_theta", "partial_rotary_factor"}
+
+
+def test_the_years_are_those_of_the_first_publication():
+    # Of preprints and posts; arXiv numbers begin with the year and the month.
+    assert {name: method.year for name, method in X.METHODS.items()} == {
+        "linear": 2023, "ntk": 2023, "dynamic_ntk": 2023, "ntk_by_parts": 2023, "yarn": 2023, "dynamic_yarn": 2023,
+        "llama3": 2024, "longrope": 2024, "base": 2023, "partial": 2021, "proportional": 2024, "rerope": 2023,
+        "leaky_rerope": 2023, "self_extend": 2024, "log_n": 2021,
+    }  # fmt: skip
 
 
 def test_the_table_and_its_sources():

@@ -322,7 +322,7 @@ class Figure(NamedTuple):
     dim: int
 
 
-# Every combination that the six figures of a widely read study note on RoPE are taken from; base 10000.
+# The twelve settings that the six figures of a widely read study note on RoPE are taken from; base 10000.
 FIGURES = tuple(
     Figure(query_position, length, dim)
     for dim in (256, 16, 8)
@@ -487,7 +487,7 @@ class Model(NamedTuple):
     dim: int
     head_dim: int
     base: float
-    context: int  # the length of its training texts, in tokens
+    context: int  # tokens in a training text, or in the attention's window
     source: str  # its key in the bibliography
 
 
@@ -495,7 +495,8 @@ MODELS = (
     Model("GPT-NeoX-20B", 24, 96, 1e4, 2048, "black2022"),
     Model("LLaMA 7B", 128, 128, 1e4, 2048, "touvron2023"),
     Model("Llama 2 7B", 128, 128, 1e4, 4096, "touvron2023llama2"),
-    Model("Mistral 7B", 128, 128, 1e4, 8192, "jiang2023"),
+    # Its training texts have 8192 tokens, but no query sees further than the window.
+    Model("Mistral 7B", 128, 128, 1e4, 4096, "jiang2023"),
     Model("Gemma 7B", 256, 256, 1e4, 8192, "gemma2024"),
     Model("Llama 3 8B", 128, 128, 5e5, 8192, "grattafiori2024"),
     Model("Qwen2.5 7B", 128, 128, 1e6, 32768, "qwen2024"),
@@ -504,7 +505,7 @@ MODELS = (
 
 
 def turned_pairs(context: int, dim: int, base: float = 10000.0) -> int:
-    """How many of the dim/2 pairs make at least one turn within a text of ``context`` words: (L − 1)θ_i ≥ 2π.
+    """How many of the dim/2 pairs make at least one turn within a text of ``context`` tokens: (L − 1)θ_i ≥ 2π.
 
     >>> turned_pairs(4096, dim=128), "of", 64
     (46, 'of', 64)
@@ -551,7 +552,7 @@ def tokens(label: str, thousand: int = 1024) -> int:
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
     """How many positions a base carries by the criterion Σ_i cos mθ_i ≥ 0 for m = 0, 1, …: the first m that breaks it.
 
-    ``limit`` if none below it does. So a base is admissible for a context of L words if its reach (with limit L or more)
+    ``limit`` if none below it does. So a base is admissible for a context of L tokens if its reach (with limit L or more)
     is at least L (Men et al. 2024). The walk ends at the first negative sum.
 
     >>> reach(10000, dim=128, limit=4096)

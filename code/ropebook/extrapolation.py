@@ -63,7 +63,7 @@ def length_factor(trained_length: int, target_length: int) -> float:
 def turned(inv_freq: Tensor, trained_length: int) -> Tensor:
     """Which pairs have turned once in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
 
-    Only those have shown a trained model all their angles. (L − 1 is the largest distance in a text of L words.)
+    Only those have shown a trained model all their angles. (L − 1 is the largest distance in a text of L tokens.)
 
     >>> turned(sinusoidal.inv_freq(128), 4096).sum().item(), "of", 64
     (46, 'of', 64)
@@ -399,7 +399,8 @@ class Partial(Frequencies):
     """Partial rotary: only the first ``fraction`` of the d entries turns, with the exponent taken over their number.
 
     Fewer frequencies come out than go in: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The rest of each
-    vector passes unchanged (`ropebook.efficient.apply_rotary`). Black et al. 2022 (GPT-NeoX): a quarter.
+    vector passes unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J): 64 entries of 256;
+    Black et al. 2022 (GPT-NeoX): a quarter as well.
 
     >>> Partial(fraction=0.5)(sinusoidal.inv_freq(8))
     (tensor([1.0000, 0.0100], dtype=torch.float64), 1.0)
@@ -548,8 +549,9 @@ def ramp_range(
     """The pair indices (low, high) between which the YaRN code mixes: c(β) and c(α), c(r) = d·ln(L/2πr)/(2 ln b).
 
     At index c(r) a pair turns r times in L. ``truncate`` rounds low down and high up; both are kept within 0 … d − 1,
-    as published (the last pair is d/2 − 1). Where that leaves no range, because every pair turns more than β times in L
-    or none turns α times, the published ramp would run backwards: here it is a ``ValueError``. Two 0-dimensional tensors.
+    as published (the last pair is d/2 − 1). Where that leaves no range, because low (c(β), rounded down) is above d − 1 or
+    high (c(α), rounded up) below 0, the published ramp would run backwards: here it is a ``ValueError``. Two 0-dimensional
+    tensors.
 
     >>> [end.item() for end in ramp_range(sinusoidal.inv_freq(128), 4096)]
     [20.0, 46.0]
@@ -836,7 +838,7 @@ class LeakyReRoPE(Distances):
 class SelfExtend(Distances):
     """From the window on, positions are counted in groups: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
 
-    With G a divisor of W the longest text within reach has (L − W)·G + W words, as the paper says.
+    With G a divisor of W the longest text within reach has (L − W)·G + W tokens, as the paper says.
 
     >>> SelfExtend(window=1024, group=8).reach(4096)
     25600
@@ -893,7 +895,7 @@ class LogN:
 
 
 class CacheError(NamedTuple):
-    """What `cache_error` measures, for the last query of a text of T words."""
+    """What `cache_error` measures, for the last query of a text of T tokens."""
 
     lengths: Tensor  # (T,): how long the text was when each key was rotated
     exact: Tensor  # (…, T): scores if all keys are rotated with the frequencies of length T
@@ -1253,8 +1255,8 @@ _ALL = (
         "partial",
         "partial rotary",
         Partial,
-        2022,
-        "black2022",
+        2021,
+        "wang2021",
         "yes",
         True,
         True,

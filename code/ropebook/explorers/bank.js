@@ -2,10 +2,11 @@
 
 const MOST_DIMS = 512;
 const MOST_LENGTH = 1e6;
-// [name, dim, base, context]: how many entries of each head turn, and the length of the training texts.
+// [name, dim, base, context]: how many entries of each head turn, and the length of the training texts,
+// or of the attention's window where that is shorter (Mistral).
 const MODELS = [
   ["GPT-NeoX-20B", 24, 1e4, 2048], ["LLaMA 7B", 128, 1e4, 2048], ["Llama 2 7B", 128, 1e4, 4096],
-  ["Mistral 7B", 128, 1e4, 8192], ["Gemma 7B", 256, 1e4, 8192], ["Llama 3 8B", 128, 5e5, 8192],
+  ["Mistral 7B", 128, 1e4, 4096], ["Gemma 7B", 256, 1e4, 8192], ["Llama 3 8B", 128, 5e5, 8192],
   ["Qwen2.5 7B", 128, 1e6, 32768], ["Gemma 3 4B (global layers)", 256, 1e6, 32768],
 ];
 

@@ -301,7 +301,8 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The buttons set the six figures of the text: d and L at base 10⁴.",
+  note: "Drag across the picture to move the query. The buttons set d and L of the text’s six figures, at base 10⁴; "
+    + "the query stays.",
   dials: [
     {
       trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,

@@ -164,6 +164,29 @@ def walk(wrong: bool = False) -> list[Claim]:
     ]
 
 
+@statement("eq-decay-crossing", twin="|S_1| is left out of the mean")
+def crossing(wrong: bool = False) -> list[Claim]:
+    """q = k = (1, …, 1): the paper's bound is below Σ|h_i| where the mean of |S_j| is below 1; the first such Δ."""
+    claims = []
+    for dim, until in ((8, 20), (16, 400), (32, 2000), (64, 22_000)):
+        theta = [10_000 ** (-2 * pair / dim) for pair in range(dim // 2)]
+
+        def lengths(distance: int, theta: list[float] = theta) -> list[float]:
+            turns = (cmath.exp(1j * distance * t) for t in theta)
+            return [abs(partial_sum) for partial_sum in itertools.accumulate(turns)]
+
+        written = next(
+            distance
+            for distance in range(until)
+            if sum(lengths(distance)[1 if wrong else 0 :]) < dim // 2
+        )
+        vector = torch.ones(dim)
+        found = decay.bounds(vector, vector, torch.arange(until))
+        better = (found.abel < found.triangle).int().argmax().item()
+        claims.append(Claim(f"d = {dim}, Δ = {written}", abs(better - written), 0))
+    return claims
+
+
 @identity("eq-decay-random", r"\Delta", r"\theta_{i}", twin="entries of mean 1")
 def random_scores(wrong: bool = False) -> Pairs:
     """Random q, k of mean 0 and variance 1: a pair's share has mean 0 and variance 2 at every Δ, the score 0 and d."""
