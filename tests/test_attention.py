@@ -426,13 +426,43 @@ def test_the_spread_of_the_measured_variance_is_as_stated():
     assert math.isclose(measured.std().item(), dim * math.sqrt((2 + 6 / dim) / samples), rel_tol=0.1)
 
 
-def test_the_scale_keeps_the_scores_at_variance_one_and_the_gradient_alive():
+def test_the_scale_keeps_the_scores_at_variance_one():
     dim, keys = 512, 16
     q, k = draw(200, dim, seed=1), draw(keys, dim, seed=2)
     with_scale, without = A.attention_weights(q, k), A.attention_weights(q, k, scale=1.0)
     assert 0.8 < with_scale.log().var(-1).mean() < 1.2  # log-softmax shifts each row, no more
     assert 0.8 < without.clamp(min=1e-300).log().var(-1).mean() / dim < 1.2
-    assert A.softmax_gradient_norm(with_scale).median() > 20 * A.softmax_gradient_norm(without).median()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 8])
+def test_score_rows_have_the_moments_of_dot_products(dim):
+    # of d products x·y: E s² = d, E s⁴ = 3d(d + 2); two keys of one query: E s²t² = d(d + 2)
+    s, t = A.score_rows(dim, 2, 400_000, torch.Generator().manual_seed(0)).T
+    expected = ((s * s, dim), (t**4, 3 * dim * (dim + 2)), ((s * t) ** 2, dim * (dim + 2)), (s, 0), (s * t, 0))
+    for moment, value in expected:
+        assert abs(moment.mean() - value) < 5 * moment.std() / len(s) ** 0.5
+
+
+def test_score_rows_come_from_the_generator():
+    first, again, other = (A.score_rows(4, 3, 5, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert A.score_rows(4, 3).shape == (1000, 3)
+
+
+# Medians over 2000 rows of Gaussian scores, of another program: keys, dimension, without the scale, with it.
+MEDIANS = [(16, 64, 0.11, 0.30), (64, 64, 0.195, 0.179), (256, 64, 0.27, 0.097), (1024, 64, 0.28, 0.050)]
+MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
+
+
+@pytest.mark.parametrize(("keys", "dim", "without", "with_scale"), MEDIANS)
+def test_without_the_scale_a_row_of_many_keys_keeps_its_gradient(keys, dim, without, with_scale):
+    scores = A.score_rows(dim, keys, 2000, torch.Generator().manual_seed(1))
+    spread = math.sqrt(dim / (2 * math.log(keys)))  # of the gap, and so of the gradient's logarithm
+    noise = 3 * math.sqrt(2 / 2000) * spread  # three standard errors of a difference of two such medians
+    for scale, expected, allowed in ((1, without, noise), (dim**-0.5, with_scale, 0.03)):
+        median = A.softmax_gradient_norm((scores * scale).softmax(-1)).median().item()
+        assert median == pytest.approx(expected, rel=allowed)
 
 
 @given(seeds, st.integers(1, 6))
@@ -461,6 +491,12 @@ def test_softmax_jacobian_keeps_its_digits_near_one_hot(epsilon):
     expected = size * torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
     assert_close(A.softmax_jacobian(p), expected, 2)
     assert_close(A.softmax_gradient_norm(p), torch.tensor(2 * size, dtype=torch.float64), 4)
+
+
+def test_softmax_gradient_norm_of_a_long_row_needs_no_matrix():
+    p = (3 * draw(2, 200_000)).softmax(-1)
+    second, third = p.square().sum(-1), p.pow(3).sum(-1)
+    assert_close(A.softmax_gradient_norm(p), (second - 2 * third + second.square()).sqrt(), 100)
 
 
 def test_one_hot_lets_no_gradient_through():
@@ -789,6 +825,14 @@ BAD = [
     (lambda: A.score_variance(2, 1), ValueError, "samples must be an integer >= 2, got 1"),
     (
         lambda: A.score_variance(2, 9, 7),
+        TypeError,
+        "generator must be a torch.Generator on the CPU or None, got 7",
+    ),
+    (lambda: A.score_rows(0, 1), ValueError, "dim must be an integer >= 1, got 0"),
+    (lambda: A.score_rows(1, 0), ValueError, "n_keys must be an integer >= 1, got 0"),
+    (lambda: A.score_rows(1, 1, 0), ValueError, "rows must be an integer >= 1, got 0"),
+    (
+        lambda: A.score_rows(1, 1, 1, 7),
         TypeError,
         "generator must be a torch.Generator on the CPU or None, got 7",
     ),

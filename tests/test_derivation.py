@@ -273,16 +273,37 @@ def test_length_and_angle_at_one_place():
     assert D.angle_at(found.angles) == sympy.Eq(Phi(q, m), Phi(q, 0) + Phi(k, m) - Phi(k, 0))
 
 
-def test_the_recurrence_is_solved():
-    recurrence, solution = D.phase(D.polar_form().angles)
+def test_the_step_has_its_m_on_one_side_and_its_vectors_on_the_other():
+    step, recurrence, solution = D.phase(D.polar_form().angles)
+    assert step == sympy.Eq(phi(m) - phi(m - 1), Phi_g(q, k, 1) - Phi(q, 0) + Phi(k, 0))
+    assert step.lhs.free_symbols == {m}
+    assert step.rhs.free_symbols == {q, k}
     assert recurrence == sympy.Eq(phi(m), phi(m - 1) + theta)
     assert solution == sympy.Eq(phi(m), m * theta)
 
 
-def test_a_step_that_knows_its_place_is_refused():
-    other = sympy.Eq(Phi(q, m) - Phi(k, n), Phi_g(q, k, m + n))
-    with pytest.raises(ValueError, match=r"step without m in it, got .*Phi_g\(q, k, 2\*m - 1\)"):
-        D.phase(other)
+def test_the_solution_solves_the_equation_of_the_angles():
+    # with Φ(v, m) = Φ(v, 0) + mθ both sides are Φ(q, 0) − Φ(k, 0) + (m − n)θ: a function of q, k and m − n
+    angles = D.polar_form().angles
+    solution = D.phase(angles).solution.rhs
+    left = angles.lhs.replace(Phi, lambda vector, place: Phi(vector, 0) + solution.subs(m, place))
+    assert sympy.expand(left - (Phi(q, 0) - Phi(k, 0) + (m - n) * theta)) == 0
+
+
+# What is asked, with a slip in it, and what the derivation says of it.
+SLIPS = [
+    (Phi_g(q, k, m + n), "turn all q by one amount"),  # the sum of the positions
+    (Phi_g(q, k, m), "turn all q by one amount"),  # the query's position alone
+    (Phi_g(q, k, m - n) + m * Phi(q, 0), "turn all q by one amount"),  # a turn that depends on the vector
+    (Phi_g(q, k, m - n) + (m - n) * m, r"a step but φ\(m\) − φ\(m − 1\), got -m \+ phi"),  # steps that grow
+    (Phi_g(q, k, m - n) + (m - n) * m * Phi(q, 0), r"a step but .*got .*m\*Phi\(q, 0\)"),  # and depend on the vector
+]
+
+
+@pytest.mark.parametrize(("asked", "message"), SLIPS)
+def test_a_slip_in_what_is_asked_is_refused(asked, message):
+    with pytest.raises(ValueError, match=message):
+        D.phase(sympy.Eq(Phi(q, m) - Phi(k, n), asked))
 
 
 def test_the_derivation_ends_with_the_matrix():
@@ -504,7 +525,8 @@ BAD = [
     ("rotate_exactly([1, 2, 3], 1)", ValueError, r"the length of q must be .* got 3"),
     ("rotate_exactly([1, 2], 0.5)", TypeError, r"position must be an integer, got 0.5"),
     ("rotate_exactly([1, 2], 1, 0)", ValueError, r"base must be an integer >= 1, got 0"),
-    ("phase(sympy.Eq(Phi(q, m) - Phi(k, n), m))", ValueError, r"equation must give a step without m"),
+    ("phase(sympy.Eq(Phi(q, m) - Phi(k, n), m))", ValueError, "equation must turn all q by one amount"),
+    ("angle_at(sympy.Eq(Phi(q, m) - Phi(k, n), Phi_g(q, k, n)))", ValueError, "one amount, got .*Phi_g"),
     ("reflection(None)", TypeError, r"angle must be .* got None"),
     ("breach([1.0], 1)", TypeError, r"step must be .* got list"),
     ("breach(ZEROS, 1)", ValueError, r"step must have shape \(dim, dim\), got \(3, 4\)"),
@@ -535,7 +557,7 @@ def public():
 
 def test_every_public_function_has_bad_input_and_a_description():
     results = {"Polar", "Phase", "NormalForm"}
-    symbolic = {"polar_form", "length_at", "angle_at", "turned_vector"}  # their input is the step before
+    symbolic = {"polar_form", "length_at", "turned_vector"}  # their input is the step before
     assert public() - results - symbolic == {call.partition("(")[0] for call, *_ in BAD}
     assert all(inspect.getdoc(getattr(D, name)) for name in public())
 

@@ -348,8 +348,8 @@ def test_the_clocks_in_words():
     cases = [dials, {**dials, "dim": 2}, {**dials, "position": 0}, {**dials, "dim": 4, "position": 100}]
     some, single, none, one = in_clocks("return input.map((values) => describe(compute(values), values));", cases)
     assert some == (
-        "The second hand, pair 0, turns once in 6.28 positions, the hour hand, pair 7, once in 19869. At position 100, "
-        "1100100 in binary, the slowest 5 of 8 hands have not made a full turn."
+        "The fastest hand, pair 0, turns once in 6.28 positions, the hour hand, pair 7, once in 19869. At position "
+        "100, 1100100 in binary, the slowest 5 of 8 hands have not made a full turn."
     )
     assert single == (
         "The only hand turns once in 6.28 positions. "

@@ -100,6 +100,24 @@ def test_angles_and_turns_are_exact_to_float64(position, dim, base):
     assert turns.tolist() == pytest.approx([float(a / (2 * mpmath.pi)) for a in exact], abs=tolerance)
 
 
+@given(st.integers(1, 300), st.integers(-2000, 2000), dims, bases)
+def test_unseen_angles_are_the_way_to_the_nearest_point_of_the_arc(length, position, dim, base):
+    ours = S.unseen_angles([position], length, dim, base)[0]
+    for i, frequency in enumerate(S.inv_freq(dim, base).tolist()):
+        arc = torch.linspace(0, min((length - 1) * frequency, 2 * math.pi), 2001, dtype=torch.float64)
+        apart = (position * frequency - arc).cos().clamp(-1, 1).acos().min().item()
+        assert ours[i].item() == pytest.approx(apart, abs=4e-3)  # the arc's points are up to 2π/2000 apart
+    assert (ours >= 0).all()
+
+
+def test_unseen_angles_by_hand():
+    # base 10⁴, d = 4: the slow pair turns by 1/100 a word, so 101 words show the first radian
+    right, left, seen = S.unseen_angles([250, 600, 728], 101, 4)[:, 1].tolist()
+    assert right == pytest.approx(1.5)
+    assert left == pytest.approx(2 * math.pi - 6)
+    assert seen == 0  # 7.28 radians: once round, and up to 7.28 − 2π < 1
+
+
 def test_angles_at_the_largest_position_are_good_to_a_millionth():
     position = S.LARGEST_POSITION
     for base in (10000, 1e7):
@@ -784,6 +802,8 @@ BAD = [
     ("angles(-2 ** 63, 4)", ValueError, "positions must lie between"),
     ("angles(math.nan, 4)", ValueError, r"positions must lie between .* got nan"),
     ("turns(math.inf, 4)", ValueError, r"positions must lie between .* got inf"),
+    ("unseen_angles(1, 0, 4)", ValueError, "length must be an integer >= 1, got 0"),
+    ("unseen_angles(1, 2.5, 4)", TypeError, r"length must be .* got 2.5"),
     ("encoding(1, 4, dtype=torch.int64)", ValueError, r"dtype must be .* got torch.int64"),
     ("encoding(1, 4, 0)", ValueError, r"base must be .* got 0"),
     ("encoding_all_in(1, 4, dtype=int)", ValueError, r"dtype must be .* got <class 'int'>"),

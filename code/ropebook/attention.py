@@ -234,14 +234,32 @@ def score_variance(
     """
     checks.integer("dim", dim, minimum=1)
     checks.integer("samples", samples, minimum=2)
-    if generator is not None and (
-        not isinstance(generator, torch.Generator) or generator.device.type != "cpu"
-    ):
-        raise TypeError(
-            f"generator must be a torch.Generator on the CPU or None, got {generator!r}"
-        )
+    generator = _cpu_generator(generator)
     q, k = torch.randn(2, samples, dim, dtype=torch.float64, generator=generator)
     return (q * k).sum(-1).var().item()
+
+
+def score_rows(
+    dim: int,
+    n_keys: int,
+    rows: int = 1000,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Scores q·k, not divided by anything, of ``rows`` random queries, each with ``n_keys`` keys of its own.
+
+    Queries and keys are independent standard normal vectors of length ``dim``. Given the query, its scores are then
+    independent normal numbers of standard deviation |q|; those are drawn, and no keys. Shape (rows, n_keys), float64, on
+    the CPU.
+
+    >>> score_rows(64, 4096, 10, torch.Generator().manual_seed(0)).shape
+    torch.Size([10, 4096])
+    """
+    checks.integer("dim", dim, minimum=1)
+    checks.integer("n_keys", n_keys, minimum=1)
+    checks.integer("rows", rows, minimum=1)
+    like = {"dtype": torch.float64, "generator": _cpu_generator(generator)}
+    lengths = torch.randn(rows, dim, **like).norm(dim=-1, keepdim=True)
+    return lengths * torch.randn(rows, n_keys, **like)
 
 
 def softmax_jacobian(p: Tensor) -> Tensor:
@@ -265,12 +283,20 @@ def softmax_gradient_norm(p: Tensor) -> Tensor:
     """The Frobenius norm of :func:`softmax_jacobian`: how much of a gradient a softmax lets through; (…, n) to (…).
 
     With s = Σ p² it is at most √(s(1 − s)), hence at most 1/2 (two entries that share all the weight reach it), and it
-    falls to 0 as ``p`` nears one-hot.
+    falls to 0 as ``p`` nears one-hot. Computed without the matrix, so that rows of thousands of keys are cheap.
 
     >>> softmax_gradient_norm(torch.tensor([0.5, 0.5]))
     tensor(0.5000)
     """
-    return torch.linalg.matrix_norm(softmax_jacobian(p))
+    _check_probabilities(p)
+    # Column j is p_j times a vector of 1 − p_j and the other p. Beside the largest p that difference loses its digits,
+    # so there it is summed up, as in the matrix.
+    largest, at = p.max(-1, keepdim=True)
+    rest = p.scatter(-1, at, 0.0)
+    missing = (1 - p).scatter(-1, at, rest.sum(-1, keepdim=True))
+    squares = rest.square().sum(-1, keepdim=True)
+    others = (squares - rest.square() + largest.square()).scatter(-1, at, squares)
+    return torch.linalg.vector_norm(p * torch.hypot(missing, others.sqrt()), dim=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -506,6 +532,16 @@ class MultiHeadAttention(nn.Module):
                     linear.bias.copy_(rows)
                 layer.out_proj.bias.copy_(other.out_proj.bias)
         return layer
+
+
+def _cpu_generator(generator: torch.Generator | None) -> torch.Generator | None:
+    if generator is not None and (
+        not isinstance(generator, torch.Generator) or generator.device.type != "cpu"
+    ):
+        raise TypeError(
+            f"generator must be a torch.Generator on the CPU or None, got {generator!r}"
+        )
+    return generator
 
 
 def _check_heads(n_heads: int, n_kv_heads: int | None) -> tuple[int, int]:

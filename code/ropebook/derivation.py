@@ -165,8 +165,10 @@ class Polar(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """The angle φ(m) by which position m turns: its recurrence and the recurrence's solution."""
+    """The angle φ(m) by which position m turns: the step, with all m on its left and all else on its right, the recurrence
+    that it is, and the recurrence's solution."""
 
+    step: sympy.Eq
     recurrence: sympy.Eq
     solution: sympy.Eq
 
@@ -213,6 +215,8 @@ def length_at(equation: sympy.Eq) -> sympy.Eq:
 def angle_at(equation: sympy.Eq) -> sympy.Eq:
     """Put n = m into the equation of the angles: Φ(q, m) is what it was at m = 0, and an amount without q in it.
 
+    ``ValueError`` if the amount does depend on q.
+
     >>> angle_at(polar_form().angles)
     Eq(Phi(q, m), -Phi(k, 0) + Phi(k, m) + Phi(q, 0))
     """
@@ -223,34 +227,51 @@ def angle_at(equation: sympy.Eq) -> sympy.Eq:
     start = here.subs(m, 0)
     unknown = _angle(q, m)
     [found] = sympy.solve(here.subs(start.rhs, start.lhs), unknown)
+    amount = found - _angle(q, 0)
+    if amount.has(q):
+        raise ValueError(f"equation must turn all q by one amount, got {amount}")
     return sympy.Eq(unknown, found)
 
 
 def phase(equation: sympy.Eq) -> Phase:
-    """Put Φ(q, m) = Φ(q, 0) + φ(m) and n = m − 1 into the equation of the angles, and solve the recurrence for φ.
+    """Put Φ(q, m) as `angle_at` has it and n = m − 1 into the equation of the angles, and solve the recurrence for φ.
 
-    Everything else in it has no m: that is the step, and it gets the name θ. φ(0) = 0. ``ValueError`` if the step does
-    depend on m.
+    The amount by which Φ(q, m) has grown since m = 0 has no q in it, and what it equals has no k: it is a function φ of m
+    alone. Of the equation at n = m − 1 all that has an m comes to the left and the rest to the right. The left side then
+    has neither q nor k and the right side no m, so that both are one number, θ. φ(0) = 0.
 
-    >>> phase(polar_form().angles)
-    Phase(recurrence=Eq(phi(m), theta + phi(m - 1)), solution=Eq(phi(m), m*theta))
+    ``ValueError`` if the amount depends on q, or if the left side is anything but φ(m) − φ(m − 1).
+
+    >>> phase(polar_form().angles).step
+    Eq(phi(m) - phi(m - 1), Phi(k, 0) - Phi(q, 0) + Phi_g(q, k, 1))
+    >>> phase(polar_form().angles).solution
+    Eq(phi(m), m*theta)
     """
     import sympy
 
-    m, n = _symbols("m n")
+    m, n, q = _symbols("m n q")
     theta = sympy.Symbol("theta", real=True)
     turned = sympy.Function("phi", real=True)
+    found = angle_at(equation).rhs
+    named = found.subs(found - _angle(q, 0), turned(m))  # Φ(q, 0) + φ(m)
     neighbours = equation.replace(
         sympy.Function("Phi", real=True),
-        lambda vector, position: _angle(vector, 0) + turned(position),
+        lambda vector, position: named.subs(
+            {q: vector, m: position}, simultaneous=True
+        ),
     ).subs(n, m - 1)
-    [found] = sympy.solve(neighbours, turned(m))
-    step = found - turned(m - 1)
-    if step.has(m):
-        raise ValueError(f"equation must give a step without m in it, got {step}")
+    fixed, moving = sympy.expand(neighbours.lhs - neighbours.rhs).as_independent(
+        m, as_Add=True
+    )
+    if moving != turned(m) - turned(m - 1):
+        raise ValueError(
+            f"equation must have no m in a step but φ(m) − φ(m − 1), got {moving}"
+        )
     recurrence = sympy.Eq(turned(m), turned(m - 1) + theta)
     solution = sympy.rsolve(recurrence, turned(m), {turned(0): 0})
-    return Phase(recurrence, sympy.Eq(turned(m), solution))
+    return Phase(
+        sympy.Eq(moving, -fixed), recurrence, sympy.Eq(turned(m), solution)
+    )
 
 
 def turned_vector(solution: sympy.Eq) -> sympy.Matrix:

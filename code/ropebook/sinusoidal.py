@@ -107,6 +107,25 @@ def turns(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
     return angles(positions, dim, base) / (2 * math.pi)
 
 
+def unseen_angles(
+    positions: Positions, length: int, dim: int, base: float = 10000.0
+) -> Tensor:
+    """How far each pair points from all that it has shown in a text of ``length`` words, in radians, from 0 to π.
+
+    Within the text pair i sweeps the arc from 0 to (length − 1)θ_i; on that arc the result is 0, and for a pair that came
+    all the way round it is 0 everywhere. Shape positions.shape + (dim/2,), float64; ``positions`` as in `angles`.
+
+    >>> unseen_angles([99, 150], length=101, dim=4)  # the second pair has swept 1 radian
+    tensor([[0.0000, 0.0000],
+            [0.0000, 0.5000]], dtype=torch.float64)
+    """
+    length = checks.integer("length", length, minimum=1)
+    pointing = angles(positions, dim, base).remainder(2 * math.pi)
+    arc = angles(length - 1, dim, base).to(pointing.device)
+    nearest_end = torch.minimum(pointing - arc, 2 * math.pi - pointing)
+    return nearest_end.clamp(min=0)
+
+
 def encoding(
     positions: Positions,
     dim: int,

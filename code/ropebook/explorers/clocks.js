@@ -264,7 +264,7 @@ function turnText(turn) {
 function describe({ turns, young, wavelengths }, { position }) {
   const pairs = turns.length;
   const hands = pairs === 1 ? `The only hand turns once in ${tidy(wavelengths[0])} positions`
-    : `The second hand, pair 0, turns once in ${tidy(wavelengths[0])} positions, the hour hand, pair ${pairs - 1}, `
+    : `The fastest hand, pair 0, turns once in ${tidy(wavelengths[0])} positions, the hour hand, pair ${pairs - 1}, `
       + `once in ${tidy(wavelengths.at(-1))}`;
   const full = young === 0 ? "every hand has made a full turn" : young === pairs ? "no hand has made a full turn"
     : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not made a full turn`;
@@ -299,7 +299,7 @@ export default explorer({
   build,
   stats: ({ young, turns, wavelengths }, { position }) => [
     ["Position in binary", position.toString(2)],
-    ["Second hand", tidy(wavelengths[0]), "positions a turn"],
+    ["Fastest hand", tidy(wavelengths[0]), "positions a turn"],
     ["Hour hand", tidy(wavelengths.at(-1)), "positions a turn"],
     ["No full turn yet", String(young), `of ${turns.length}`],
   ],

@@ -335,6 +335,21 @@ def score_variance(wrong: bool = False) -> list[Claim]:
     ]
 
 
+@statement("eq-attention-gap", twin="√d, whatever the number of keys")
+def gap(wrong: bool = False) -> list[Claim]:
+    """The two largest of n scores are √d/√(2 ln n) apart in the mean, to a fifth, from 16 to 4096 keys."""
+    found = []
+    for n in (16, 256, 4096):
+        for d in (64, 512):
+            generator = torch.Generator().manual_seed(n + d)
+            scores = attention.score_rows(d, n, 2000, generator)
+            first, second = scores.topk(2).values.T
+            law = math.sqrt(d) / (1 if wrong else math.sqrt(2 * math.log(n)))
+            mean = (first - second).mean().item()
+            found.append(Claim(f"n = {n}, d = {d}", abs(mean / law - 1), 0.2))
+    return found
+
+
 @statement(
     "eq-attention-equivariance", twin="the values are left in their old order"
 )

@@ -73,13 +73,15 @@ def polar(wrong: bool = False) -> Pairs:
     "eq-derivation-phase", "m", r"\theta", twin="doubling at each step for adding"
 )
 def phase(wrong: bool = False) -> Pairs:
-    """φ(m) = mθ, as `rsolve` found it, has φ(m) − φ(m − 1) = θ and φ(0) = 0."""
+    """φ(m) = mθ, as `rsolve` found it, put into the step that `derivation.phase` found, gives θ; and φ(0) = 0."""
     place = sympy.Symbol("m", integer=True)
-    solution = derivation.phase(derivation.polar_form().angles).solution.rhs
-    if wrong:
-        solution = 2**place * theta
+    found = derivation.phase(derivation.polar_form().angles)
+    solution = 2**place * theta if wrong else found.solution.rhs
+    step = found.step.lhs.replace(
+        sympy.Function("phi", real=True), lambda at: solution.subs(place, at)
+    )
     return [
-        (solution - solution.subs(place, place - 1), theta),
+        (step, theta),
         (solution.subs(place, 0), sympy.Integer(0)),
     ]
 
