@@ -553,6 +553,17 @@ def test_in_place_inside_a_graph(graphs):
     assert largest(x - expected) < 1e-14
 
 
+def test_in_place_inside_a_graph_takes_transposes_and_refuses_expanded_views(graphs):
+    compiled = torch.compile(E.rotate_in_place, backend=graphs, dynamic=True)
+    for length in (3, 5, 8):
+        x, (cos, sin) = random(1, length, 2, 4).transpose(1, 2), tables(range(length), 4)
+        expected = exact(x, range(length), "half")
+        compiled(x, cos, sin, "half")
+        assert largest(x - expected) < 1e-14
+    with pytest.raises(ValueError, match="x must hold each number once"):
+        compiled(random(1, 1, 8, 4).expand(1, 2, 8, 4), cos, sin, "half")
+
+
 def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
     seen = []
 

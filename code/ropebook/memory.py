@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 
 Terms = list[tuple[int, int, int]]  # (stride, least factor, greatest factor)
@@ -16,13 +17,18 @@ Terms = list[tuple[int, int, int]]  # (stride, least factor, greatest factor)
 def repeats(x: Tensor) -> bool:
     """Whether two entries of x are one number in memory, as in an expanded view.
 
-    >>> import torch
+    Inside a ``torch.compile`` only what was expanded is seen: sizes are symbols there, which cannot be sorted.
+
     >>> repeats(torch.zeros(3, 4).T), repeats(torch.zeros(1, 4).expand(3, 4))
     (False, True)
     """
     if x.numel() == 0 or x.is_contiguous():
         return False
     axes = [(s, n - 1) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]
+    if any(step == 0 for step, _ in axes):
+        return True
+    if torch.compiler.is_compiling():
+        return False
     axes.sort()
     reach = 0
     for step, most in axes:
@@ -31,8 +37,6 @@ def repeats(x: Tensor) -> bool:
         reach += step * most
     else:  # each stride is larger than all that the smaller ones can reach, as in every slice and transpose
         return False
-    if axes[0][0] == 0:
-        return True
     # Two entries differ last along some axis, by 1 at least, and along the smaller strides by anything.
     return any(
         _reach([(step, 1, most), *((s, -n, n) for s, n in reversed(axes[:at]))], 0)
@@ -52,7 +56,6 @@ def check_writable(name: str, x: Tensor) -> None:
 def share(x: Tensor, y: Tensor) -> bool:
     """Whether an entry of x and one of y lie, in part at least, at the same address. Slices of one tensor need not.
 
-    >>> import torch
     >>> both = torch.zeros(4, 6)
     >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])
     (False, True)
