@@ -544,7 +544,8 @@ class RotaryEmbedding(nn.Module):
     ``scaling``: how a method of context extension enters. A function (inv_freq, length) -> (inv_freq, attention_factor):
     inv_freq (rotary_dim/2,), float64; length, the highest position + 1 where that follows from shapes and the offset, and
     ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor multiplies cos
-    and sin, hence scores by its square. With scaling there is no table: the frequencies may depend on the length.
+    and sin, hence what the rotated entries add to a score by its square, and what the others (from rotary_dim on) add not
+    at all. With scaling there is no table: the frequencies may depend on the length.
 
     There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays so whatever ``.half()``,
     ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for float64 data).
