@@ -1,7 +1,8 @@
 """How fast is each form of the rotation? Measured against copying; writes results/rotary.json.
 
-    python benchmarks/rotary.py            everything that this machine can measure
-    python benchmarks/rotary.py --rounds 5 a short look, written nowhere
+    python benchmarks/rotary.py               everything that this machine can measure
+    python benchmarks/rotary.py --only stores what a store costs, into the file that is there
+    python benchmarks/rotary.py --rounds 5    a short look, written nowhere
 
 The limit is `dst.copy_(src)` of q and k into memory that is there already: the least that any rotation must move. The
 forms take turns, in a new random order each round. Each call gets the next of so many sets of q and k that they do not
@@ -381,6 +382,61 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
     }
 
 
+def stores(rounds: int) -> dict:
+    """What it costs to write to other memory than was read: forms on one tensor x, beside a tensor y of its size.
+
+    "scaled in place" reads x and writes x; "scaled elsewhere" reads x and writes y; "added elsewhere" reads x and y and
+    writes y. One thread, by the time that the processor gives it, so that other programs count for little; "times" is
+    the median of the ratios to "scaled in place", each within its round.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    shape = {"batch": 1, "heads": ON_CPU["q_heads"] + ON_CPU["k_heads"]}
+    shape |= {name: ON_CPU[name] for name in ("tokens", "head_dim")}
+    where = torch.device("cpu")
+    tables = cos_and_sin(ON_CPU, where)
+    forms = {
+        "scaled in place": lambda x, y: x.mul_(-1),
+        "scaled elsewhere": lambda x, y: torch.mul(x, -1, out=y),
+        "added elsewhere": lambda x, y: torch.add(x, y, out=y),
+        "copied": lambda x, y: y.copy_(x),
+    }
+    for layout in checks.LAYOUTS:
+        forms[f"rotated in place, {layout}"] = lambda x, y, to=layout: efficient.rotate_in_place(x, *tables, to)
+    for form in compiled_rolls(tables, "rolled", ("existing",)):
+        # as `measure` has it for q and k: a call for x, and for a second tensor that is empty
+        forms[f"rotated elsewhere, {form.layout}"] = lambda x, y, f=form: f.prepare(x, x[:, :0], y, y[:, :0])()
+    size = math.prod(shape.values()) * torch.float32.itemsize
+    number = 2 * math.ceil(max(4, min(2 * last_cache(where) / size, MOST_MEMORY / size)) / 2)
+    generator = torch.Generator().manual_seed(SEED)
+    sets = [torch.randn(*shape.values(), generator=generator) for _ in range(number)]
+    for form in forms.values():
+        form(sets[0], sets[1])  # which also compiles
+    times = {name: [] for name in forms}
+    turn, order = itertools.count(), random.Random(SEED)
+    for _ in range(rounds):
+        for name in order.sample(list(forms), len(forms)):
+            here = next(turn)
+            x, y = sets[here % number], sets[(here + number // 2) % number]
+            start = time.thread_time_ns()
+            forms[name](x, y)
+            times[name].append((time.thread_time_ns() - start) / 1e6)
+    entries = []
+    for name, found in times.items():
+        deciles = statistics.quantiles(found, n=10)
+        ratios = [one / other for one, other in zip(found, times["scaled in place"], strict=True)]
+        numbers = {"ms": statistics.median(found), "p10": deciles[0], "p90": deciles[-1]}
+        numbers["times"] = statistics.median(ratios)
+        entries.append({"name": name} | {key: round(value, 4) for key, value in numbers.items()})
+        print("  {name:30} {ms:8.3f} ms, {times:6.3f} x scaled in place".format(**entries[-1]), flush=True)
+    command = "python benchmarks/rotary.py --only stores"
+    provenance = device.provenance(seed=SEED, command=command, on=where)
+    torch.set_num_threads(threads)
+    clock = "CPU time of one thread"
+    return {"shape": shape, "dtype": "float32", "bytes": 2 * size, "sets": number, "rounds": rounds, "clock": clock,
+            "entries": entries, "provenance": provenance}  # fmt: skip
+
+
 def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
     """The fastest entry of that description."""
     found = [
@@ -453,7 +509,8 @@ def cpu(rounds: int) -> dict:
         forms = [*copies(tables), *transformers_forms(tables, torch.float32), *ladder(tables, list(efficient.FORMS))]
         print(f"CPU, float32, {shape}", flush=True)
         found[name] = measure(forms, shape, torch.float32, where, rounds)
-    return found
+    print("CPU, float32, one thread: where a store goes", flush=True)
+    return found | {"stores": stores(rounds)}
 
 
 def gpu(
@@ -475,9 +532,19 @@ def cos_and_sin(shape: dict, where: torch.device) -> tuple[Tensor, Tensor]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="so many rounds, and write nothing")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", choices=["stores"], help="measure this part, and keep the rest of the file")
+    arguments = parser.parse_args()
+    rounds = arguments.rounds
     torch.set_num_threads(THREADS)
     torch._dynamo.config.recompile_limit = 64  # one function here is compiled for several layouts and shapes
+    if arguments.only:
+        with torch.no_grad():
+            part = stores(rounds or ROUNDS)
+        if rounds is None:
+            data = results.load("rotary")
+            data["cpu"]["stores"] = part
+            results.save("rotary", data, data.pop("provenance"))
+        return
     with torch.no_grad():
         data = {"cpu": cpu(rounds or ROUNDS), "cuda": None}
         if torch.cuda.is_available():

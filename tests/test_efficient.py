@@ -336,6 +336,40 @@ def test_in_place_refuses_leaves_and_leaves_them_alone():
         E.rotate_in_place(random(2, 3, 5, 8), cos.requires_grad_(), sin)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout, dtype):
+    """Each of these views holds some number of its memory in several entries."""
+    memory = random(400, dtype=dtype)
+    kept = memory.clone()
+    shared = memory[:40].view(1, 1, 5, 8)
+    cos, sin = tables(range(5), 8, dtype=torch.float32)
+    for x in (
+        shared.expand(1, 4, 5, 8),  # a key head for four query heads
+        shared.expand(3, 1, 5, 8),
+        shared[0].expand(4, 5, 8),
+        shared[:, :, :1].expand(1, 1, 5, 8),  # one token, five times
+        memory.as_strided((1, 2, 5, 8), (0, 16, 8, 1)),  # heads that overlap in three tokens
+        memory.as_strided((1, 2, 5, 8), (0, 100, 4, 1)),  # windows
+    ):
+        with pytest.raises(ValueError, match=r"x must hold each number once .* with strides"):
+            E.rotate_in_place(x, cos, sin, layout)
+    assert torch.equal(memory, kept)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_in_place_takes_slices_and_transposes(layout):
+    cos, sin = tables(range(5), 8)
+    both = random(2, 5, 6, 16)  # (batch, tokens, heads, ...), as one projection gives queries and keys
+    kept = both.clone()
+    for x in (both[:, :, :4, :8].transpose(1, 2), both[:, ::1, ::2, 8:].transpose(1, 2)):
+        expected = exact(x, range(5), layout)
+        E.rotate_in_place(x, cos, sin, layout)
+        assert largest(x - expected) < 1e-13
+    assert torch.equal(both[:, :, 4:, :8], kept[:, :, 4:, :8])
+    assert torch.equal(both[:, :, 1::2, 8:], kept[:, :, 1::2, 8:])
+
+
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_in_place_under_activation_checkpointing(use_reentrant):
     cos, sin = tables(range(5), 8)
@@ -517,6 +551,17 @@ def test_in_place_inside_a_graph(graphs):
     expected = exact(x, range(3), "interleaved")
     compiled(x, cos, sin)
     assert largest(x - expected) < 1e-14
+
+
+def test_in_place_inside_a_graph_takes_transposes_and_refuses_expanded_views(graphs):
+    compiled = torch.compile(E.rotate_in_place, backend=graphs, dynamic=True)
+    for length in (3, 5, 8):
+        x, (cos, sin) = random(1, length, 2, 4).transpose(1, 2), tables(range(length), 4)
+        expected = exact(x, range(length), "half")
+        compiled(x, cos, sin, "half")
+        assert largest(x - expected) < 1e-14
+    with pytest.raises(ValueError, match="x must hold each number once"):
+        compiled(random(1, 1, 8, 4).expand(1, 2, 8, 4), cos, sin, "half")
 
 
 def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
@@ -865,7 +910,9 @@ def test_the_table_doubles_and_is_read_only_where_it_may_be():
     assert rope._table is first
     rope(*qk(tokens=3), offset=4)
     assert rope._table[0].shape == (12, 4)
-    rope(*qk(tokens=1), offset=48)
+    rope(*qk(tokens=1), offset=23)
+    assert rope._table[0].shape == (24, 4)
+    rope(*qk(tokens=50))
     assert rope._table[0].shape == (96, 4)
     assert rope._table[0].dtype == torch.float64
     rope(*qk(tokens=1, dtype=torch.bfloat16), offset=1)
@@ -874,6 +921,53 @@ def test_the_table_doubles_and_is_read_only_where_it_may_be():
     rope(*qk(tokens=2), torch.tensor([10**6, 3]))
     assert rope._table is kept
     assert E.RotaryEmbedding(8).table_length == 4096
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+def test_one_token_far_off_makes_no_table_of_what_lies_between(used_before):
+    rope = E.RotaryEmbedding(8)
+    if used_before:
+        rope(*qk())
+    kept = rope._table
+    q, k = qk(tokens=1)
+    for offset in (2**20, 2**20 + 1, 2**30):
+        made = []
+        most = largest_allocation(lambda offset=offset, made=made: made.extend(rope(q, k, offset=offset)))
+        assert most <= q.numel()
+        for one, x in zip(made, (q, k), strict=True):
+            assert largest(one - exact(x, [offset], "interleaved")) < 1e-6
+    assert rope._table is kept
+
+
+@pytest.mark.parametrize("offset", [6, 11, 12, 48])
+def test_rows_kept_are_at_most_twice_what_was_asked_for(offset):
+    rope = E.RotaryEmbedding(8, table_length=6)
+    for _ in range(2):
+        for one, x in zip(rope(*qk(tokens=1), offset=offset), qk(tokens=1), strict=True):
+            assert largest(one - exact(x, [offset], "interleaved")) < 1e-13
+    assert rope._table is None if offset >= 12 else rope._table[0].shape == (12, 4)
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+@pytest.mark.parametrize("name", ["dim", "rotary_dim", "base", "inv_freq"])
+def test_what_the_table_was_made_of_cannot_be_set(name, used_before):
+    rope = E.RotaryEmbedding(8)
+    if used_before:
+        rope(*qk())
+    other = {"dim": 16, "rotary_dim": 4, "base": 500.0, "inv_freq": sinusoidal.inv_freq(8, 500.0)}[name]
+    for value in (other, torch.nn.Parameter(torch.ones(4))):
+        with pytest.raises(AttributeError, match=f"{name} cannot be set .* make another RotaryEmbedding"):
+            setattr(rope, name, value)
+    rope.inv_freq.zero_()  # of a copy
+    assert (rope.dim, rope.rotary_dim, rope.base) == (8, 8, 10000.0)
+    q, k = qk()
+    for at in ({}, {"offset": 3}, {"positions": torch.arange(5)}):
+        first = at.get("offset", 0)
+        assert largest(rope(q, k, **at)[0] - exact(q, range(first, first + 5), "interleaved")) < 1e-13
+    # the way that the message names
+    slow = E.RotaryEmbedding(8, scaling=lambda inv_freq, length: (sinusoidal.inv_freq(8, 500.0), 1.0))
+    for at in ({}, {"positions": torch.arange(5)}):
+        assert largest(slow(q, k, **at)[0] - exact(q, range(5), "interleaved", 500.0)) < 1e-13
 
 
 def test_cos_sin_of_the_module():
@@ -1037,7 +1131,7 @@ BAD = [
     ("rotate_eager(X[0, 0, 0], COS[0], SIN[0])", ValueError, TABLES),
     ("rotate_eager(X, COS[0, 0], SIN[0, 0])", ValueError, TABLES),
     ("rotate_eager(X[None], COS[None], SIN[None])", ValueError, TABLES),
-    ("rotate_in_place(X.expand(9, 2, 3, 5, 8), COS, SIN)", RuntimeError, "single memory location"),
+    ("rotate_in_place(X.expand(9, 2, 3, 5, 8), COS, SIN)", ValueError, "x must hold each number once"),
     ("rotate_compiled(X, COS, SIN, 'odd')", ValueError, "layout must be one of"),
     ("apply_rotary(X, COS, SIN, backend='cuda')", ValueError, "backend must be one of 'eager', 'compiled', 'triton'"),
     ("apply_rotary(X[..., :6], COS, SIN)", ValueError, TABLES),

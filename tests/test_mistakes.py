@@ -24,14 +24,16 @@ def largest(tensor):
 
 
 CAUGHT_BY = {
-    "missing_sin": {"lengths", "start", "shift", "scores", "gaps"},
+    "missing_sin": {"lengths", "start", "shift", "scores", "gaps", "output"},
     "ignored_positions": {"gaps"},
     "degrees": {"scores", "gaps"},
     "halved_dim": {"scores", "gaps"},
-    "swapped_layout": {"lengths", "shift", "scores", "gaps"},
-    "rotated_values": {"values"},
-    "bf16_table": {"lengths", "shift", "scores", "gaps"},
-    "query_only": {"shift", "scores", "gaps"},
+    "swapped_layout": {"lengths", "shift", "scores", "gaps", "output"},
+    "other_layout": {"scores", "gaps"},  # by no property of a rotation
+    "rotated_values": {"values", "output"},
+    "bf16_table": {"lengths", "shift", "scores", "gaps", "output"},
+    "query_only": {"shift", "scores", "gaps", "output"},
+    "key_value": {"shift", "scores", "gaps", "values", "output"},
 }
 
 
@@ -80,13 +82,37 @@ def test_the_mistakes_are_those_they_are_called():
     assert largest(M["bf16_table"][1] - (k * cos + rotate_half(k) * sin)) < 1e-14
     assert largest(M["query_only"][0] - right_q) == 0
     assert M["query_only"][1] is k
-    assert all(M[name][2] is v for name in M if name != "rotated_values")
+    assert all(M[name][2] is v for name in M if name not in ("rotated_values", "key_value"))
     assert largest(M["rotated_values"][1] - right_k) == 0
+    for name in ("other_layout", "key_value"):
+        assert largest(M[name][1] - (right_k if name == "key_value" else interleaved(k, m))) < 1e-14
+    assert largest(M["other_layout"][0] - interleaved(q, m)) < 1e-14
+    assert M["key_value"][0] is q
+    assert torch.equal(M["key_value"][2], M["rotated_values"][2])
+
+
+def interleaved(x, positions):
+    """By complex numbers: another road than the module's."""
+    turn = torch.polar(torch.ones(5, 4).double(), positions[:, None] * sinusoidal.inv_freq(8))
+    return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
+
+
+def test_the_output_is_measured_against_torchs_attention():
+    """`output` is the largest change of attention's result under a shift, by torch's own attention."""
+    found = mistakes.diagnose(mistakes.query_only, dim=8, seq_len=6, shift=7, generator=seeded())
+    q, k, v = torch.randn(3, 6, 8, dtype=torch.float64, generator=seeded())
+    at = torch.arange(6)
+    one, other = (
+        torch.nn.functional.scaled_dot_product_attention(*mistakes.query_only(q, k, v, positions))
+        for positions in (at, at + 7)
+    )
+    assert found.output == pytest.approx(largest(one - other), rel=1e-9)
+    assert found.output > 0.1
 
 
 def test_a_diagnosis_names_what_is_not_a_number():
-    assert mistakes.Diagnosis(0, float("nan"), 1e-7, 1e-5, 0, 0).caught_by() == ("start", "scores")
-    assert mistakes.Diagnosis(0, 0, 1e-7, 1e-5, 0, 0).caught_by(1e-8) == ("shift", "scores")
+    assert mistakes.Diagnosis(0, float("nan"), 1e-7, 1e-5, 0, 0, 0).caught_by() == ("start", "scores")
+    assert mistakes.Diagnosis(0, 0, 1e-7, 1e-5, 0, 0, 0).caught_by(1e-8) == ("shift", "scores")
 
 
 P, V = torch.arange(5), random(5, 8)

@@ -390,9 +390,32 @@ def test_what_is_refused_in_place_stays_as_it_was():
     assert not torch.equal(leaf, kept)
     with pytest.raises(ValueError, match="k must hold each number once"):
         K.rotary(q, q[:, :1].expand(2, 4, 5, 16), cos, sin, in_place=True)
-    with pytest.raises(ValueError, match="q and k must not share memory"):
-        K.rotary(q, q, cos, sin, in_place=True)
+    windows = q.as_strided((2, 4, 5, 16), (320, 40, 8, 1))
+    with pytest.raises(ValueError, match=r"q must hold each number once .* with strides"):
+        K.rotary(windows, None, cos, sin, in_place=True)
+    heads = random(2, 6, 5, 16)
+    whole = heads.clone()
+    for one, other in (
+        (q, q),
+        (q, q[:, :2]),
+        (q[:, 1:], q[:, :2]),  # which have one head in common
+        (heads[:, :4], heads[:, 3:]),
+        (heads.flatten()[:640].view(2, 4, 5, 16), heads.flatten()[600:920].view(2, 2, 5, 16)),
+    ):
+        with pytest.raises(ValueError, match="q and k must not share memory"):
+            K.rotary(one, other, cos, sin, in_place=True)
     assert torch.equal(q, kept)
+    assert torch.equal(heads, whole)
+
+
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
+def test_in_place_on_slices_of_one_projection(layout):
+    """q and k lie in each other's way in memory, row by row, and have no number in common."""
+    both = random(2, 5, 6, 16)
+    q, k = both[:, :, :4].transpose(1, 2), both[:, :, 4:].transpose(1, 2)
+    expected, cos, sin = both.clone(), *angles(5, 8)
+    K.rotary(q, k, cos, sin, layout=layout, in_place=True)
+    assert_rotated(both.transpose(1, 2), expected.transpose(1, 2), cos, sin, layout)
 
 
 def test_where_it_runs():

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ropebook import checks, sinusoidal
+from ropebook import checks, memory, sinusoidal
 
 BACKENDS = ("eager", "compiled", "triton")
 
@@ -248,8 +248,12 @@ def rotate_in_place(
     of one, is refused, for its old values would be lost; so are cos and sin that want a gradient (``ValueError``). Where
     x was kept by an earlier operation, or is the argument of an activation checkpoint, which would be rotated twice,
     torch's own count of changes raises in the backward pass.
+
+    An x in which several entries are one number in memory, such as keys expanded to the number of query heads, is
+    refused (``ValueError``): it would be rotated once for each of them. Rotate it before it is expanded.
     """
     _fit(x, cos, sin, layout)
+    memory.check_writable("x", x)
     owner = x if x._base is None else x._base
     if torch.is_grad_enabled() and owner.is_leaf and owner.requires_grad:
         raise ValueError(
@@ -526,20 +530,27 @@ def rotation_cost(
 # --- The module that models use -------------------------------------------------------------------------------------
 
 
+_FIXED = ("dim", "rotary_dim", "base", "inv_freq")
+
+
 class RotaryEmbedding(nn.Module):
     """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head turn, and θ_i = base^(−2i/rotary_dim),
     as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
-    sines to begin with (default 4096); when a text is longer, the table doubles until it is long enough.
+    sines to begin with (default 4096). The table starts at position 0 and doubles as a text grows past its end; rows
+    that lie further off, as after an ``offset`` into a cache that was filled elsewhere, are computed and not kept.
 
     ``scaling``: how a method of context extension enters. A function (inv_freq, length) -> (inv_freq, attention_factor):
     inv_freq (rotary_dim/2,), float64; length, the highest position + 1 where that follows from shapes and the offset, and
     ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor multiplies cos
-    and sin, hence scores by its square. With scaling there is no table: the frequencies may depend on the length.
+    and sin, hence what the rotated entries add to a score by its square, and what the others (from rotary_dim on) add not
+    at all. With scaling there is no table: the frequencies may depend on the length.
 
     There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays so whatever ``.half()``,
     ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for float64 data).
+    ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,), of which each reading is a copy, belong together
+    and cannot be set (``AttributeError``): other frequencies are another module, by its base or by ``scaling``.
 
     >>> rope = RotaryEmbedding(dim=4)
     >>> q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4)
@@ -574,8 +585,21 @@ class RotaryEmbedding(nn.Module):
             checks.choice("backend", backend, BACKENDS)
         self.backend = backend
         with torch.device("cpu"):  # under torch.device("meta") too
-            self.inv_freq = sinusoidal.inv_freq(self.rotary_dim, self.base)
+            self._inv_freq = sinusoidal.inv_freq(self.rotary_dim, self.base)
         self._table: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def inv_freq(self) -> Tensor:
+        """θ_i, shape (rotary_dim/2,), float64: a copy, for the tables that were made of them would not follow."""
+        return self._inv_freq.clone()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FIXED and "_table" in self.__dict__:  # which is set last
+            raise AttributeError(
+                f"{name} cannot be set once the module is made, got {textwrap.shorten(repr(value), 60)}; "
+                "make another RotaryEmbedding, with its base, or with scaling=lambda inv_freq, length: (other_inv_freq, 1.0)"
+            )
+        super().__setattr__(name, value)
 
     def forward(
         self,
@@ -623,7 +647,7 @@ class RotaryEmbedding(nn.Module):
 
         ``length`` is what ``scaling`` is told. Always computed, never looked up."""
         if self.scaling is None:
-            return cos_sin(positions, self.inv_freq, dtype)
+            return cos_sin(positions, self._inv_freq, dtype)
         inv_freq, factor = self._scaled(length)
         cos, sin = cos_sin(positions, inv_freq, dtype)
         return cos * factor, sin * factor
@@ -641,17 +665,19 @@ class RotaryEmbedding(nn.Module):
             positions = torch.arange(offset, end, device=device)
             return self.cos_sin(positions, dtype, length=end)
         table = self._table
-        fits = (
-            table is not None
-            and len(table[0]) >= end
-            and table[0].dtype == dtype
-            and table[0].device == device
-        )
-        if not fits and torch.compiler.is_compiling():
-            # to grow the table is for eager code: a graph may own the memory of what it made
+        if table is not None and (table[0].dtype, table[0].device) != (
+            dtype,
+            device,
+        ):
+            table = None
+        rows = self.table_length if table is None else len(table[0])
+        fits = table is not None and rows >= end
+        # Far from the table, no rows between: an offset of a million asks for one token, not for a million.
+        # And to grow the table is for eager code: a graph may own the memory of what it made.
+        far = end > 2 * rows and offset > seq_len
+        if not fits and (far or torch.compiler.is_compiling()):
             return self.cos_sin(torch.arange(offset, end, device=device), dtype)
         if not fits:
-            rows = self.table_length
             while rows < end:
                 rows *= 2
             # a table that inference mode made would be refused by a later training step
@@ -661,16 +687,16 @@ class RotaryEmbedding(nn.Module):
         return table[0][offset:end], table[1][offset:end]
 
     def _scaled(self, length: int | None) -> tuple[Tensor, float]:
-        result = self.scaling(self.inv_freq.clone(), length)
+        result = self.scaling(self.inv_freq, length)
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
                 f"scaling must return (inv_freq, attention_factor), got {type(result).__name__}"
             )
         inv_freq, factor = result
         checks.floating("scaling's inv_freq", inv_freq)
-        if inv_freq.shape != self.inv_freq.shape:
+        if inv_freq.shape != self._inv_freq.shape:
             raise ValueError(
-                f"scaling's inv_freq must have shape {tuple(self.inv_freq.shape)}, got {tuple(inv_freq.shape)}"
+                f"scaling's inv_freq must have shape {tuple(self._inv_freq.shape)}, got {tuple(inv_freq.shape)}"
             )
         return inv_freq, checks.number(
             "scaling's attention_factor", factor, above=0
@@ -693,7 +719,7 @@ class RotaryEmbedding(nn.Module):
         super()._apply(fn, recurse)
         device = fn(torch.empty(0)).device
         if device.type not in ("meta", "mps"):  # no values, no float64
-            self.inv_freq = self.inv_freq.to(device)
+            self._inv_freq = self._inv_freq.to(device)
         self._table = None
         return self
 

@@ -123,6 +123,20 @@ def swapped_layout(
     return turn(q), turn(k), v
 
 
+def other_layout(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """A proper rotation, of q and k alike, in the layout that the weights were not trained for."""
+    other = "half" if checks.layout(layout) == "interleaved" else "interleaved"
+    return correct(q, k, v, positions, base=base, layout=other)
+
+
 def rotated_values(
     q: Tensor,
     k: Tensor,
@@ -146,7 +160,7 @@ def bf16_table(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """cos and sin rounded to bfloat16, as when a model with such a table among its buffers is cast."""
+    """cos and sin rounded to bfloat16, and q and k wider than that: a table loaded from a half-precision checkpoint."""
     cos, sin = rounded_cos_sin(positions, q.shape[-1], base, rounded="table")
     turned = (rotate_by_pairs(x, cos, sin, layout) for x in (q, k))
     return *turned, v
@@ -166,6 +180,20 @@ def query_only(
     return q, k, v
 
 
+def key_value(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    positions: Tensor,
+    *,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Rotated:
+    """k and v are turned, q is not: the right function on the wrong two of three."""
+    _, k, v = rotated_values(q, k, v, positions, base=base, layout=layout)
+    return q, k, v
+
+
 MISTAKES: types.MappingProxyType[str, Callable[..., Rotated]] = (
     types.MappingProxyType(
         {
@@ -176,9 +204,11 @@ MISTAKES: types.MappingProxyType[str, Callable[..., Rotated]] = (
                 degrees,
                 halved_dim,
                 swapped_layout,
+                other_layout,
                 rotated_values,
                 bf16_table,
                 query_only,
+                key_value,
             )
         }
     )
@@ -194,6 +224,7 @@ class Diagnosis(NamedTuple):
     scores: float  # scores against the right ones, positions 0, 1, 2, …
     gaps: float  # scores against the right ones, positions with gaps
     values: float  # |v′ − v|
+    output: float  # change of softmax(scores) v′ when all positions move on alike
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
         """The names of the measurements above ``tolerance``: the tests that notice."""
@@ -221,7 +252,7 @@ def diagnose(
     >>> diagnose(correct).caught_by()
     ()
     >>> diagnose(rotated_values).caught_by()
-    ('values',)
+    ('values', 'output')
     """
     seq_len = checks.integer("seq_len", seq_len, minimum=2)
     shift = checks.integer("shift", shift, minimum=1)
@@ -233,6 +264,10 @@ def diagnose(
         q2, k2, _ = function(q, k, v, positions, base=base, layout=layout)
         return q2 @ k2.T / math.sqrt(dim)
 
+    def output(positions: Tensor) -> Tensor:
+        _, _, v2 = rotation(q, k, v, positions, base=base, layout=layout)
+        return scores(rotation, positions).softmax(-1) @ v2
+
     q2, k2, v2 = rotation(q, k, v, at, base=base, layout=layout)
     turned, plain = torch.stack((q2, k2)), torch.stack((q, k))
     return Diagnosis(
@@ -242,6 +277,7 @@ def diagnose(
         scores=_largest(scores(rotation, at) - scores(correct, at)),
         gaps=_largest(scores(rotation, 3 * at) - scores(correct, 3 * at)),
         values=_largest(v2 - v),
+        output=_largest(output(at + shift) - output(at)),
     )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ropebook import checks
+from ropebook import checks, memory
 
 try:
     import triton
@@ -371,13 +371,9 @@ def _check_writable(named: dict[str, Tensor]) -> None:
             raise ValueError(
                 f"{name} must not be a leaf that requires a gradient, or a view of one, to be rotated in place"
             )
-        if any(
-            step == 0 and size > 1
-            for step, size in zip(x.stride(), x.shape, strict=True)
-        ):
-            raise ValueError(
-                f"{name} must hold each number once to be rotated in place, got strides {x.stride()}"
-            )
-    starts = [x.data_ptr() for x in named.values() if x.numel()]
-    if len(set(starts)) < len(starts):
-        raise ValueError("q and k must not share memory to be rotated in place")
+        memory.check_writable(name, x)
+    if len(named) == 2 and memory.share(*named.values()):
+        raise ValueError(
+            "q and k must not share memory to be rotated in place, got views that have numbers in common; "
+            "rotate a copy of one of them"
+        )

@@ -1,0 +1,89 @@
+"""Which entries of strided tensors are one number in memory: what a step in place would turn more than once.
+
+Entry (i, j, …) of a tensor lies at start + i·s₁ + j·s₂ + …, with its strides s. Two entries are one number where two
+such sums are equal. Whether any are is asked of the strides alone; nothing is read.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+Terms = list[tuple[int, int, int]]  # (stride, least factor, greatest factor)
+
+
+def repeats(x: Tensor) -> bool:
+    """Whether two entries of x are one number in memory, as in an expanded view.
+
+    Inside a ``torch.compile`` only what was expanded is seen: sizes are symbols there, which cannot be sorted.
+
+    >>> repeats(torch.zeros(3, 4).T), repeats(torch.zeros(1, 4).expand(3, 4))
+    (False, True)
+    """
+    if x.numel() == 0 or x.is_contiguous():
+        return False
+    axes = [(s, n - 1) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]
+    if any(step == 0 for step, _ in axes):
+        return True
+    if torch.compiler.is_compiling():
+        return False
+    axes.sort()
+    reach = 0
+    for step, most in axes:
+        if step <= reach:
+            break
+        reach += step * most
+    else:  # each stride is larger than all that the smaller ones can reach, as in every slice and transpose
+        return False
+    # Two entries differ last along some axis, by 1 at least, and along the smaller strides by anything.
+    return any(
+        _reach([(step, 1, most), *((s, -n, n) for s, n in reversed(axes[:at]))], 0)
+        for at, (step, most) in enumerate(axes)
+    )
+
+
+def check_writable(name: str, x: Tensor) -> None:
+    """``ValueError`` if x `repeats` a number: a step in place would change it once for each entry."""
+    if repeats(x):
+        raise ValueError(
+            f"{name} must hold each number once to be rotated in place, got shape {tuple(x.shape)} with strides "
+            f"{x.stride()}, where entries share memory; rotate it before it is expanded, or a copy of it"
+        )
+
+
+def share(x: Tensor, y: Tensor) -> bool:
+    """Whether an entry of x and one of y lie, in part at least, at the same address. Slices of one tensor need not.
+
+    >>> both = torch.zeros(4, 6)
+    >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])
+    (False, True)
+    """
+    if x.device != y.device or x.numel() == 0 or y.numel() == 0:
+        return False
+    # In bytes: x's address minus y's, minus what their starts are apart, is 0 for some entries and some bytes of them.
+    limits = {1: [1 - y.element_size(), x.element_size() - 1]}
+    for tensor, side in ((y, 0), (x, 1)):
+        for stride, size in zip(tensor.stride(), tensor.shape, strict=True):
+            if stride and size > 1:
+                limit = limits.setdefault(stride * tensor.element_size(), [0, 0])
+                limit[side] += (size - 1) * (1 if side else -1)
+    terms = sorted(((step, *limit) for step, limit in limits.items()), reverse=True)
+    return _reach(terms, y.data_ptr() - x.data_ptr())
+
+
+def _reach(terms: Terms, target: int) -> bool:
+    """Whether Σ factor·stride = target for whole factors within their limits; the largest strides first."""
+    if not terms:
+        return target == 0
+    if target % math.gcd(*(step for step, _, _ in terms)):
+        return False
+    (step, least, most), *rest = terms
+    low = sum(s * lo for s, lo, _ in rest)
+    high = sum(s * hi for s, _, hi in rest)
+    first = max(least, -((high - target) // step))
+    last = min(most, (target - low) // step)
+    return any(
+        _reach(rest, target - factor * step) for factor in range(first, last + 1)
+    )
