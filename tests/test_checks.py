@@ -133,5 +133,37 @@ def test_what_is_no_tensor_is_refused(value, kind):
         checks.floating("x", value)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64, torch.float32])
+def test_entries_within_the_limits_pass(dtype):
+    x = torch.tensor([[-2, 0], [3, 1]], dtype=dtype)
+    assert checks.entries("x", x, -2, 3) is x
+    assert checks.entries("x", x[:0], 4, 5).shape == (0, 2)
+    for low, high, found in ((-1, 3, x[0, 0]), (-2, 2, x[1, 0])):
+        with pytest.raises(ValueError, match=exactly(f"x must lie between {low} and {high} here, got {found.item()}")):
+            checks.entries("x", x, low, high, " here")
+    with pytest.raises(ValueError, match=exactly(f"m must lie between 0 and 1, got {x[1, 0].item()}")):
+        checks.entries("m", x[1, 0], 0, 1)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_entries_that_are_no_numbers_are_outside(value):
+    with pytest.raises(ValueError, match=exactly(f"x must lie between 0 and 1, got {value}")):
+        checks.entries("x", torch.tensor([0.5, float(value), 2.0]), 0, 1)
+
+
+def test_what_may_be_read():
+    assert checks.readable(torch.zeros(2))
+    assert not checks.readable(torch.zeros(2, device="meta"))
+    seen = []
+
+    def look(x):
+        seen.append(checks.readable(x))
+        return x + 1
+
+    torch.compile(look, backend="eager", fullgraph=True)(torch.zeros(2))
+    assert seen == [False]
+    torch._dynamo.reset()
+
+
 def test_examples():
     assert doctest.testmod(checks).failed == 0

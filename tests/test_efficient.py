@@ -99,6 +99,31 @@ def test_positions_of_any_type(dtype, device):
         assert torch.equal(one.cpu(), other)
 
 
+@pytest.mark.parametrize(
+    "position", [2**31 + 1, -(2**31) - 1, 2**63 - 1, -(2**63), 2.0**31 + 1, *map(float, ("nan", "inf"))]
+)
+def test_positions_whose_angles_would_be_wrong_are_refused(position):
+    positions = torch.tensor([0, 1, position, 3], dtype=torch.float64 if isinstance(position, float) else None)
+    q, message = random(1, 2, 4, 8), f"positions must lie between -2147483648 and 2147483648, got {position}"
+    rope = E.RotaryEmbedding(8)
+    for call in (
+        lambda: E.cos_sin(positions, sinusoidal.inv_freq(8)),
+        lambda: rope.cos_sin(positions),
+        lambda: rope(q, q, positions),
+        lambda: rope(q, q, positions[None]),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            call()
+
+
+def test_the_largest_positions_pass():
+    for dtype in (torch.int64, torch.float64, torch.float32):
+        E.check_positions(torch.tensor([-(2**31), 2**31], dtype=dtype))
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
+        E.check_positions(torch.tensor([torch.iinfo(dtype).min, torch.iinfo(dtype).max], dtype=dtype))
+    E.check_positions(torch.zeros(0, dtype=torch.int64))
+
+
 @given(st.integers(1, 9), layouts)
 def test_pairs_split_and_join(pairs, layout):
     x = torch.arange(3 * 2 * pairs).reshape(3, 2 * pairs)
@@ -534,6 +559,19 @@ def test_one_graph_with_position_tensors_partial_and_scaled(layout, graphs):
         compiled = torch.compile(rope, fullgraph=True, backend=graphs)
         for ours, eager in zip(compiled(q, k, at), rope(q, k, at), strict=True):
             assert largest(ours - eager) < 1e-6
+
+
+def test_what_a_graph_may_not_read_comes_out_as_nan(graphs):
+    rope, q = E.RotaryEmbedding(8), random(1, 2, 4, 8)
+    wrong = torch.tensor([5, 2**31 + 1, -(2**63), 2**31])
+    compiled = torch.compile(rope, fullgraph=True, backend=graphs)
+    exported = torch.export.export(rope, (q, q, torch.arange(4))).module()
+    for program in (compiled, exported):
+        for x in program(q, q, wrong):
+            assert x.isnan().all(-1).all(1).tolist() == [[False, True, True, False]]
+            right = exact(q[:, :, [0, 3]], [5, 2**31], "interleaved")
+            assert largest(x[:, :, [0, 3]] - right) < 1e-6
+    assert compiled(q, q, wrong.double() / 0)[0][:, :, 1:].isnan().all()
 
 
 def test_compiled_with_the_module_it_is_one_loop():

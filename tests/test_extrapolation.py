@@ -246,6 +246,80 @@ def test_an_unknown_config_is_refused():
         X.from_transformers({"rope_type": "longrope", "original_max_position_embeddings": 64}, 128)
 
 
+@pytest.mark.parametrize("key", ["mrope_section", "alpha", "beta_fast", "original_max_position_embeddings"])
+def test_keys_that_a_method_has_not_are_refused(key):
+    parameters = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 100.0, "partial_rotary_factor": 1.0}
+    with pytest.raises(
+        ValueError, match=f"keys of rope_parameters must be among .*'factor' for 'dynamic', got '{key}'"
+    ):
+        X.from_transformers(parameters | {key: 4}, 4096)
+    assert X.from_transformers(parameters | {key: None}, 4096) == X.from_transformers(parameters, 4096)
+
+
+def test_the_older_name_of_rope_type():
+    older = {"type": "linear", "factor": 4.0}
+    for parameters in (older, older | {"rope_type": "linear"}):
+        assert X.from_transformers(parameters, 4096) == X.Interpolation(4.0)
+    with pytest.raises(ValueError, match=r"rope_parameters\['type'\] must be its 'rope_type', 'dynamic', got 'linear'"):
+        X.from_transformers(older | {"rope_type": "dynamic"}, 4096)
+
+
+@pytest.mark.parametrize("fraction", [None, 1.0, 0.5])
+@pytest.mark.parametrize("rope_type", ["linear", "dynamic", "yarn", "llama3", "longrope"])
+def test_a_rotation_read_from_a_config_is_that_of_transformers(rope_type, fraction):
+    turning = int(32 * (fraction or 1.0))
+    parameters = {"rope_theta": 5e5} | ROPES[rope_type]
+    if fraction:
+        parameters["partial_rotary_factor"] = fraction
+    if rope_type == "longrope":
+        parameters |= {"short_factor": [1.5] * (turning // 2), "long_factor": [3.0] * (turning // 2)}
+    method = X.from_transformers({"rope_type": rope_type} | parameters, 32)
+    rope = RotaryEmbedding(32, layout="half", **X.rotary_options(method, 32))
+    assert (rope.base, rope.rotary_dim) == (5e5, turning)
+    assert rope.scaling.follows_length == (rope_type in ("dynamic", "longrope"))
+    other, factor = theirs(rope_type, 32, 5e5, 32, 70, **parameters)
+    angles = torch.arange(70)[:, None] * other.double()
+    for ours, wanted in zip(rope.cos_sin(torch.arange(70), length=70), (angles.cos(), angles.sin()), strict=True):
+        assert ours.shape == (70, turning // 2)
+        assert largest(ours - factor * wanted) < 1e-3  # MIXED of an angle of up to 70
+
+
+@pytest.mark.parametrize("rope_type", ["linear", "proportional"])
+def test_a_rotation_that_is_not_the_configs_is_refused(rope_type):
+    parameters = {"rope_type": rope_type, "rope_theta": 5e5, "partial_rotary_factor": 0.5, "factor": 4.0}
+    method = X.from_transformers(parameters, 4096)
+    rotary_dim = 8 if rope_type == "linear" else 16  # p-RoPE's fraction is the method's own
+    right = {"base": 5e5, "rotary_dim": rotary_dim, "layout": "half", "scaling": method}
+    assert RotaryEmbedding(16, **right).scaling is method
+    assert X.rotary_options(method, 16).items() <= right.items()
+    wrong = [("base", None, "base must be 500000.0, as in the config of scaling, got 10000.0")]
+    wrong += [("base", 5e4, "base must be 500000.0, as in the config of scaling, got 50000.0")]
+    wrong += [("layout", None, "layout must be one of 'interleaved', 'half', for the config .* got None")]
+    if rope_type == "linear":
+        wrong += [("rotary_dim", None, "rotary_dim must be 8, as in the config of scaling, got 16")]
+        wrong += [("rotary_dim", 4, "rotary_dim must be 8, as in the config of scaling, got 4")]
+    for name, value, message in wrong:
+        options = {k: v for k, v in right.items() if k != name} | ({} if value is None else {name: value})
+        with pytest.raises(ValueError, match=message):
+            RotaryEmbedding(16, **options)
+    with pytest.raises(ValueError, match=r"inv_freq must be of base 500000.0, as in the config, got \[1.0, 0.1"):
+        method(plain(8))
+    assert torch.equal(method(plain(8, 5e5))[0], method.method(plain(8, 5e5))[0])
+
+
+def test_configs_of_no_rotation_are_refused():
+    linear = {"rope_type": "linear", "factor": 4.0}
+    with pytest.raises(ValueError, match=r"base must be a finite number >= 1, got 0\.5"):
+        X.from_transformers(linear | {"rope_theta": 0.5}, 4096)
+    with pytest.raises(ValueError, match="fraction must be a finite number > 0 and <= 1, got 2"):
+        X.from_transformers(linear | {"partial_rotary_factor": 2}, 4096)
+    method = X.from_transformers(linear | {"partial_rotary_factor": 0.3}, 4096)
+    with pytest.raises(ValueError, match="must be an even integer >= 2, got 3"):
+        RotaryEmbedding(10, layout="half", scaling=method)
+    # what says neither base nor share of the head asks for nothing
+    assert RotaryEmbedding(8, scaling=X.from_transformers(linear, 4096)).layout == "interleaved"
+
+
 ROPES = {
     "linear": {"factor": 4.0},
     "dynamic": {"factor": 2.0},
@@ -888,7 +962,7 @@ def extended(name, options=None, keep=None, seed=0, **rest):
 @torch.no_grad()
 def test_the_two_remedies(name):
     x = 3 * random(2, 48, 32)
-    rotated, unrotated = extended(name), extended(name, keep="unrotated")
+    rotated, unrotated = extended(name, keep="rotated"), extended(name)
     exact = rotated(x)[:, -1]
     assert largest(decode(rotated, x, 20) - exact) > 1e-3
     assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # all within L
@@ -902,6 +976,64 @@ def test_the_two_remedies(name):
     assert largest(decode(fixed, x, 20) - fixed(x)[:, -1]) < 1e-12
     assert largest(fixed(x)[:, -1] - exact) > 1e-3  # another model than the dynamic one: its base is that of 64 tokens
     assert largest(fixed(torch.cat((x, x), 1)[:, :64])[:, -1] - rotated(torch.cat((x, x), 1)[:, :64])[:, -1]) < 1e-12
+
+
+@pytest.mark.parametrize("name", X.METHODS)
+@torch.no_grad()
+def test_by_default_a_cache_changes_nothing(name):
+    layer, x = extended(name), 3 * random(2, 48, 32)
+    once = layer(x)
+    for prefill in (1, 20, 40):
+        assert largest(decode(layer, x, prefill) - once[:, -1]) < 1e-12
+    safe = X.METHODS[name].cache_safe and name not in DISTANCES
+    assert layer.keep == ("rotated" if safe else "unrotated")
+    assert X.ExtendedAttention.of(layer, method=name, options=EXAMPLES[name]).keep == layer.keep
+
+
+@pytest.mark.parametrize("name", FREQUENCIES)
+@torch.no_grad()
+def test_rotated_keys_are_refused_where_frequencies_follow_the_length(name):
+    if name == "partial":
+        return  # no scaling
+    torch.manual_seed(0)
+    like = {"base": 100.0, "dtype": torch.float64, "scaling": example(name)}
+    layer, model = RotaryAttention(32, 4, 2, **like), LlamaModel(32, 32, 48, 2, 4, **like)
+    tokens = torch.randint(32, (1, 40))
+    x = model.embedding(tokens)
+    if X.METHODS[name].cache_safe:
+        assert largest(decode(layer, x, 20) - layer(x)[:, -1]) < 1e-12
+        caches = model.new_caches(40)
+        parts = [model(piece, caches=caches) for piece in tokens.split([36, 1, 3], 1)]
+        assert largest(torch.cat(parts, 1) - model(tokens)) < 1e-12
+        return
+    cache, caches = KVCache(40), model.new_caches(40)
+    for call in (
+        lambda: layer(x, cache=cache),
+        lambda: model(tokens, caches=caches),
+        lambda: model.generate(tokens, 2),
+    ):
+        with pytest.raises(ValueError, match=r"cache must be None .* got a cache with \w+\(.*trained_length=32"):
+            call()
+    assert cache.length == caches[0].length == 0
+    assert layer(x).isfinite().all()
+
+
+@torch.no_grad()
+def test_a_function_of_ones_own_is_told_no_length_beside_a_cache():
+    x, told = random(1, 9, 32), []
+
+    def halved(theta, length):
+        told.append(length)
+        return theta / 2, 1.5
+
+    layer = RotaryAttention(32, 4, dtype=torch.float64, scaling=halved)
+    assert largest(decode(layer, x, 5) - layer(x)[:, -1]) < 1e-12
+    assert told == [None] * 5 + [9]
+    following = RotaryAttention(
+        32, 4, dtype=torch.float64, scaling=lambda theta, length: X.DynamicNTK(32)(theta, length)
+    )
+    with pytest.raises(ValueError, match="length must be known where the frequencies follow it, got None"):
+        following(x, cache=KVCache(9))
 
 
 @pytest.mark.parametrize("rope_type", ["linear", "dynamic"])

@@ -515,7 +515,7 @@ def test_scaled_frequencies_come_from_the_hook():
 
     ours = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config, scaling=linear)
     assert error(ours(tokens_of(2, 9)), expected) < 2e-5
-    theirs.config.rope_parameters["rope_type"] = "default"
+    theirs.config.rope_parameters = {"rope_type": "default", "rope_theta": 10000.0}
     unscaled = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config)
     assert error(unscaled(tokens_of(2, 9)), expected) > 1e-2
 
@@ -562,6 +562,23 @@ def test_a_subclass_may_embed_words_with_their_places():
     assert torch.equal(found[1, 7:], model.generate(tokens[1:, 7:], 4)[0])
 
 
+def test_caches_of_a_model_belong_to_one_layer_each():
+    model, tokens = R.LlamaModel(61, DIM, 40, 3, HEADS), tokens_of(1, 5)
+    one, other = model.new_caches(9)[:2]
+    for caches, again in (([one] * 3, (0, 1)), ([one, other, other], (1, 2)), ([one, other, one], (0, 2))):
+        message = "caches must be different ones, as new_caches makes them, got caches[{}] as caches[{}] again"
+        with pytest.raises(ValueError, match=re.escape(message.format(*again))):
+            model(tokens, caches=caches)
+    for caches, found in (([None] * 3, "0] must be a KVCache, got NoneType"), ([one, other, 5], "2] must .* got int")):
+        with pytest.raises(TypeError, match=re.escape("caches[") + found):
+            model(tokens, caches=caches)
+    assert one.length == other.length == 0
+    used = model.new_caches(9)
+    model(tokens, caches=used)
+    with pytest.raises(ValueError, match=re.escape("caches must hold equally many tokens, got [5, 5, 0]")):
+        model(tokens, caches=[*used[:2], one])
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", ["plain", "grouped", "tied"])
 def test_generates_the_tokens_that_transformers_generates(case, layout):
@@ -599,6 +616,9 @@ LAYER = R.RotaryAttention(8, 2)
 MODEL = R.LlamaModel(7, 8, 12, 2, 2)
 TOKENS = torch.zeros(2, 3, dtype=torch.long)
 K = torch.zeros(2, 1, 3, 4)
+
+
+DEFAULT = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 def filled(max_len=4):
@@ -680,6 +700,19 @@ BAD = [
     (lambda: MODEL(TOKENS - 1), ValueError, "tokens must lie between 0 and 6, got -1"),
     (lambda: MODEL(TOKENS, caches=[filled()]), ValueError, "caches must be one for each of 2 layers, got 1"),
     (lambda: MODEL.generate(TOKENS, 0), ValueError, "new_tokens must be an integer >= 1, got 0"),
+    (
+        lambda: MODEL.generate(TOKENS, 1, [3, 0]),
+        ValueError,
+        "lengths[1] must be an integer >= 1 and <= 3, got 0",
+    ),
+    (
+        lambda: MODEL.generate(TOKENS, 1, torch.tensor([0, 0])),
+        ValueError,
+        "lengths[0] must be an integer >= 1 and <= 3, got 0",
+    ),
+    (lambda: LAYER(X, torch.tensor([0, 1, 2**31 + 1, 3, 4])), ValueError, "positions must lie between -2147483648 and"),
+    (lambda: MODEL(TOKENS, torch.tensor([0, math.nan, 2])), ValueError, "2147483648, got nan"),
+    (lambda: R.shift_change(LAYER, X, 2**31), ValueError, "positions must lie between"),
     (lambda: MODEL.generate(TOKENS, 1, [3]), ValueError, "lengths must be one for each of 2 rows, got 1"),
     (
         lambda: R.LlamaModel.from_transformers({}, config_with(model_type="mistral")),
@@ -695,6 +728,23 @@ BAD = [
         lambda: R.LlamaModel.from_transformers({}, config_with(rope_parameters={"rope_type": "yarn"})),
         ValueError,
         "config.rope_parameters['rope_type'] must be one of 'default', got 'yarn'",
+    ),
+    (
+        lambda: R.LlamaModel.from_transformers({}, config_with(rope_parameters={"rope_type": "yarn"}), scaling=None),
+        ValueError,
+        "config.rope_parameters['rope_type'] must be one of 'default', got 'yarn'",
+    ),
+    (
+        lambda: R.LlamaModel.from_transformers({}, config_with(rope_parameters=DEFAULT | {"mrope_section": [1, 1, 1]})),
+        ValueError,
+        "partial_rotary_factor'), got ['mrope_section']",
+    ),
+    (
+        lambda: R.LlamaModel.from_transformers(
+            {}, config_with(rope_parameters=DEFAULT | {"partial_rotary_factor": 0.5})
+        ),
+        ValueError,
+        "config.rope_parameters['partial_rotary_factor'] must be 1 where no rotary_dim is given, got 0.5",
     ),
     (lambda: R.rotations_per_token(0, 1, 1, 2), ValueError, "n_layers must be an integer >= 1, got 0"),
     (lambda: R.rotations_per_token(1, 1, 0, 2), ValueError, "n_kv_heads must be an integer >= 1, got 0"),

@@ -124,6 +124,29 @@ def floating(name: str, value: object) -> torch.Tensor:
     return value
 
 
+def entries(
+    name: str, value: torch.Tensor, minimum: int, maximum: int, note: str = ""
+) -> torch.Tensor:
+    """A tensor of int64, float32 or float64 with every entry from ``minimum`` to ``maximum``; NaN is outside.
+
+    Reads the values: where they are on an accelerator, that waits for it (`readable`).
+    """
+    outside = ~((value >= minimum) & (value <= maximum))  # so, NaN is outside
+    if outside.any():
+        found = value[outside][0].item()
+        raise ValueError(
+            f"{name} must lie between {minimum} and {maximum}{note}, got {found}"
+        )
+    return value
+
+
+def readable(value: torch.Tensor) -> bool:
+    """Whether its values may be looked at: not while compiling, nor where that means waiting for a device."""
+    import torch
+
+    return value.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
 def _limits(*limits: tuple[str, float | None]) -> str:
     return " and".join(
         f" {sign} {limit}" for sign, limit in limits if limit is not None

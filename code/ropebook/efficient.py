@@ -42,7 +42,8 @@ def cos_sin(
 ) -> tuple[Tensor, Tensor]:
     """cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
 
-    ``positions``: integers, float32 or float64, any shape; ``inv_freq``: θ, shape (d/2,), float32 or float64. The angles
+    ``positions``: integers, float32 or float64, any shape, as `check_positions` has them; where it may not read them,
+    cos and sin of one beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64. The angles
     are computed in float64 and only the finished cosine and sine are cast to ``dtype``, float32 or float64: float32
     cannot tell 2^24 from 2^24 + 1, and long before that its angles are off by 2^−24 of themselves.
 
@@ -71,7 +72,9 @@ def _cos_sin(
 ) -> tuple[Tensor, Tensor]:
     device = positions.device
     where = torch.device("cpu") if device.type == "mps" else device  # no float64
-    angles = positions.to(where).double()[..., None] * inv_freq.to(where).double()
+    m = positions.to(where).double()
+    m = m.where(m.abs() <= sinusoidal.LARGEST_POSITION, torch.nan)
+    angles = m[..., None] * inv_freq.to(where).double()
     return angles.cos().to(dtype).to(device), angles.sin().to(dtype).to(device)
 
 
@@ -537,7 +540,7 @@ class RotaryEmbedding(nn.Module):
     """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head turn, and θ_i = base^(−2i/rotary_dim),
-    as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
+    as in GPT-NeoX. ``layout`` (default "interleaved") and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
     sines to begin with (default 4096). The table starts at position 0 and doubles as a text grows past its end; rows
     that lie further off, as after an ``offset`` into a cache that was filled elsewhere, are computed and not kept.
 
@@ -545,7 +548,9 @@ class RotaryEmbedding(nn.Module):
     inv_freq (rotary_dim/2,), float64; length, the highest position + 1 where that follows from shapes and the offset, and
     ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor multiplies cos
     and sin, hence what the rotated entries add to a score by its square, and what the others (from rotary_dim on) add not
-    at all. With scaling there is no table: the frequencies may depend on the length.
+    at all. With scaling there is no table: the frequencies may depend on the length. One that was read from a config
+    (:func:`ropebook.extrapolation.from_transformers`) asks for the config's base and rotary_dim, and for a layout that is
+    named, since configs do not say it: ``ValueError`` for others.
 
     There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays so whatever ``.half()``,
     ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for float64 data).
@@ -564,7 +569,7 @@ class RotaryEmbedding(nn.Module):
         dim: int,
         base: float = 10000.0,
         *,
-        layout: str = "interleaved",
+        layout: str | None = None,
         rotary_dim: int | None = None,
         scaling: Scaling | None = None,
         table_length: int | None = None,
@@ -573,10 +578,20 @@ class RotaryEmbedding(nn.Module):
         super().__init__()
         self.dim = checks.even("dim", dim)
         self.base = checks.number("base", base, minimum=1)
-        self.layout = checks.layout(layout)
+        self.layout = checks.layout("interleaved" if layout is None else layout)
         self.rotary_dim = _rotary_dim(self.dim, rotary_dim)
         if scaling is not None and not callable(scaling):
             raise TypeError(f"scaling must be a function or None, got {scaling!r}")
+        if hasattr(scaling, "asked_of_rotary"):
+            for name, asked in scaling.asked_of_rotary(self.dim).items():
+                if getattr(self, name) != asked:
+                    raise ValueError(
+                        f"{name} must be {asked}, as in the config of scaling, got {getattr(self, name)}"
+                    )
+            if layout is None:
+                raise ValueError(
+                    f"layout must be one of {', '.join(map(repr, checks.LAYOUTS))}, for the config of scaling does not say it, got None"
+                )
         self.scaling = scaling
         if table_length is None:
             table_length = 4096
@@ -796,7 +811,9 @@ def _check_even(x: Tensor) -> None:
 
 
 def check_positions(positions: Tensor) -> None:
-    """``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64."""
+    """``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64; ``ValueError`` for one beyond ±2^31
+    or NaN. Values on an accelerator are not read, for that would wait for it, nor those in a graph that is compiled.
+    """
     if not isinstance(positions, Tensor):
         raise TypeError(
             f"positions must be a tensor, got {type(positions).__name__}"
@@ -805,6 +822,10 @@ def check_positions(positions: Tensor) -> None:
         raise TypeError(
             f"positions must be integers, float32 or float64, got dtype {positions.dtype}"
         )
+    if checks.readable(positions):
+        largest = sinusoidal.LARGEST_POSITION
+        wide = positions if positions.is_floating_point() else positions.long()
+        checks.entries("positions", wide, -largest, largest)
 
 
 def _rotary_dim(dim: int, rotary_dim: int | None) -> int:

@@ -36,7 +36,7 @@ from ropebook.attention import (
     scaled_dot_product_attention,
     whole_mask,
 )
-from ropebook.efficient import Scaling, apply_rotary, cos_sin
+from ropebook.efficient import Scaling, apply_rotary, check_positions, cos_sin
 from ropebook.rotary_attention import KVCache, RotaryAttention
 
 Scaled = tuple[
@@ -451,6 +451,55 @@ class Proportional(Frequencies):
         return inv_freq * turning.to(inv_freq) / self.factor, 1.0
 
 
+@dataclass(frozen=True)
+class Configured(Frequencies):
+    """A method, and what the config that it was read from says beside it; `from_transformers` makes these.
+
+    ``base``: b, there called rope_theta; ``fraction``: the share of each head that turns, partial_rotary_factor; None
+    where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other ones is refused, as are frequencies
+    of another base (``ValueError``); `rotary_options` gives the right ones.
+
+    >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
+    >>> method(sinusoidal.inv_freq(4))
+    Traceback (most recent call last):
+        ...
+    ValueError: inv_freq must be of base 500000.0, as in the config, got [1.0, 0.01]
+    """
+
+    method: Frequencies
+    base: float | None = None
+    fraction: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.base is not None:
+            checks.number("base", self.base, minimum=1)
+        if self.fraction is not None:
+            _fraction(self.fraction)
+
+    @property
+    def follows_length(self) -> bool:
+        return self.method.follows_length
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        dim = 2 * len(_frequencies(inv_freq))
+        if self.base is not None and checks.readable(inv_freq):
+            expected = sinusoidal.inv_freq(dim, self.base).to(inv_freq)
+            if not torch.allclose(inv_freq, expected, rtol=1e-4, atol=0):
+                raise ValueError(
+                    f"inv_freq must be of base {self.base}, as in the config, got {inv_freq.tolist()}"
+                )
+        return self.method(inv_freq, length)
+
+    def asked_of_rotary(self, dim: int) -> dict[str, object]:
+        """``base`` and ``rotary_dim`` of a RotaryEmbedding for heads of width ``dim``, as far as the config says."""
+        asked = {}
+        if self.base is not None:
+            asked["base"] = float(self.base)
+        if self.fraction is not None:
+            asked["rotary_dim"] = Partial(self.fraction).rotary_dim(dim)
+        return asked
+
+
 # --- What they are made of ------------------------------------------------------------------------------------------
 
 
@@ -559,7 +608,7 @@ def ramp_range(
     _bounds(alpha, beta)
     _trained(trained_length)
     log_base = _log_base(inv_freq)
-    if _readable(inv_freq) and log_base <= 0:
+    if checks.readable(inv_freq) and log_base <= 0:
         raise ValueError(
             "inv_freq must fall, for with base 1 no pair is slower than another, "
             f"got {inv_freq.tolist()}"
@@ -572,7 +621,7 @@ def ramp_range(
     if truncate:
         low, high = low.floor(), high.ceil()
     low, high = low.clamp(min=0), high.clamp(max=dim - 1)
-    if _readable(inv_freq) and low > high:
+    if checks.readable(inv_freq) and low > high:
         raise ValueError(
             f"alpha and beta must leave pairs to mix, got {alpha} and {beta}, "
             f"which put the ramp from pair {low.item():g} down to pair {high.item():g}"
@@ -967,8 +1016,9 @@ class ExtendedAttention(RotaryAttention):
 
     ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated ones are cheaper, and wrong as soon as a method
     that follows the length changes its frequencies. Unrotated ones are rotated anew for every query, with the
-    frequencies of now: exact for every method, and what methods that change distances need. By default "rotated" but
-    for those. The other arguments are those of `RotaryAttention`.
+    frequencies of now: what this layer gives in one pass, for every method, and what methods that change distances need.
+    By default "rotated" where `METHODS` calls that ``cache_safe`` and the method changes no distances, else "unrotated".
+    The other arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
     >>> ExtendedAttention(dim=16, n_heads=2, **method)(torch.zeros(1, 9, 16)).shape
@@ -988,10 +1038,13 @@ class ExtendedAttention(RotaryAttention):
         **rest,
     ):
         built = make(method, **options)
-        ways = ("unrotated",)
-        if not isinstance(built, Distances):
-            ways = ("rotated", "unrotated")
-        keep = ways[0] if keep is None else checks.choice("keep", keep, ways)
+        ways = ("rotated", "unrotated")
+        if isinstance(built, Distances):
+            ways = ("unrotated",)
+        if keep is not None:
+            checks.choice("keep", keep, ways)
+        else:
+            keep = ways[0] if METHODS[method].cache_safe else "unrotated"
         rotary = {}
         if isinstance(built, Frequencies):
             width = checks.integer("dim", dim, minimum=1)
@@ -1095,6 +1148,8 @@ class ExtendedAttention(RotaryAttention):
         shape = (*q.shape[:-1], k.shape[-2])
         mask = whole_mask(mask, is_causal, shape, x.device)
         q, k, mask = self._rotate_late(q, k, positions, length, mask)
+        if not return_weights and not isinstance(self.method, Distances):
+            return self.out_proj(merge_heads(self._fused(q, k, v, mask, False)))
         heads, weights = scaled_dot_product_attention(
             q, k, v, mask, return_weights=True
         )
@@ -1141,6 +1196,8 @@ class ExtendedAttention(RotaryAttention):
 def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
     """How a method enters `ropebook.efficient.RotaryEmbedding`: as ``scaling``, or `Partial` as ``rotary_dim``.
 
+    A `Configured` one brings the ``base`` and ``rotary_dim`` of its config with it.
+
     >>> from ropebook.efficient import RotaryEmbedding
     >>> RotaryEmbedding(dim=8, **rotary_options(make("partial", fraction=0.5), 8)).rotary_dim
     4
@@ -1151,6 +1208,8 @@ def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
         )
     if isinstance(method, Partial):
         return {"rotary_dim": method.rotary_dim(checks.even("dim", dim))}
+    if isinstance(method, Configured):
+        return {"scaling": method} | method.asked_of_rotary(dim)
     return {"scaling": method}
 
 
@@ -1335,20 +1394,51 @@ def from_transformers(
     """The method that a config of transformers asks for with its ``rope_parameters``.
 
     All of transformers' scaling methods, with their options and defaults; "default" is none, and refused. Where "factor"
-    is missing it is ``max_position_embeddings`` over the trained length, as there. The base, and a
-    ``partial_rotary_factor`` for any but "proportional", are not the method's: give them to
-    :class:`ropebook.efficient.RotaryEmbedding`.
+    is missing it is ``max_position_embeddings`` over the trained length, as there. The base (rope_theta), and a
+    partial_rotary_factor for any but "proportional", are not the method's: with them it comes as `Configured`, and
+    `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. The layout is not in a config: it has
+    to be named, "half" for transformers' Llama. A key that transformers does not have for the method, such as
+    mrope_section, is refused (``ValueError``).
 
     >>> from_transformers({"rope_type": "linear", "factor": 4.0}, 4096)
     Interpolation(factor=4.0)
+    >>> method = from_transformers({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, 4096)
+    >>> method
+    Configured(method=Interpolation(factor=4.0), base=500000.0, fraction=None)
+    >>> from ropebook.efficient import RotaryEmbedding
+    >>> RotaryEmbedding(8, layout="half", **rotary_options(method, 8)).base
+    500000.0
     """
     given = {
         key: value for key, value in rope_parameters.items() if value is not None
     }
-    kinds = ("linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
+    legacy = given.pop("type", None)
     kind = checks.choice(
-        "rope_parameters['rope_type']", given.get("rope_type"), kinds
+        "rope_parameters['rope_type']", given.get("rope_type", legacy), _KEYS
     )
+    if legacy not in (None, kind):
+        raise ValueError(
+            f"rope_parameters['type'] must be its 'rope_type', {kind!r}, got {legacy!r}"
+        )
+    allowed = ("rope_type", "rope_theta", "partial_rotary_factor", *_KEYS[kind])
+    unknown = [key for key in given if key not in allowed]
+    if unknown:
+        raise ValueError(
+            f"the keys of rope_parameters must be among {', '.join(map(repr, allowed))} "
+            f"for {kind!r}, got {', '.join(map(repr, unknown))}"
+        )
+    method = _method_of(kind, given, max_position_embeddings)
+    fraction = (
+        None if kind == "proportional" else given.get("partial_rotary_factor")
+    )
+    if fraction is None and "rope_theta" not in given:
+        return method
+    return Configured(method, given.get("rope_theta"), fraction)
+
+
+def _method_of(
+    kind: str, given: Mapping[str, object], max_position_embeddings: int
+) -> Frequencies:
 
     def needed(key: str) -> object:
         if key not in given:
@@ -1397,6 +1487,16 @@ _OUR_OPTIONS = {
     },
 }
 
+_KEYS = {  # of rope_parameters, for each rope_type
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    **{
+        kind: ("factor", "original_max_position_embeddings", *options)
+        for kind, options in _OUR_OPTIONS.items()
+    },
+    "proportional": ("factor",),
+}
+
 
 def methods_table() -> list[dict[str, str]]:
     """The registry as rows of text, one per method: what a page prints as a table.
@@ -1423,11 +1523,6 @@ def methods_table() -> list[dict[str, str]]:
 # --- Checks of arguments, and small parts ---------------------------------------------------------------------------
 
 
-def _readable(tensor: Tensor) -> bool:
-    """Whether its values may be looked at: not while compiling, nor where that means waiting for a device."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
-
-
 def _frequencies(inv_freq: Tensor) -> Tensor:
     allowed = "inv_freq must be d/2 finite numbers >= 0, float64 or float32"
     if checks.floating("inv_freq", inv_freq).dtype not in (
@@ -1437,7 +1532,7 @@ def _frequencies(inv_freq: Tensor) -> Tensor:
         raise TypeError(f"{allowed}, got dtype {inv_freq.dtype}")
     if inv_freq.ndim != 1 or len(inv_freq) == 0:
         raise ValueError(f"{allowed}, got shape {tuple(inv_freq.shape)}")
-    if _readable(inv_freq) and not (
+    if checks.readable(inv_freq) and not (
         inv_freq.isfinite().all() and inv_freq.min() >= 0
     ):
         raise ValueError(f"{allowed}, got {inv_freq.tolist()}")
@@ -1458,7 +1553,7 @@ def _log_base(inv_freq: Tensor) -> Tensor:
     pairs = len(_several_pairs(_frequencies(inv_freq)))
     log_base = -inv_freq[-1].log() * (pairs / (pairs - 1))
     expected = (-log_base * torch.arange(pairs).to(inv_freq) / pairs).exp()
-    if _readable(inv_freq) and not torch.allclose(
+    if checks.readable(inv_freq) and not torch.allclose(
         inv_freq, expected, rtol=1e-4, atol=0
     ):
         raise ValueError(
@@ -1560,14 +1655,7 @@ def _window_within(window: int, trained_length: int) -> None:
 
 def _positions(positions: Tensor) -> Tensor:
     """Positions as float64, in which whole ones stay exact (float32 on mps, which has no more)."""
-    if not isinstance(positions, Tensor):
-        raise TypeError(
-            f"positions must be a tensor, got {type(positions).__name__}"
-        )
-    if positions.dtype in (torch.bool, torch.float16, torch.bfloat16):
-        raise TypeError(
-            f"positions must be integers, float32 or float64, got dtype {positions.dtype}"
-        )
+    check_positions(positions)
     return positions.to(
         torch.float32 if positions.device.type == "mps" else torch.float64
     )

@@ -92,6 +92,8 @@ class RotaryAttention(MultiHeadAttention):
         and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq). The order in the row
         is what is causal, whatever the positions are. Weights have that shape, too.
 
+        ``ValueError`` for a ``cache`` where the frequencies follow the length: see :class:`KVCache`.
+
         Computed by ``torch.nn.functional.scaled_dot_product_attention``, which never has the weights; where they are
         asked for, by the book's own function.
         """
@@ -109,6 +111,18 @@ class RotaryAttention(MultiHeadAttention):
             mask = whole_mask(mask, is_causal, shape, x.device)
             is_causal = False
         offset = cached if positions is None else 0
+        # ExtendedAttention has the attribute; "rotated" there is safe, or was asked for by name
+        if cache is not None and getattr(self, "keep", None) != "rotated":
+            scaling = getattr(self.rotary, "scaling", None)
+            if getattr(scaling, "follows_length", False):
+                raise ValueError(
+                    "cache must be None where the frequencies follow the length, for its keys keep those of their time; "
+                    f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
+                )
+            if scaling is not None and positions is None:
+                # a tensor of positions tells a function that does not say so of itself no length to follow, either
+                positions = torch.arange(cached, cached + seq_len, device=x.device)
+                offset = 0
         q, k, v = self.project(x, positions, offset)
         if cache is not None:
             k, v = cache.append(k, v)
@@ -124,8 +138,10 @@ class KVCache:
     """The keys, already rotated, and the values of all tokens so far, for one layer: memory for ``max_len`` tokens.
 
     A key is rotated once, by its own position, and never again: the score depends on the distance only, and the next
-    query brings its own rotation. (Frequencies that change while the text grows, as dynamic scaling has them, break
-    this: the keys in the cache keep the old ones.)
+    query brings its own rotation. Frequencies that change while the text grows, as dynamic scaling has them, break
+    this: the keys in the cache keep the old ones. Layers refuse them with a cache; only
+    :class:`ropebook.extrapolation.ExtendedAttention` takes them, with keys kept unrotated, or where "rotated" ones were
+    asked for by name.
 
     The memory is taken when the first keys come, in their batch size, dtype and device. It is overwritten in place, so
     a cache is for inference: under ``torch.no_grad()``.
@@ -398,19 +414,39 @@ class LlamaModel(nn.Module):
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Tensor:
-        """``positions`` and ``mask`` go to every layer, see :class:`RotaryAttention`; ``caches``: one per layer."""
+        """``positions`` and ``mask`` go to every layer, see :class:`RotaryAttention`; ``caches``: one per layer, all of
+        one length (`new_caches`)."""
         self._check_tokens(tokens)
         if caches is None:
             caches = [None] * len(self.layers)
-        if len(caches) != len(self.layers):
-            raise ValueError(
-                f"caches must be one for each of {len(self.layers)} layers, got {len(caches)}"
-            )
+        else:
+            self._check_caches(caches)
         offset = 0 if caches[0] is None else caches[0].length
         x = self.embed(tokens, positions, offset)
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, positions, mask, cache)
         return self.lm_head(self.norm(x))
+
+    def _check_caches(self, caches: Sequence[KVCache]) -> None:
+        if len(caches) != len(self.layers):
+            raise ValueError(
+                f"caches must be one for each of {len(self.layers)} layers, got {len(caches)}"
+            )
+        for i, cache in enumerate(caches):
+            if not isinstance(cache, KVCache):
+                raise TypeError(
+                    f"caches[{i}] must be a KVCache, got {type(cache).__name__}"
+                )
+        places = [id(cache) for cache in caches]
+        for i, place in enumerate(places):
+            first = places.index(place)
+            if first != i:
+                raise ValueError(
+                    f"caches must be different ones, as new_caches makes them, got caches[{first}] as caches[{i}] again"
+                )
+        lengths = [cache.length for cache in caches]
+        if min(lengths) != max(lengths):
+            raise ValueError(f"caches must hold equally many tokens, got {lengths}")
 
     def embed(
         self, tokens: Tensor, positions: Tensor | None, offset: int
@@ -434,7 +470,7 @@ class LlamaModel(nn.Module):
     ) -> Tensor:
         """``tokens`` (batch, seq) and ``new_tokens`` more, each the likeliest: (batch, seq + new_tokens).
 
-        ``lengths``: of the prompts, which then end at the row's end (:func:`left_padded`). The prompt goes through the
+        ``lengths``: of the prompts, 1 at least, which then end at the row's end (:func:`left_padded`). The prompt goes through the
         model once, and after it one token at a time: all else is in the caches.
         """
         self._check_tokens(tokens)
@@ -445,6 +481,11 @@ class LlamaModel(nn.Module):
         if len(segments) != batch:
             raise ValueError(
                 f"lengths must be one for each of {batch} rows, got {len(segments)}"
+            )
+        empty = (segments[:, -1] == 0).nonzero()
+        if len(empty):  # there would be padding to go on from
+            raise ValueError(
+                f"lengths[{empty[0].item()}] must be an integer >= 1 and <= {seq_len}, got 0"
             )
         caches = self.new_caches(seq_len + new_tokens - 1)
         step = tokens
@@ -493,16 +534,32 @@ class LlamaModel(nn.Module):
         There the layout is "half". For ``layout="interleaved"`` the rows of the query and key projections are put in
         the other order, head by head: the scores, and with them the logits, stay as they are.
         ``rotary``: further options of ``RotaryEmbedding``. A config that asks for what this model does not do is
-        refused: another ``model_type`` or ``hidden_act``, or a ``rope_type`` for which no ``scaling`` is given.
+        refused: another ``model_type`` or ``hidden_act``, or, where no ``scaling`` is given (or None), another ``rope_type``
+        than "default" or keys of ``rope_parameters`` that go with another; and a ``partial_rotary_factor`` below 1 where
+        no ``rotary_dim`` is given.
         """
         checks.choice("config.model_type", config.model_type, ["llama"])
         checks.choice("config.hidden_act", config.hidden_act, ["silu"])
         rope = config.rope_parameters
-        if "scaling" not in rotary:
+        if rotary.get("scaling") is None:
             checks.choice(
                 "config.rope_parameters['rope_type']",
                 rope["rope_type"],
                 ["default"],
+            )
+            known = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
+            unknown = [
+                key for key in rope if key not in known and rope[key] is not None
+            ]
+            if unknown:
+                raise ValueError(
+                    f"the keys of config.rope_parameters must be among {known}, got {unknown}"
+                )
+        fraction = rope.get("partial_rotary_factor")
+        if fraction not in (None, 1) and "rotary_dim" not in rotary:
+            raise ValueError(
+                "config.rope_parameters['partial_rotary_factor'] must be 1 where no rotary_dim is given, "
+                f"got {fraction}"
             )
         state = {_our_name(name): weight for name, weight in state_dict.items()}
         if config.tie_word_embeddings:

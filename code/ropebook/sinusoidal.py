@@ -841,7 +841,7 @@ def _positions(name: str, value: Positions) -> Tensor:
     if value.dtype not in _POSITION_TYPES:
         raise TypeError(f"{name} must be {allowed}, got dtype {value.dtype}")
     value = value if value.is_floating_point() else value.long()
-    return _inside(name, value, -LARGEST_POSITION, LARGEST_POSITION)
+    return checks.entries(name, value, -LARGEST_POSITION, LARGEST_POSITION)
 
 
 def _whole_positions(
@@ -850,21 +850,7 @@ def _whole_positions(
     value = _positions(name, value)
     if value.is_floating_point():
         raise TypeError(f"{name} must be integers, got dtype {value.dtype}")
-    return _inside(name, value, minimum, maximum, note)
-
-
-def _inside(
-    name: str, value: Tensor, minimum: int, maximum: int, note: str = ""
-) -> Tensor:
-    outside = ~(
-        (value >= minimum) & (value <= maximum)
-    )  # so written that NaN is outside
-    if outside.any():
-        found = value[outside].flatten()[0].item()
-        raise ValueError(
-            f"{name} must lie between {minimum} and {maximum}{note}, got {found}"
-        )
-    return value
+    return checks.entries(name, value, minimum, maximum, note)
 
 
 def _position_number(name: str, value: float) -> float:

@@ -173,10 +173,15 @@ def with_method(
     weights = {id(weight): weight for weight in model.parameters()}
     longer = copy.deepcopy(model, weights)
     changes_distances = issubclass(METHODS[method].form, Distances)
-    kind = _InPieces if changes_distances else ExtendedAttention
+    kind, keep = (
+        ExtendedAttention,
+        "rotated",
+    )  # also where a cache makes it wrong: that is measured
+    if changes_distances:
+        kind, keep = _InPieces, "unrotated"
     for layer in longer.layers:
         layer.attention = kind.of(
-            layer.attention, method=method, options=options or {}
+            layer.attention, method=method, options=options or {}, keep=keep
         )
     rotary = longer.layers[0].attention.rotary
     if arrival:
