@@ -275,16 +275,16 @@ def test_a_curve_is_asked_no_further_than_it_must():
 
 def test_pieces_double_up_to_the_size_that_the_chapter_states(monkeypatch):
     assert D.CHUNK == 65_536
-    monkeypatch.setattr(D, "CHUNK", 64)
+    monkeypatch.setattr(D, "CHUNK", 240)
     asked = []
 
     def curve(distances):
         asked.append(distances.tolist())
         return torch.ones(len(distances))
 
-    assert D.first_below(curve, 0, 200) is None
-    assert [len(piece) for piece in asked] == [4, 8, 16, 32, 64, 64, 12]
-    assert list(itertools.chain.from_iterable(asked)) == list(range(200))
+    assert D.first_below(curve, 0, 800) is None
+    assert [len(piece) for piece in asked] == [15, 30, 60, 120, 240, 240, 95]
+    assert list(itertools.chain.from_iterable(asked)) == list(range(800))
 
 
 class LargestTensor(TorchDispatchMode):
