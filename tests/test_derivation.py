@@ -332,6 +332,8 @@ def test_exact_rotation_with_another_base():
     found = [float(entry) for entry in D.rotate_exactly([1, -2, 3, 0, 5, 1], position=-7, base=50)]
     expected = D.rotate(torch.tensor([1.0, -2, 3, 0, 5, 1], dtype=torch.float64), -7, 50.0)
     assert found == pytest.approx(expected.tolist(), abs=1e-13)
+    cos, sin = sympy.cos(3), sympy.sin(3)  # base 1: both pairs turn alike
+    assert list(D.rotate_exactly([1, 0, 0, 1], position=3, base=1)) == [cos, sin, -sin, cos]
 
 
 # --- What else would do, and why pairs are enough ---
@@ -368,6 +370,9 @@ def test_any_orthogonal_step_does_what_is_asked(dim, seed, determinant):
 def test_breach_by_hand():
     # O_n = 2ⁿ: the worst is m = n = 1, where 2 · 2 should be O_0 = 1
     assert D.breach(torch.tensor([[2.0]]), 1) == 3
+    assert D.breach(torch.tensor([[2.0]]), 2) == 15  # m = n = 2: 4 · 4 for 1; m = −2, n = 2: 1 for 16
+    # a shear, m = n = 3: the lower right entry is 1 + 3 · 3 for 1
+    assert D.breach(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3) == 9
     assert D.breach(torch.eye(3), 2) == 0
 
 
@@ -409,6 +414,14 @@ def test_normal_form_with_equal_and_with_tiny_frequencies(small):
     form = D.normal_form(A)
     check_normal_form(A, form)
     assert form.frequencies.tolist() == pytest.approx([1, 1, small, small], abs=1e-14)
+
+
+def test_normal_form_takes_a_matrix_that_is_skew_up_to_rounding():
+    A = torch.tensor([[0.0, -3.0], [3.0, 0.0]], dtype=torch.float64)
+    nearly = A * torch.tensor([[1.0, 1.0 + 2e-7], [1.0, 1.0]])
+    assert D.normal_form(nearly).frequencies.item() == pytest.approx(3, rel=1e-6)
+    with pytest.raises(ValueError, match=r"an entry of size 1\.5e-05"):
+        D.normal_form(A * torch.tensor([[1.0, 1.0 + 5e-6], [1.0, 1.0]], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

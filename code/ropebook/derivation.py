@@ -141,8 +141,9 @@ def generator(
             [ 0.0000,  0.0000,  0.0100,  0.0000]], dtype=torch.float64)
     """
     quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
-    blocks = sinusoidal.inv_freq(dim, base)[:, None, None] * quarter
-    return _on_the_diagonal(blocks + 0.0, layout)
+    return _on_the_diagonal(
+        sinusoidal.inv_freq(dim, base)[:, None, None] * quarter, layout
+    )
 
 
 def _on_the_diagonal(blocks: Tensor, layout: str) -> Tensor:
@@ -352,7 +353,7 @@ def reflection(angle: Positions) -> Tensor:
     """
     turn = rotation(angle)
     mirror = torch.tensor([1.0, -1.0], dtype=torch.float64, device=turn.device)
-    return turn * mirror + 0.0  # no −0
+    return turn * mirror
 
 
 def breach(step: Tensor, reach: int) -> float:
