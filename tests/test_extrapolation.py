@@ -1063,6 +1063,7 @@ def test_a_frequency_method_by_name_is_the_scaling_of_the_layer(name):
     assert torch.equal(layer(x), other(x))
     late = extended(name, keep="unrotated")
     assert torch.allclose(late(x), other(x))
+    assert torch.allclose(late(x, is_causal=False), other(x, is_causal=False))
     assert torch.allclose(
         late(x, is_causal=False, return_weights=True)[1], other(x, is_causal=False, return_weights=True)[1]
     )

@@ -515,7 +515,7 @@ def test_scaled_frequencies_come_from_the_hook():
 
     ours = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config, scaling=linear)
     assert error(ours(tokens_of(2, 9)), expected) < 2e-5
-    theirs.config.rope_parameters = {"rope_type": "default", "rope_theta": 10000.0}
+    theirs.config.rope_parameters = DEFAULT | {"partial_rotary_factor": 1.0}
     unscaled = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config)
     assert error(unscaled(tokens_of(2, 9)), expected) > 1e-2
 
