@@ -223,6 +223,7 @@ def test_shapes_and_defaults():
     layer = R.RotaryAttention(32, 4)
     assert (layer.dim, layer.n_kv_heads, layer.head_dim) == (32, 4, 8)
     assert layer.q_proj.bias is layer.out_proj.bias is None
+    assert layer.fused  # unless weights are asked for
     assert not layer.state_dict().keys() - {f"{name}_proj.weight" for name in ("q", "k", "v", "out")}
     wide = R.RotaryAttention(32, 4, 2, head_dim=16, bias=True, dtype=torch.bfloat16)
     assert [tuple(p.weight.shape) for p in (wide.q_proj, wide.k_proj, wide.v_proj, wide.out_proj)] == [
@@ -518,6 +519,46 @@ def test_scaled_frequencies_come_from_the_hook():
     theirs.config.rope_parameters = DEFAULT | {"partial_rotary_factor": 1.0}
     unscaled = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config)
     assert error(unscaled(tokens_of(2, 9)), expected) > 1e-2
+
+
+def test_beside_a_cache_a_scaling_has_no_length_to_follow_and_positions_stay_as_given():
+    told = []
+
+    def scaling(theta, length):
+        told.append(length)
+        return theta / 2, 1.0
+
+    layer, x = make(scaling=scaling), draw(2, 3, DIM)
+    plain = layer(x)
+    assert told == [3]
+    assert error(layer(x, cache=R.KVCache(3)), plain) < CLOSE[torch.float64]
+    assert told == [3, None]
+    apart = torch.tensor([0, 5, 6])
+    spaced = layer(x, apart)
+    assert error(spaced, plain) > 1e-2
+    assert error(layer(x, apart, cache=R.KVCache(3)), spaced) < CLOSE[torch.float64]
+
+
+def test_frequencies_that_follow_the_length_are_refused_beside_a_cache():
+    def scaling(theta, length):
+        return theta, 1.0
+
+    scaling.follows_length = True
+    layer, x, cache = make(scaling=scaling), draw(2, 3, DIM), R.KVCache(3)
+    assert layer(x).shape == x.shape
+    with pytest.raises(ValueError, match="cache must be None where the frequencies follow the length"):
+        layer(x, cache=cache)
+    assert cache.length == 0
+
+
+def test_a_model_has_no_biases_unless_asked_for_and_knows_its_first_token():
+    model = R.LlamaModel(61, DIM, 40, 1, HEADS)
+    assert not [name for name in model.state_dict() if "bias" in name]
+    named = [name for name, _ in R.LlamaModel(61, DIM, 40, 1, HEADS, mlp_bias=True).named_parameters()]
+    assert [name.split(".")[-2] for name in named if "bias" in name] == ["gate_proj", "up_proj", "down_proj"]
+    asked = R.LlamaModel(61, DIM, 40, 1, HEADS, attention_bias=True).state_dict()
+    assert sum("bias" in name for name in asked) == 4
+    assert model(torch.tensor([[0, 60]])).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
