@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import cmath
-import doctest
 import math
-import random
 import re
 from xml.etree import ElementTree
 
@@ -13,12 +11,12 @@ import numpy as np
 import pytest
 import traitlets
 
-from ropebook import decay, explorers
-from ropebook.explorers import bank, distance, draws, still, sweep
+from ropebook import decay
+from ropebook.explorers import distance, draws, still, sweep
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.sweep import Sweep
-from tests import js
+from tests.explorers import js
 
 ALL = [Distance, Sweep, Bank]
 every_explorer = pytest.mark.parametrize("explorer", ALL, ids=lambda explorer: explorer.__name__)
@@ -40,46 +38,6 @@ def cosines(distances: object, dim: int, base: float) -> np.ndarray:
 
 # ---- JavaScript and Python agree ----
 
-CORNERS = {
-    Distance: [
-        {"base": 1e4, "dim": 512, "query": 0, "length": 4096, "vectors": "random", "draw": 20},
-        {"base": 1e4, "dim": 256, "query": 0, "length": 65536, "vectors": "ones", "draw": 1},
-        {"base": 1e4, "dim": 8, "query": 4096, "length": 4097, "vectors": "random", "draw": 1},
-        {"base": 1e7, "dim": 512, "query": 500_000, "length": 1_000_000, "vectors": "same", "draw": 3},
-        {"base": 1.0, "dim": 2, "query": 1, "length": 2, "vectors": "slow", "draw": 1},
-        {"base": 1.0, "dim": 6, "query": 999_999, "length": 1_000_000, "vectors": "slow", "draw": 1},
-        {"base": 500.0, "dim": 16, "query": 256, "length": 513, "vectors": "same", "draw": 2},
-    ],
-    Sweep: [
-        {"base": 1.0, "dim": 2, "length": 16},
-        {"base": 1e7, "dim": 512, "length": 4096},
-        {"base": 37.5, "dim": 6, "length": 129},
-        {"base": 1e4, "dim": 128, "length": 128},
-    ],
-    Bank: [
-        {"position": 0, "base": 1.0, "dim": 2, "length": 2},
-        {"position": 1_000_000, "base": 1e7, "dim": 512, "length": 1_000_000},
-        {"position": 4095, "base": 1e4, "dim": 128, "length": 4096},
-        {"position": 4096, "base": 1e4, "dim": 128, "length": 4096},
-    ],
-}
-
-
-@every_explorer
-def test_javascript_agrees_with_python(explorer):
-    source = random.Random(8)
-    cases = [explorer().dials(), *CORNERS[explorer], *(js.sample_dials(explorer, source) for _ in range(20))]
-    assert js.disagreements(explorer, cases, js.compute(explorer._esm, cases)) == []
-
-
-def test_the_constants_are_the_same_in_both_languages():
-    names = "MOST_DIMS, MOST_LENGTH, MOST_DRAWS, MOST_SAMPLES, NEAR, MOST_COLUMNS, CLOSE, SPOTS, VECTORS"
-    expected = [getattr(distance, name) for name in names.split(", ")]
-    assert inside(Distance, f"return [{names}];") == [list(x) if isinstance(x, tuple) else x for x in expected]
-    assert inside(Sweep, "return [MOST_DIMS, MOST_LENGTH, NEAR, BASES];") == [
-        sweep.MOST_DIMS, sweep.MOST_LENGTH, sweep.NEAR, list(decay.BASES)]  # fmt: skip
-    assert inside(Bank, "return [MOST_DIMS, MOST_LENGTH];") == [bank.MOST_DIMS, bank.MOST_LENGTH]
-
 
 def test_the_buttons_have_the_figures_and_the_models_of_the_module():
     figures = {(figure.dim, figure.length) for figure in decay.FIGURES}
@@ -88,25 +46,6 @@ def test_the_buttons_have_the_figures_and_the_models_of_the_module():
     assert set(found) == figures
     models = [[model.name, model.dim, model.base, model.context] for model in decay.MODELS]
     assert inside(Bank, "return MODELS;") == models
-
-
-@every_explorer
-def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    assert js.misfits(explorer) == []
-
-
-@every_explorer
-def test_a_script_is_its_parts(explorer):
-    parts = explorers.split_parts(explorer._esm)
-    assert list(parts) == [*explorers.SHARED, explorer.script]
-    assert max(map(len, parts[explorer.script].splitlines())) <= 120
-
-
-@pytest.mark.parametrize("module", [distance, sweep, bank], ids=lambda module: module.__name__)
-def test_the_examples_in_the_docstrings_run(module):
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 # ---- The score against distance ----
@@ -403,14 +342,6 @@ def test_bad_dials_are_refused_and_the_last_good_value_stays(explorer, bad, mess
     assert figure.dials() == before
 
 
-@every_explorer
-def test_every_limit_is_allowed(explorer):
-    for end in ("min", "max"):
-        dials = {name: getattr(trait, end, None) for name, trait in explorer.dial_traits().items()}
-        dials = {name: value for name, value in dials.items() if value is not None}
-        assert explorer(**dials).dials() == {**explorer().dials(), **dials}
-
-
 def test_the_query_stays_within_the_text():
     figure = Distance(query=400, length=500)
     figure.length = 401
@@ -425,15 +356,6 @@ def test_the_query_stays_within_the_text():
     main = "import e from './e.mjs'; console.log(JSON.stringify([[3, 9], [9, 9], [10, 9]].map(([query, length]) => "
     settled = js._run({"e.mjs": spied, "main.mjs": main + "globalThis.spec.settle({ query, length }).query)));"}, None)
     assert settled == [3, 8, 8]
-
-
-@every_explorer
-def test_alt_is_required_and_unknown_dials_are_refused(explorer):
-    assert len(explorer().alt) > 100
-    with pytest.raises(traitlets.TraitError, match=r"alt must .*what is to be seen"):
-        explorer(alt="picture.png")
-    with pytest.raises(TypeError, match=f"{explorer.__name__} takes .*; got heads"):
-        explorer(heads=3)
 
 
 # ---- Words in JavaScript ----

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cmath
 import math
-import random
 import re
 from xml.etree import ElementTree
 
@@ -12,11 +11,10 @@ import numpy as np
 import pytest
 import traitlets
 
-from ropebook import explorers
-from ropebook.explorers import draws, lock, still, turn
+from ropebook.explorers import draws, still
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.turn import Turn
-from tests import js
+from tests.explorers import js
 
 ALL = [Turn, Lock]
 every_explorer = pytest.mark.parametrize("explorer", ALL, ids=lambda explorer: explorer.__name__)
@@ -42,45 +40,6 @@ def theta(dim: int, base: float) -> np.ndarray:
 
 
 # ---- JavaScript and Python agree ----
-
-TURN_CORNERS = [
-    {"position": 4096, "base": 1e4, "dim": 512, "pair": 255},
-    {"position": 0, "base": 1.0, "dim": 2, "pair": 0},
-    {"position": 15, "base": 1e7, "dim": 64, "pair": 31},
-    {"position": 16, "base": 1.0, "dim": 8, "pair": 3},
-    {"position": 1, **EIGHTH},
-]
-LOCK_CORNERS = [
-    {"m": 4096, "n": 4096, "shift": 255, "base": 1e4, "dim": 512, "pair": 255, "draw": 15},
-    {"m": 0, "n": 0, "shift": 0, "base": 1.0, "dim": 2, "pair": 0, "draw": 0},
-    {"m": 0, "n": 4096, "shift": 1, "base": 1e7, "dim": 128, "pair": 0, "draw": 7},
-]
-
-
-@pytest.mark.parametrize("explorer, corners", [(Turn, TURN_CORNERS), (Lock, LOCK_CORNERS)])
-def test_javascript_agrees_with_python(explorer, corners):
-    source = random.Random(5)
-    cases = [explorer().dials(), *corners, *(js.sample_dials(explorer, source) for _ in range(30))]
-    assert js.disagreements(explorer, cases, js.compute(explorer._esm, cases)) == []
-
-
-def test_the_constants_are_the_same_in_both_languages():
-    names = "MOST_DIMS, MOST_POSITION, TRAIL, SPAN, FINE"
-    assert in_turn(f"return [{names}];") == [getattr(turn, name) for name in names.split(", ")]
-    names = "MOST_DIMS, MOST_POSITION, SHIFTS, DRAWS"
-    assert in_lock(f"return [{names}];") == [getattr(lock, name) for name in names.split(", ")]
-
-
-@every_explorer
-def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    assert js.misfits(explorer) == []
-
-
-@every_explorer
-def test_a_script_is_its_parts(explorer):
-    parts = explorers.split_parts(explorer._esm)
-    assert list(parts) == [*explorers.SHARED, explorer.script]
-    assert max(map(len, parts[explorer.script].splitlines())) <= 120
 
 
 # ---- What the turned vector claims, by complex numbers ----
@@ -248,15 +207,6 @@ def test_every_limit_is_allowed_and_the_pair_stays_within_the_dimension(explorer
     main = "import e from './e.mjs'; console.log(JSON.stringify([[4, 9], [4, 1], [512, 255]].map(([dim, pair]) => "
     settled = js._run({"e.mjs": spied, "main.mjs": main + "globalThis.spec.settle({ dim, pair, x: 1 }))));"}, None)
     assert settled == [{"dim": 4, "pair": 1, "x": 1}, {"dim": 4, "pair": 1, "x": 1}, {"dim": 512, "pair": 255, "x": 1}]
-
-
-@every_explorer
-def test_alt_is_required_and_unknown_dials_are_refused(explorer):
-    assert len(explorer().alt) > 100
-    with pytest.raises(traitlets.TraitError, match=r"alt must .*what is to be seen"):
-        explorer(alt="picture.png")
-    with pytest.raises(TypeError, match=f"{explorer.__name__} takes .*; got layout_"):
-        explorer(layout_=3)
 
 
 # ---- Words in JavaScript ----

@@ -4,7 +4,6 @@ against PyTorch and the formula, stills."""
 from __future__ import annotations
 
 import base64
-import doctest
 import math
 import random
 import re
@@ -21,7 +20,7 @@ from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.precision import Precision
 from ropebook.sinusoidal import encoding_all_in
-from tests import js
+from tests.explorers import js
 from tests.test_explorers_sinusoidal import grey
 
 ALL = [Fourier, Pairing, Precision]
@@ -46,34 +45,6 @@ def theta(dim: int, base: float) -> np.ndarray:
 
 # ---- JavaScript and Python agree ----
 
-CORNERS = {
-    Fourier: [
-        {"dim": 512, "span": 4096, "peak": 4096, "distance": 0, "draw": 20},
-        {"dim": 2, "span": 16, "peak": 0, "distance": 16, "base": 1.0, "summed": 1},
-        {"dim": 34, "span": 512, "peak": 77, "distance": 300, "summed": 16, "draw": 1},  # fine to the last
-        {"dim": 36, "span": 513, "peak": 500, "distance": 513, "summed": 18, "draw": 2},
-    ],
-    Pairing: [
-        {"dim": dim, "permute_q": q, "permute_k": k, "pairing": layout, "m": 64, "n": 0}
-        for dim, q, k, layout in [(4, True, True, "half"), (32, False, True, "half"), (10, True, False, "interleaved")]
-    ],
-    Precision: [
-        {"dtype": dtype, "rounded": rounded, "first": first, "dim": 22, "count": 40}
-        for dtype in precision.DTYPES
-        for rounded in precision.STAGES
-        for first in (250, 65_500, 9_999_999)
-    ]
-    + [{"dim": 512, "count": 128, "base": 1e7}, {"dtype": "float16", "rounded": "positions", "first": 70_000}],
-}
-
-
-@every_explorer
-def test_javascript_agrees_with_python(explorer):
-    source = random.Random(11)
-    samples = (js.sample_dials(explorer, source, dim=128, span=1500, count=64) for _ in range(14))
-    cases = [explorer(**dials).dials() for dials in [{}, *CORNERS[explorer], *samples]]
-    assert js.disagreements(explorer, cases, js.compute(explorer._esm, cases)) == []
-
 
 def test_the_errors_agree_to_the_last_digits_of_float32():
     """A cosine of float32 is off by 3e-8, less than what the test above lets pass."""
@@ -85,35 +56,6 @@ def test_the_errors_agree_to_the_last_digits_of_float32():
     for dials, found in zip(cases, js.compute(Precision._esm, cases), strict=True):
         np.testing.assert_allclose(found["errors"], Precision.compute(dials)["errors"], atol=1e-11)
         assert 1e-8 < found["error"] < 1e-2
-
-
-def test_the_constants_are_the_same_in_both_languages():
-    for module, explorer, names in [
-        (fourier, Fourier, ["MOST_DIMS", "MOST_DISTANCE", "MOST_DRAWS", "MOST_ROWS", "COLUMNS", "FINE_SAMPLES"]),
-        (pairing, Pairing, ["LEAST_DIMS", "MOST_DIMS", "MOST_POSITION", "BASE"]),
-        (precision, Precision, ["MOST_DIMS", "MOST_COUNT", "MOST_FIRST", "DTYPES", "STAGES"]),
-    ]:
-        expected = [list(value) if isinstance(value, tuple) else value for value in (getattr(module, n) for n in names)]
-        assert run(explorer, f"return [{', '.join(names)}];") == expected
-
-
-@every_explorer
-def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    assert js.misfits(explorer) == []
-
-
-@every_explorer
-def test_a_script_is_its_parts(explorer):
-    parts = explorers.split_parts(explorer._esm)
-    assert list(parts) == [*explorers.SHARED, explorer.script]
-    assert max(map(len, parts[explorer.script].splitlines())) <= 120
-
-
-@pytest.mark.parametrize("module", [fourier, pairing, precision], ids=lambda module: module.__name__)
-def test_the_examples_of_the_documentation_run(module):
-    result = doctest.testmod(module)
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 # ---- Fourier: the score, by turning vectors ----
@@ -461,16 +403,6 @@ def test_bad_dials_are_refused_and_the_last_good_value_stays(explorer, bad, mess
     with pytest.raises(traitlets.TraitError, match=message):
         setattr(figure, name, value)
     assert figure.dials() == before
-
-
-@every_explorer
-def test_every_limit_is_allowed(explorer):
-    for end in ("min", "max"):
-        dials = {name: getattr(t, end) for name, t in explorer.dial_traits().items() if hasattr(t, "min")}
-        figure = explorer(**dials)
-        assert figure.dials() == {**figure.dials(), **dials}
-        assert figure.still()
-    assert len(explorer().alt) > 100
 
 
 # ---- In words ----

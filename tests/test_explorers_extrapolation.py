@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 import re
 from xml.etree import ElementTree
 
@@ -14,17 +13,19 @@ import torch
 import traitlets
 
 from ropebook import explorers, extrapolation
-from ropebook.explorers import ladder, ramp, still, timelapse
+from ropebook.explorers import ladder, ramp, still
 from ropebook.explorers.ladder import Ladder
 from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.sinusoidal import inv_freq
-from tests import js
+from tests.explorers import js
 
 ALL = [Ladder, Ramp, Timelapse]
 every_explorer = pytest.mark.parametrize("explorer", ALL, ids=lambda explorer: explorer.__name__)
 SVG = "{http://www.w3.org/2000/svg}"
 METHODS = ("linear", "ntk", "ntk_by_parts", "yarn", "llama3")
+ON = dict.fromkeys(METHODS, True)
+RAMP_ENDS = ("alpha", "beta", "trained_length", "base", "dim", "factor", "truncate")
 DESCRIBE = "return input.map((values) => describe(compute(values), values));"
 
 
@@ -46,61 +47,6 @@ def ends_of_all_dials(explorer: type, *names: str) -> list[dict]:
 
 
 # ---- JavaScript and Python agree ----
-
-ON = dict.fromkeys(METHODS, True)
-RAMP_ENDS = ("alpha", "beta", "trained_length", "base", "dim", "factor", "truncate")
-CORNERS = {
-    Ladder: [
-        {**Ladder().dials(), **dict.fromkeys(METHODS, False)},
-        *({**dials, **ON} for dials in ends_of_all_dials(Ladder, "base", "dim", "trained_length", "factor")),
-    ],
-    Ramp: ends_of_all_dials(Ramp, *RAMP_ENDS)[::5],
-    Timelapse: [
-        {"length": 4096, "room": 4096, "trained_length": 16, "factor": 16.0, "base": 1e7, "dim": 512},
-        {"length": 4096, "room": 4096, "trained_length": 2048, "factor": 1.0, "base": 500.0, "dim": 4},
-        {"length": 1, "room": 64, "trained_length": 16, "factor": 1.0, "base": 1e4, "dim": 4},
-        {"length": 257, "room": 300, "trained_length": 256, "factor": 3.0, "base": 1e4, "dim": 64},
-    ],
-}
-
-
-@every_explorer
-def test_javascript_agrees_with_python(explorer):
-    source = random.Random(5)
-    cases = [explorer().dials(), *CORNERS[explorer], *(js.sample_dials(explorer, source) for _ in range(25))]
-    assert js.disagreements(explorer, cases, js.compute(explorer._esm, cases)) == []
-
-
-@pytest.mark.parametrize(
-    "explorer, module, names",
-    [
-        (Ladder, ladder, "MOST_DIMS, MOST_LENGTH, MOST_FACTOR, LEAST_BASE, MOST_ALPHA, LEAST_BETA, SHORTEST"),
-        (Ramp, ramp, "MOST_DIMS, MOST_LENGTH, MOST_FACTOR, LEAST_BASE, MOST_ALPHA, LEAST_BETA"),
-        (Timelapse, timelapse, "MOST_DIMS, MOST_LENGTH, MOST_FACTOR, MOST_KEYS, LEAST_BASE, TOP_ERROR"),
-    ],
-)
-def test_the_constants_are_the_same_in_both_languages(explorer, module, names):
-    assert js.evaluate(explorer._esm, f"return [{names}];") == [getattr(module, name) for name in names.split(", ")]
-
-
-def test_the_methods_have_the_same_names_and_looks_in_both_languages():
-    found = js.evaluate(Ladder._esm, "return METHODS;")
-    assert list(found) == list(ladder.LOOK) == list(METHODS)
-    for name, method in found.items():
-        assert method["title"] == extrapolation.METHODS[name].title
-        assert tuple(method["look"]) == ladder.LOOK[name]
-
-
-@every_explorer
-def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    assert js.misfits(explorer) == []
-
-
-@every_explorer
-def test_a_script_is_its_parts(explorer):
-    parts = explorers.split_parts(explorer._esm)
-    assert list(parts) == [*explorers.SHARED, explorer.script]
-    assert max(map(len, parts[explorer.script].splitlines())) <= 120
 
 
 # ---- What the ladder claims, by the papers' formulas ----
@@ -354,15 +300,6 @@ def test_the_length_stays_within_the_room():
     assert settled == [{"room": 300, "length": 9}, {"room": 64, "length": 64}]
 
 
-@every_explorer
-def test_alt_is_required_and_unknown_dials_are_refused(explorer):
-    assert len(explorer().alt) > 100
-    with pytest.raises(traitlets.TraitError, match=r"alt must .*what is to be seen"):
-        explorer(alt="picture.png")
-    with pytest.raises(TypeError, match=f"{explorer.__name__} takes .*; got layout_"):
-        explorer(layout_=3)
-
-
 # ---- Words in JavaScript ----
 
 
@@ -490,7 +427,7 @@ def test_the_still_of_the_ladder(dials):
     for name, stretch in zip(data["shown"], data["stretch"], strict=True):
         title = extrapolation.METHODS[name].title
         assert title in texts(root)
-        colour, width, dashes = ladder.LOOK[name]
+        colour, width, dashes = ladder.METHODS[name]["look"]
         lines = [line for line in strokes(root, colour, width, dashes) if len(line) == pairs]
         expected = [y(waves * stretch), 510 - np.log(stretch) / bottom * 90]
         for heights in expected:

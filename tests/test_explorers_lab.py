@@ -2,156 +2,31 @@
 
 from __future__ import annotations
 
-import doctest
-import functools
 import itertools
 import json
 import math
-import random
 import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import torch
 import traitlets
 
-from ropebook import explorers, extrapolation, results
+from ropebook import extrapolation, results
 from ropebook.explorers import measured, still
 from ropebook.lab import evaluation
-from tests import js
+from tests.explorers import js
+from tests.explorers.made_up import BANDS, DISTANCES, FILES, LENGTH, TEXT, Measured, synthetic
 
 SVG = "{http://www.w3.org/2000/svg}"
 DESCRIBE = "return input.map((values) => describe(compute(values), values));"
-LENGTH, TEXT, FILES = 256, 4096, 9
-BANDS = ((0, 256), (256, 512), (512, 1024), (1024, 2048), (2048, 4096))
-DISTANCES = (24, 64, 128, 192, 384, 768, 1536, 3072)
 PLAIN = "rope-10000-0/none"
 
 
 # ---- Results of the evaluation's form, made up ----
 
 
-def curve_of(cell: evaluation.Cell, seed: random.Random) -> np.ndarray:
-    """Bits per byte (files, bytes)."""
-    scheme, learned = cell.run[:-2], cell.run.startswith("learned")
-    n = np.arange(1, (LENGTH if learned else TEXT) + 1)
-    noise = np.random.default_rng(seed.randrange(2**32))
-    files = np.random.default_rng(7).normal(0, 0.15, FILES)[:, None]
-    reach = math.log2(cell.factor) if cell.factor else 1.5
-    own = {"linear": 0.02 if cell.tuned else 0.35 * reach, "ntk": 0.06 * reach}.get(cell.method, 0.01)
-    if cell.method == "none" and not cell.tuned:
-        reach = {"alibi": 5.0, "none": 0.3, "sinusoidal": 0.0}.get(scheme, 0.2)
-    beyond = np.maximum(0, np.log2(n / LENGTH) - reach)
-    plain = 1.9 + 3.6 * n**-0.45 + 0.04 * len(scheme) / 10 + own + 1.1 * beyond * (n > LENGTH)
-    own_files = noise.normal(0, 0.03, FILES)[:, None]
-    bits = plain + files + own_files + noise.normal(0, 0.9, (FILES, len(n)))
-    if cell.cache is False:
-        keep = n <= LENGTH
-        for end in evaluation.sampled_lengths(LENGTH, TEXT):
-            keep[end - 16 : end] = True
-        bits[:, ~keep] = np.nan
-    return bits
-
-
-def plain(values: np.ndarray) -> list:
-    return evaluation._plain(torch.from_numpy(np.asarray(values, dtype=float)))
-
-
-def measured_cell(cell: evaluation.Cell, seed: random.Random) -> tuple[dict, np.ndarray]:
-    """A cell of results/evaluation.json, and its curve."""
-    bits = torch.from_numpy(curve_of(cell, seed))
-    text = bits.shape[1]
-    means = evaluation.band_means(bits, BANDS)
-    mean, error = evaluation.over_files(means)
-    made = {
-        "id": cell.id,
-        "run": cell.run,
-        "method": cell.method,
-        "factor": cell.factor,
-        "options": dict(cell.options),
-        "tuned": cell.tuned,
-        "cache": cell.cache,
-        "text": text,
-        "files": plain(means),
-        "bits": plain(mean),
-        "error": plain(error),
-        "asked": {"256": [64] * 4 + [0] * 4, "4096": [64] * 8},
-        "seconds": 1.0,
-    }
-    if text > LENGTH and (cell.method in ("none", "dynamic_ntk")):
-        ends = evaluation.sampled_lengths(LENGTH, TEXT)
-        some = torch.stack([bits[:, n - 16 : n] for n in ends], 1)
-        made["sampled"] = {"lengths": ends, "files": plain(evaluation._sampled_bands(some, ends, BANDS))}
-    far = [round(max(0.02, 0.98 - 0.25 * seed.random() * k), 5) for k in range(8)]
-    made["retrieval"] = {
-        "256": [1.0, 0.984375, 0.953125, 0.90625] + [None] * 4,
-        "4096": [None] * 8 if text == LENGTH or cell.cache is False else far,
-    }
-    return made, bits.mean(0).half().numpy()
-
-
-@functools.cache
-def synthetic() -> tuple[dict, dict]:
-    """``results/evaluation.json`` and ``evaluation.safetensors``, as `benchmarks/evaluate.py` writes them."""
-    runs = ["learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none"]
-    names = [f"{scheme}-0" for scheme in runs] + ["rope-10000-1", "alibi-1"]
-    grid = evaluation.grid(names, measured.RUNS)
-    for run, method, factor in itertools.product(measured.RUNS, ("linear", "yarn", "none"), evaluation.FACTORS):
-        grid.append(evaluation.Cell(run, method, factor, tuned=True))
-    source = random.Random(1)
-    made = [measured_cell(cell, source) for cell in grid]
-    found = {
-        "provenance": {"device": "CPU", "torch": "2", "date": "2026-01-01", "seed": 0, "command": "x"},
-        "corpus": {},
-        "length": LENGTH,
-        "text": TEXT,
-        "files": [f"{k}.py" for k in range(FILES)],
-        "bands": [list(band) for band in BANDS],
-        "distances": list(DISTANCES),
-        "cells": [cell for cell, _ in made],
-        "windowed": {
-            run: {"files": [[2.4] * 5] * FILES, "bits": [2.41, 2.3, 2.25, 2.2, 2.21], "error": [0.05] * 5}
-            for run in names
-        },
-        "seconds": 80.0,
-    }  # fmt: skip
-    json.dumps(found, allow_nan=False)
-    return found, {cell["id"]: curve for cell, curve in made}
-
-
-class Measured(measured.Measured):
-    """The explorer, of made-up results."""
-
-    def __init__(self, **dials):
-        super().__init__(*synthetic(), **dials)
-
-
 # ---- JavaScript and Python agree ----
-
-CORNERS = [
-    {"method": method, "factor": factor, "tuned": tuned, "position": position}
-    for (method, factor), tuned, position in zip(
-        itertools.product(measured.METHODS, ("2", "16")),
-        itertools.cycle((True, False, True)),
-        itertools.cycle((1, 8, 256, 257, 3000, 4096, 30)),
-        strict=False,
-    )
-] + [{"run": "schemes", "tuned": True, "position": n} for n in (1, 256, 257, 4096)]
-
-
-def test_javascript_agrees_with_python():
-    source = random.Random(5)
-    cases = [Measured(**dials).dials() for dials in CORNERS] + [js.sample_dials(Measured, source) for _ in range(12)]
-    assert js.disagreements(Measured, cases, js.compute(Measured._esm, cases)) == []
-
-
-def test_the_constants_are_the_same_in_both_languages():
-    names = "MOST_TEXT, RUNS, METHODS, FACTORS, SCHEMES, CHOSEN, PLAIN, WINDOW"
-    found = js.evaluate(Measured._esm, f"return [{names}];")
-    here = json.loads(json.dumps([getattr(measured, name) for name in names.split(", ")]))
-    assert found == here
-    assert [list(one) for one in (found[2], found[4])] == [list(measured.METHODS), list(measured.SCHEMES)]
 
 
 def test_the_methods_are_called_as_in_their_chapter():
@@ -160,17 +35,6 @@ def test_the_methods_are_called_as_in_their_chapter():
             assert title == extrapolation.METHODS[name].title
     grid = {measured.cell_key(vars(cell)).split("/")[1] for cell in evaluation.grid(measured.RUNS, measured.RUNS)}
     assert grid == set(measured.METHODS)
-
-
-def test_dials_have_the_traits_limits_and_explain_themselves():
-    assert js.misfits(Measured) == []
-    assert list(Measured.dial_traits()) == ["show", "run", "method", "factor", "tuned", "position"]
-
-
-def test_a_script_is_its_parts():
-    parts = explorers.split_parts(Measured._esm)
-    assert list(parts) == [*explorers.SHARED, "measured.js"]
-    assert max(map(len, parts["measured.js"].splitlines())) <= 120
 
 
 # ---- What the figure says, by the results themselves ----
@@ -337,12 +201,6 @@ def test_every_entry_but_the_middles_is_a_measured_number():
     assert Measured.terms(dials) == {"at": Measured.compute(dials)["at"]}
 
 
-def test_the_examples_run():
-    found = doctest.testmod(measured)
-    assert found.failed == 0
-    assert found.attempted >= 8
-
-
 # ---- Where the numbers come from ----
 
 
@@ -396,14 +254,6 @@ def test_bad_values_are_refused_and_change_nothing(name, value, message):
     with pytest.raises(traitlets.TraitError, match=message):
         setattr(figure, name, value)
     assert figure.dials() == before
-
-
-def test_alt_is_required_and_unknown_dials_are_refused():
-    assert len(Measured().alt) > 100
-    with pytest.raises(traitlets.TraitError, match=r"alt must .*what is to be seen"):
-        Measured(alt="picture.png")
-    with pytest.raises(TypeError, match=r"Measured takes show, .*; got seed"):
-        Measured(seed=3)
 
 
 # ---- Words in JavaScript ----

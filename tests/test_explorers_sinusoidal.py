@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import random
 import re
 import struct
 import zlib
@@ -15,10 +14,10 @@ import pytest
 import traitlets
 
 from ropebook import explorers
-from ropebook.explorers import clocks, heatmap
+from ropebook.explorers import clocks
 from ropebook.explorers.clocks import Clocks
 from ropebook.explorers.heatmap import Heatmap
-from tests import js
+from tests.explorers import js
 
 ALL = [Heatmap, Clocks]
 every_explorer = pytest.mark.parametrize("explorer", ALL, ids=lambda explorer: explorer.__name__)
@@ -38,54 +37,6 @@ def theta(dim: int, base: float) -> np.ndarray:
 
 
 # ---- JavaScript and Python agree ----
-
-HEATMAP_CORNERS = [
-    {"base": 1e4, "dim": 512, "length": 4096, "reference": 1234, "interleaved": False},
-    {"base": 1.0, "dim": 2, "length": 1, "reference": 0, "interleaved": True},
-    {"base": 1e7, "dim": 64, "length": 640, "reference": 639, "interleaved": True},
-    {"base": 1e7, "dim": 62, "length": 641, "reference": 640, "interleaved": False},  # two positions to a column
-    {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},  # four, and one left
-    {"base": 1e4, "dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair just not turned
-    {"base": 1e4, "dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and just turned
-]
-CLOCKS_CORNERS = [
-    {"position": 4096, "base": 1e4, "dim": 512, "span": 4096},
-    {"position": 0, "base": 1.0, "dim": 2, "span": 8},
-    {"position": 31, "base": 1e7, "dim": 26, "span": 64},
-    {"position": 32, "base": 8192.0, "dim": 28, "span": 65},
-    {"position": 700, "base": 50.0, "dim": 6, "span": 513},
-]
-
-
-@pytest.mark.parametrize(
-    "explorer, corners, most",
-    [(Heatmap, HEATMAP_CORNERS, {"dim": 128, "length": 2000}), (Clocks, CLOCKS_CORNERS, {"span": 1000})],
-)
-def test_javascript_agrees_with_python(explorer, corners, most):
-    source = random.Random(5)
-    cases = [explorer().dials(), *corners, *(js.sample_dials(explorer, source, **most) for _ in range(14))]
-    assert js.disagreements(explorer, cases, js.compute(explorer._esm, cases)) == []
-
-
-def test_the_constants_are_the_same_in_both_languages():
-    assert in_heatmap("return [MOST_DIMS, MOST_LENGTH, MOST_COLUMNS];") == [512, 4096, 640]
-    assert [heatmap.MOST_DIMS, heatmap.MOST_LENGTH, heatmap.MOST_COLUMNS] == [512, 4096, 640]
-    expected = [512, 4096, 4096, 13, 13, 512]
-    assert in_clocks("return [MOST_DIMS, MOST_POSITION, MOST_SPAN, BITS, MOST_WAVES, FINE_SAMPLES];") == expected
-    names = ("MOST_DIMS", "MOST_POSITION", "MOST_SPAN", "BITS", "MOST_WAVES", "FINE_SAMPLES")
-    assert [getattr(clocks, name) for name in names] == expected
-
-
-@every_explorer
-def test_dials_have_the_traits_limits_and_explain_themselves(explorer):
-    assert js.misfits(explorer) == []
-
-
-@every_explorer
-def test_a_script_is_its_parts(explorer):
-    parts = explorers.split_parts(explorer._esm)
-    assert list(parts) == [*explorers.SHARED, explorer.script]
-    assert max(map(len, parts[explorer.script].splitlines())) <= 120
 
 
 # ---- What the heatmap claims, by the formula ----
@@ -252,17 +203,6 @@ def test_bad_dials_are_refused_and_the_last_good_value_stays(explorer, bad, mess
     assert figure.dials() == before
 
 
-@every_explorer
-def test_every_limit_is_allowed(explorer):
-    for end in ("min", "max"):
-        dials = {name: getattr(t, end) for name, t in explorer.dial_traits().items() if hasattr(t, "min")}
-        if end == "min":
-            dials.pop("reference", None)
-        assert explorer(**dials).dials() == {**explorer(**dials).dials(), **dials}
-    figure = explorer(base=np.float32(100), dim=np.int64(8))
-    assert (figure.base, type(figure.base), figure.dim, type(figure.dim)) == (100.0, float, 8, int)
-
-
 def test_defaults():
     expected = {"base": 1e4, "dim": 64, "length": 256, "reference": 128, "interleaved": False}
     assert Heatmap().dials() == expected
@@ -291,14 +231,6 @@ def test_the_reference_stays_within_the_length():
         values = f"{{ length: {before[0]}, reference: {before[1]}, dim: 4 }}"
         found = js._run({"e.mjs": spied, "main.mjs": f"{settle}settle({values})));"}, None)
         assert found == {"length": before[0], "reference": after, "dim": 4}
-
-
-@every_explorer
-def test_alt_is_required_and_unknown_dials_are_refused(explorer):
-    with pytest.raises(traitlets.TraitError, match=r"alt must .*what is to be seen"):
-        explorer(alt="picture.png")
-    with pytest.raises(TypeError, match=f"{explorer.__name__} takes .*; got size"):
-        explorer(size=3)
 
 
 # ---- Words and places in JavaScript ----

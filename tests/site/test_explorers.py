@@ -18,9 +18,11 @@ import traitlets
 from ipywidgets.embed import dependency_state
 from playwright.sync_api import Page, expect
 
-from ropebook.explorers import SHARED, Choice, Explorer, join_parts, split_parts
+from ropebook.explorers import Choice, Explorer
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.fourier import Fourier
+from ropebook.explorers.kit.dials import declare
+from ropebook.explorers.kit.joining import join, split
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.timelapse import Timelapse
@@ -43,7 +45,7 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
     if shared:
         state["parts"] = {}
         for model in (model["state"] for model in models.values() if "_esm" in model["state"]):
-            parts = split_parts(model["_esm"])
+            parts = split(model["_esm"])
             state["parts"] |= parts
             model["_esm"] = {"parts": list(parts)}
     spoil(state)
@@ -356,15 +358,11 @@ def test_sliders_by_mouse_and_keys(opened):
 class Chooser(Explorer):
     """A figure that shows only which of its texts is chosen."""
 
-    _esm = (
-        join_parts(SHARED)
-        + """//# part: chooser.js
+    SCRIPT = """import { dials } from "./chooser.py";
+import { html, setText } from "./kit/elements.js";
+import { explorer } from "./kit/mount.js";
       export default explorer({
-        title: "Chooser", note: "A note.", compute: (values) => values,
-        dials: [{
-          trait: "kind", kind: "choice", label: "Kind of number", options: ["float64", "bfloat16", "half"],
-          names: ["float64", "bfloat16", "Half"], note: "Three of them.",
-        }],
+        title: "Chooser", note: "A note.", compute: (values) => values, dials,
         build: (stage) => {
           const said = stage.appendChild(html("p"));
           return ({ values }) => setText(said, values.kind);
@@ -373,8 +371,12 @@ class Chooser(Explorer):
         describe: ({ kind }) => `It is ${kind}.`,
       });
     """
+    kind = Choice(
+        {"float64": "float64", "bfloat16": "bfloat16", "half": "Half"},
+        label="Kind of number",
+        note="Three of them.",
     )
-    kind = Choice(["float64", "bfloat16", "half"]).tag(sync=True, dial=True)
+    _esm = join("chooser.js", {"dials": declare({"kind": kind})}, SCRIPT)
     alt = traitlets.Unicode("A figure that shows a single word.").tag(sync=True)
 
     def draw_still(self):
@@ -626,7 +628,7 @@ def spoil_script(text):
     [
         (spoil_script("export default { render() { throw new Error('no luck'); } }"), "no luck"),
         (spoil_script("this is no JavaScript"), "Unexpected"),
-        (spoil_script({"parts": ["rope.js", "absent.js"]}), "the page does not carry absent.js"),
+        (spoil_script({"parts": ["kit/text.js", "absent.js"]}), "the page does not carry absent.js"),
         (lambda state: state["state"].clear(), "the page does not carry its state"),
         (lambda state: state.pop("state"), "Cannot convert undefined"),
     ],

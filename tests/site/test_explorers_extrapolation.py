@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from ropebook.explorers.ladder import LOOK, Ladder
+from ropebook.explorers.ladder import METHODS as LAID
+from ropebook.explorers.ladder import Ladder
 from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.extrapolation import METHODS
@@ -20,7 +21,7 @@ INK, MUTED, BLUE, ORANGE, GREEN, VIOLET = (
     f"rgb({c})" for c in ("31, 35, 40", "89, 99, 110", "11, 98, 196", "179, 71, 10", "20, 115, 60", "138, 47, 163")
 )
 COLOURS = {"ink": INK, "3": GREEN, "4": VIOLET}
-ON = dict.fromkeys(LOOK, True)
+ON = dict.fromkeys(LAID, True)
 
 
 def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
@@ -76,7 +77,7 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, se
     names = page.locator(".rb-stage svg text").evaluate_all(
         "all => all.map((t) => [t.textContent, +t.getAttribute('y')])"
     )
-    legend = {y for name, y in names if name in {METHODS[name].title for name in LOOK}}
+    legend = {y for name, y in names if name in {METHODS[name].title for name in LAID}}
     assert legend == {58 + 20 * row for row in range(rows)}
     top = 58 + 20 * rows + 10
     floor, lower = top + high, top + high + 62 + (84 if width == 390 else 96)
@@ -91,8 +92,8 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, se
         if waves[some].size:
             [found] = [points for c, w, _, points in lines(page) if c == colour and abs(w - size) < 0.01]
             np.testing.assert_allclose(found, np.stack([x[some], y(waves[some])], -1), atol=0.06)
-    for name, stretch in zip(LOOK, expected["stretch"], strict=True):
-        colour, thick, dashes = LOOK[name]
+    for name, stretch in zip(LAID, expected["stretch"], strict=True):
+        colour, thick, dashes = LAID[name]["look"]
         drawn = [line for line in of(page, COLOURS[colour], thick, dashes or "none") if len(line) == pairs]
         for heights in (y(waves * stretch), lower - np.log(stretch) / math.log(figure.factor) * (lower - floor - 62)):
             assert any(np.abs(line - np.stack([x, heights], -1)).max() < 0.06 for line in drawn), name
@@ -351,7 +352,7 @@ def extremes() -> list:
     return [
         Ladder(),
         Ladder(**tops, **ON),
-        Ladder(**lows, **dict.fromkeys(LOOK, False)),
+        Ladder(**lows, **dict.fromkeys(LAID, False)),
         Ramp(),
         Ramp(**tops),
         Ramp(**lows, truncate=False),

@@ -30,10 +30,47 @@ class Bank(Explorer):
 
     script = "bank.js"
 
-    position = Whole(1000, min=0, max=MOST_LENGTH).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(128, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    length = Whole(4096, min=2, max=MOST_LENGTH).tag(sync=True, dial=True)
+    position = Whole(
+        1000,
+        min=0,
+        max=MOST_LENGTH,
+        log=True,
+        label="Position m",
+        below="positions are counted from 0",
+        above="no text here is longer",
+        note="It may lie beyond the context.",
+        more=True,
+    )
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all hands would stand still",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        128,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="the clocks would be too small",
+        note="One hand for each pair of entries.",
+    )
+    length = Whole(
+        4096,
+        min=2,
+        max=MOST_LENGTH,
+        log=True,
+        label="Context L",
+        below="one position alone turns nothing",
+        above="no model here reads more",
+        note="Positions 0 to L − 1.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

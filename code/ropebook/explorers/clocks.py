@@ -43,10 +43,46 @@ class Clocks(Explorer):
 
     script = "clocks.js"
 
-    position = Whole(100, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(16, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    span = Whole(64, min=8, max=MOST_SPAN).tag(sync=True, dial=True)
+    position = Whole(
+        100,
+        min=0,
+        max=MOST_POSITION,
+        label="Position m",
+        below="positions are counted from 0",
+        above="one more digit would be needed soon",
+        note="An arrow key is one position.",
+    )
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all hands would stand still",
+        note="With b = 2^(d/2) each hand is half as fast as the one before, as digits are.",
+    )
+    dim = Even(
+        16,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="the clocks would be too small",
+        note="One hand for each pair of entries.",
+    )
+    span = Whole(
+        64,
+        min=8,
+        max=MOST_SPAN,
+        log=True,
+        label="Positions shown",
+        below="fewer show no wave",
+        above="more show only bands",
+        note="Around the position, from 0 at the earliest.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -45,12 +45,68 @@ class Distance(Explorer):
 
     script = "distance.js"
 
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(256, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    query = Whole(256, min=0, max=MOST_LENGTH - 1).tag(sync=True, dial=True)
-    length = Whole(512, min=2, max=MOST_LENGTH).tag(sync=True, dial=True)
-    vectors = Choice(VECTORS).tag(sync=True, dial=True)
-    draw = Whole(1, min=1, max=MOST_DRAWS).tag(sync=True, dial=True)
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all pairs would stand still",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        256,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="wider heads show nothing new",
+        note="Of query and key: d/2 pairs.",
+    )
+    query = Whole(
+        256,
+        min=0,
+        max=MOST_LENGTH - 1,
+        log=True,
+        label="Query position m",
+        below="positions are counted from 0",
+        above="the longest text ends there",
+        note="Beyond the length it becomes the last position.",
+    )
+    length = Whole(
+        512,
+        min=2,
+        max=MOST_LENGTH,
+        log=True,
+        label="Length L",
+        below="one key alone is no curve",
+        above="longer texts show only bands",
+        note=f"Keys at 0 to L − 1. Beyond {MOST_SAMPLES} the distant ones are sampled.",
+        more=True,
+    )
+    vectors = Choice(
+        {
+            "ones": "ones",
+            "same": "q = k",
+            "random": "q and k",
+            "slow": "slow pairs",
+        },
+        label="Query and key",
+        note="All ones; random and equal; random and different; ones in the slower half of the pairs, 0 in the others.",
+        more=True,
+    )
+    draw = Whole(
+        1,
+        min=1,
+        max=MOST_DRAWS,
+        label="Random draw",
+        below="draws are counted from 1",
+        above="no more were drawn",
+        note="Another draw, another query and key.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -42,15 +42,79 @@ class Fourier(Explorer):
 
     script = "fourier.js"
 
-    peak = Whole(100, min=0, max=MOST_DISTANCE).tag(sync=True, dial=True)
-    distance = Whole(60, min=0, max=MOST_DISTANCE).tag(sync=True, dial=True)
-    span = Whole(200, min=16, max=MOST_DISTANCE).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(32, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    summed = Whole(MOST_DIMS // 2, min=1, max=MOST_DIMS // 2).tag(
-        sync=True, dial=True
+    peak = Whole(
+        100,
+        min=0,
+        max=MOST_DISTANCE,
+        log=True,
+        label="Peak at Δ",
+        below="distances are counted from 0 here",
+        above="the longest range ends there",
+        note="The key is the query turned by so many places. Not beyond the longest Δ.",
     )
-    draw = Whole(0, min=0, max=MOST_DRAWS).tag(sync=True, dial=True)
+    distance = Whole(
+        60,
+        min=0,
+        max=MOST_DISTANCE,
+        log=True,
+        label="Distance Δ",
+        below="distances are counted from 0 here",
+        above="the longest range ends there",
+        note="Where the products are added up. An arrow key is one step.",
+        more=True,
+    )
+    span = Whole(
+        200,
+        min=16,
+        max=MOST_DISTANCE,
+        log=True,
+        label="Longest Δ shown",
+        below="fewer show no wave",
+        above="more show only bands",
+        note="From 0 to this one. Peak and Δ stay within it.",
+        more=True,
+    )
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all waves would be flat",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        32,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="wider heads show nothing new",
+        note="One wave for each pair of entries.",
+    )
+    summed = Whole(
+        MOST_DIMS // 2,
+        min=1,
+        max=MOST_DIMS // 2,
+        log=True,
+        label="Pairs summed",
+        below="a sum needs one pair",
+        above="the widest head has so many",
+        note="From the fastest on. From d/2 on, all of them.",
+        more=True,
+    )
+    draw = Whole(
+        0,
+        min=0,
+        max=MOST_DRAWS,
+        label="Query",
+        below="0 stands for ones",
+        above="that many queries are ready",
+        note="0: all entries are 1, and the waves of one height. 1, 2, …: random entries.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

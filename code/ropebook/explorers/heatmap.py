@@ -46,11 +46,52 @@ class Heatmap(Explorer):
 
     script = "heatmap.js"
 
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(64, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    length = Whole(256, min=1, max=MOST_LENGTH).tag(sync=True, dial=True)
-    reference = Whole(128, min=0, max=MOST_LENGTH - 1).tag(sync=True, dial=True)
-    interleaved = Switch(False).tag(sync=True, dial=True)
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all pairs would stand still",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        64,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="more rows than the picture has",
+        note="Even: one sine and one cosine per pair.",
+    )
+    length = Whole(
+        256,
+        min=1,
+        max=MOST_LENGTH,
+        log=True,
+        label="Length",
+        below="a text has at least one position",
+        above="longer pictures show only means",
+        note="Positions 0 to length − 1.",
+        more=True,
+    )
+    reference = Whole(
+        128,
+        min=0,
+        max=MOST_LENGTH - 1,
+        label="Reference position",
+        below="positions are counted from 0",
+        above="the longest text ends there",
+        note="Beyond the length it becomes the last position.",
+    )
+    interleaved = Switch(
+        False,
+        label="Interleaved",
+        note="Rows in the vector’s order, sine and cosine of each pair in turn; or all sines first. The same numbers.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -20,16 +20,21 @@ LEAST_BASE = 500
 MOST_ALPHA = 2
 LEAST_BETA = 2.5
 """α ends where β has not begun, so that α < β."""
+LEAST_ALPHA = 0.25
+MOST_BETA = 64
 SHORTEST = 5
 """The axis of wavelengths begins here; the fastest pair needs 2π positions."""
-LOOK = {
-    "linear": ("3", 2, ""),
-    "ntk": ("4", 2, ""),
-    "ntk_by_parts": ("ink", 1.75, "7 4"),
-    "yarn": ("ink", 1.75, ""),
-    "llama3": ("ink", 2, "0 4"),
+METHODS = {
+    name: {"title": extrapolation.METHODS[name].title, "look": look}
+    for name, look in {
+        "linear": ("3", 2, ""),
+        "ntk": ("4", 2, ""),
+        "ntk_by_parts": ("ink", 1.75, "7 4"),
+        "yarn": ("ink", 1.75, ""),
+        "llama3": ("ink", 2, "0 4"),
+    }.items()
 }
-"""The methods that can be laid over the ladder: colour, width and dashes of each."""
+"""The methods that can be laid over the ladder: the name of each, and its colour, width and dashes."""
 
 
 class Ladder(Explorer):
@@ -48,17 +53,99 @@ class Ladder(Explorer):
 
     script = "ladder.js"
 
-    base = Real(10_000.0, min=LEAST_BASE, max=1e7).tag(sync=True, dial=True)
-    dim = Even(128, min=4, max=MOST_DIMS).tag(sync=True, dial=True)
-    trained_length = Whole(4096, min=16, max=MOST_LENGTH).tag(sync=True, dial=True)
-    factor = Real(4.0, min=1.0, max=MOST_FACTOR).tag(sync=True, dial=True)
-    alpha = Real(1.0, min=0.25, max=MOST_ALPHA).tag(sync=True, dial=True)
-    beta = Real(32.0, min=LEAST_BETA, max=64.0).tag(sync=True, dial=True)
-    linear = Switch(True).tag(sync=True, dial=True)
-    ntk = Switch(True).tag(sync=True, dial=True)
-    ntk_by_parts = Switch(False).tag(sync=True, dial=True)
-    yarn = Switch(True).tag(sync=True, dial=True)
-    llama3 = Switch(False).tag(sync=True, dial=True)
+    base = Real(
+        10_000.0,
+        min=LEAST_BASE,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="YaRN’s ramp can run backwards there, and at base 1 no pair is slower than another",
+        above="no model goes further",
+        note="Pair i has the wavelength λᵢ = 2π b^(2i/d).",
+    )
+    dim = Even(
+        128,
+        min=4,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="NTK’s exponent d/(d − 2) has no value at 2",
+        above="wider heads show nothing new",
+        note="Of a head: d/2 pairs.",
+    )
+    trained_length = Whole(
+        4096,
+        min=16,
+        max=MOST_LENGTH,
+        log=True,
+        label="Trained length L",
+        below="too short for a pair to turn",
+        above="few models see more in training",
+        note="Tokens in the longest text of training.",
+        more=True,
+    )
+    factor = Real(
+        4.0,
+        min=1.0,
+        max=MOST_FACTOR,
+        log=True,
+        label="Factor s",
+        below="L′ would be shorter than L",
+        above="no method is used so far out",
+        note="The wanted length is L′ = s·L, rounded down.",
+    )
+    alpha = Real(
+        1.0,
+        min=LEAST_ALPHA,
+        max=MOST_ALPHA,
+        log=True,
+        label="Slow end α",
+        below="no pair would be slow enough",
+        above=f"α must be less than β, which begins at {LEAST_BETA}",
+        note="NTK-by-parts and YaRN: pairs with fewer turns within L are interpolated.",
+        more=True,
+    )
+    beta = Real(
+        32.0,
+        min=LEAST_BETA,
+        max=MOST_BETA,
+        log=True,
+        label="Fast end β",
+        below=f"β must be more than α, which ends at {MOST_ALPHA}",
+        above="hardly a pair would be kept",
+        note="NTK-by-parts and YaRN: pairs with more turns within L are kept.",
+        more=True,
+    )
+    linear = Switch(
+        True,
+        label="Position interpolation",
+        note="Every wavelength becomes s times as long.",
+        more=True,
+    )
+    ntk = Switch(
+        True,
+        label="NTK-aware",
+        note="The first is kept, the last takes s times as long.",
+        more=True,
+    )
+    ntk_by_parts = Switch(
+        False,
+        label="NTK-by-parts",
+        note="Fast ones kept, slow ones interpolated, a ramp between.",
+        more=True,
+    )
+    yarn = Switch(
+        True,
+        label="YaRN",
+        note="The same, with the ramp that its published code has.",
+        more=True,
+    )
+    llama3 = Switch(
+        False,
+        label="Llama 3.1",
+        note="NTK-by-parts with α = 1 and β = 4.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
@@ -168,7 +255,9 @@ class Ladder(Explorer):
         for name, stretch in zip(data["shown"], data["stretch"], strict=True):
             above = [(x(i), y(waves[i] * by)) for i, by in enumerate(stretch)]
             under = [(x(i), below(by)) for i, by in enumerate(stretch)]
-            parts += [stroked(points, *LOOK[name]) for points in (above, under)]
+            parts += [
+                stroked(points, *METHODS[name]["look"]) for points in (above, under)
+            ]
         size = dot_size(pairs)
         for colour, some in (("1", range(turned)), ("2", range(turned, pairs))):
             if some:
@@ -197,7 +286,7 @@ def target_length(dials: dict[str, Any]) -> int:
 
 
 def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
-    """The methods switched on, name to method, in the order of `LOOK`."""
+    """The methods switched on, name to method, in the order of `METHODS`."""
     factor = {"factor": dials["factor"]}
     trained = {**factor, "trained_length": dials["trained_length"]}
     ramp = {**trained, "alpha": dials["alpha"], "beta": dials["beta"]}
@@ -210,7 +299,7 @@ def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
     }
     return {
         name: extrapolation.make(name, **options[name])
-        for name in LOOK
+        for name in METHODS
         if dials[name]
     }
 
@@ -255,7 +344,9 @@ def legend(shown: list[str], left: float, top: float) -> list[str]:
     for name in shown:
         title = extrapolation.METHODS[name].title
         parts += [
-            stroked([(left + 2, top - 4), (left + 30, top - 4)], *LOOK[name]),
+            stroked(
+                [(left + 2, top - 4), (left + 30, top - 4)], *METHODS[name]["look"]
+            ),
             still.text(left + 38, top, title),
         ]
         left += 62 + 6.8 * len(title)

@@ -38,13 +38,77 @@ class Lock(Explorer):
 
     script = "lock.js"
 
-    m = Whole(20, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
-    n = Whole(4, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
-    shift = Whole(20, min=0, max=SHIFTS - 1).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(16, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    pair = Whole(2, min=0, max=MOST_DIMS // 2 - 1).tag(sync=True, dial=True)
-    draw = Whole(2, min=0, max=DRAWS - 1).tag(sync=True, dial=True)
+    m = Whole(
+        20,
+        min=0,
+        max=MOST_POSITION,
+        log=True,
+        label="Query position m",
+        below="positions are counted from 0",
+        above="use the shift to go further",
+        note="Before the shift.",
+        more=True,
+    )
+    n = Whole(
+        4,
+        min=0,
+        max=MOST_POSITION,
+        log=True,
+        label="Key position n",
+        below="positions are counted from 0",
+        above="use the shift to go further",
+        note="Before the shift.",
+        more=True,
+    )
+    shift = Whole(
+        20,
+        min=0,
+        max=SHIFTS - 1,
+        label="Shift t",
+        below="the text begins at position 0",
+        above="the curves end there",
+        note="Added to m and to n.",
+    )
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all pairs would stand still",
+        note="θᵢ = b^(−2i/d), in both encodings.",
+    )
+    dim = Even(
+        16,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="longer vectors show nothing new",
+        note="Of query and key: d/2 pairs.",
+    )
+    pair = Whole(
+        2,
+        min=0,
+        max=MOST_DIMS // 2 - 1,
+        label="Pair i",
+        below="pairs are counted from 0",
+        above="the longest vector has no more pairs",
+        note="Whose plane is drawn. Beyond the last pair it becomes the last.",
+        more=True,
+    )
+    draw = Whole(
+        2,
+        min=0,
+        max=DRAWS - 1,
+        label="Random draw",
+        below="draws are counted from 0",
+        above="no more were drawn",
+        note="Another draw, another query and key.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -48,7 +48,9 @@ SCHEMES = {
     "none": ("no positions", ("muted", 1.75, "7 4")),
 }
 """The position schemes that were trained, the first the one that the others are compared with: name and look of each."""
-CHOSEN, PLAIN, WINDOW = ("ink", 2.25, ""), ("muted", 1.75, ""), ("2", 2, "5 4")
+CHOSEN = ("ink", 2.25, "")
+PLAIN = ("muted", 1.75, "")
+WINDOW = ("2", 2, "5 4")
 """The look of the chosen method, of the model as trained, and of the model that sees its last L bytes only."""
 
 
@@ -66,12 +68,50 @@ class Measured(Explorer):
 
     script = "measured.js"
 
-    show = Choice(("loss", "retrieval")).tag(sync=True, dial=True)
-    run = Choice((*RUNS, "schemes")).tag(sync=True, dial=True)
-    method = Choice(METHODS, "yarn").tag(sync=True, dial=True)
-    factor = Choice(FACTORS, "4").tag(sync=True, dial=True)
-    tuned = Switch(False).tag(sync=True, dial=True)
-    position = Whole(1024, min=1, max=MOST_TEXT).tag(sync=True, dial=True)
+    show = Choice(
+        {"loss": "loss by position", "retrieval": "retrieval by distance"},
+        label="Show",
+        note="Bits per byte of real text, or a planted value that is asked for.",
+    )
+    run = Choice(
+        {
+            "rope-10000-0": "RoPE, seed 0",
+            "rope-10000-1": "RoPE, seed 1",
+            "schemes": "all schemes",
+        },
+        label="Model",
+        note="RoPE with base 10⁴ was trained twice; the others are shown as trained.",
+        more=True,
+    )
+    method = Choice(
+        METHODS,
+        "yarn",
+        label="Method",
+        note="What is done to the trained model.",
+    )
+    factor = Choice(
+        FACTORS,
+        "4",
+        label="Factor s",
+        note="For texts of up to s·L bytes, s times the trained length.",
+    )
+    tuned = Switch(
+        False,
+        label="Fine-tuned",
+        note="Trained a little further with the method, on longer texts.",
+        more=True,
+    )
+    position = Whole(
+        1024,
+        min=1,
+        max=MOST_TEXT,
+        log=True,
+        label="Position or distance",
+        below="bytes are counted from 1",
+        above="the texts end there",
+        note="Where the figure is read.",
+        more=True,
+    )
     measured = traitlets.Dict(help="the numbers, see compact").tag(sync=True)
 
     def __init__(

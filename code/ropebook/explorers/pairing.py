@@ -7,7 +7,6 @@ from typing import Any
 import torch
 import traitlets
 
-from ropebook import checks
 from ropebook.derivation import pairs, rotate
 from ropebook.efficient import interleaved_to_half
 from ropebook.explorers import Choice, Even, Explorer, Switch, Whole, still
@@ -34,12 +33,52 @@ class Pairing(Explorer):
 
     script = "pairing.js"
 
-    permute_q = Switch(True).tag(sync=True, dial=True)
-    permute_k = Switch(False).tag(sync=True, dial=True)
-    pairing = Choice(checks.LAYOUTS, "half").tag(sync=True, dial=True)
-    dim = Even(8, min=LEAST_DIMS, max=MOST_DIMS).tag(sync=True, dial=True)
-    m = Whole(40, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
-    n = Whole(32, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
+    permute_q = Switch(
+        True,
+        label="Permute q",
+        note="Stores q’s channels 0, 2, 4, … first, then 1, 3, 5, …",
+        more=True,
+    )
+    permute_k = Switch(
+        False,
+        label="Permute k",
+        note="Stores k’s channels in the same order.",
+    )
+    pairing = Choice(
+        {"interleaved": "interleaved", "half": "half-split"},
+        "half",
+        label="Pairs of the rotation",
+        note="Places 2i and 2i + 1, or places i and i + d/2.",
+    )
+    dim = Even(
+        8,
+        min=LEAST_DIMS,
+        max=MOST_DIMS,
+        label="Dimension d",
+        below="one pair can be stored in one way only",
+        above="the cells would be too narrow",
+        note="Two channels for each pair.",
+    )
+    m = Whole(
+        40,
+        min=0,
+        max=MOST_POSITION,
+        label="Position m of q",
+        below="positions are counted from 0",
+        above="the curve ends there",
+        note="The rotations cancel where n = m.",
+        more=True,
+    )
+    n = Whole(
+        32,
+        min=0,
+        max=MOST_POSITION,
+        label="Position n of k",
+        below="positions are counted from 0",
+        above="the curve ends there",
+        note="The upright line in the curves.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -35,12 +35,61 @@ class Precision(Explorer):
 
     script = "precision.js"
 
-    dtype = Choice(DTYPES, "bfloat16").tag(sync=True, dial=True)
-    rounded = Choice(STAGES, "everything").tag(sync=True, dial=True)
-    first = Whole(1000, min=0, max=MOST_FIRST).tag(sync=True, dial=True)
-    count = Whole(64, min=8, max=MOST_COUNT).tag(sync=True, dial=True)
-    dim = Even(32, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
+    dtype = Choice(
+        DTYPES,
+        "bfloat16",
+        label="Type",
+        note="With 53, 24, 8 and 11 binary digits.",
+    )
+    rounded = Choice(
+        STAGES,
+        "everything",
+        label="What is rounded",
+        note="Only the result; or the frequencies θᵢ too; or the positions too; or both of them and the angles.",
+        more=True,
+    )
+    first = Whole(
+        1000,
+        min=0,
+        max=MOST_FIRST,
+        log=True,
+        label="First position",
+        below="positions are counted from 0",
+        above="float32 would soon merge positions too",
+        note="An arrow key is one position, a page key twice as far.",
+        more=True,
+    )
+    count = Whole(
+        64,
+        min=8,
+        max=MOST_COUNT,
+        log=True,
+        label="Positions shown",
+        below="fewer show no pattern",
+        above="rows would be thinner than a pixel",
+        note="One row for each.",
+        more=True,
+    )
+    dim = Even(
+        32,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="columns would be thinner than a pixel",
+        note="A cosine and a sine for each pair.",
+    )
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all columns would be flat",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -10,9 +10,11 @@ import traitlets
 from ropebook import extrapolation
 from ropebook.explorers import Even, Explorer, Real, Switch, Whole, still
 from ropebook.explorers.ladder import (
+    LEAST_ALPHA,
     LEAST_BASE,
     LEAST_BETA,
     MOST_ALPHA,
+    MOST_BETA,
     MOST_DIMS,
     MOST_FACTOR,
     MOST_LENGTH,
@@ -39,13 +41,75 @@ class Ramp(Explorer):
 
     script = "ramp.js"
 
-    alpha = Real(1.0, min=0.25, max=MOST_ALPHA).tag(sync=True, dial=True)
-    beta = Real(32.0, min=LEAST_BETA, max=64.0).tag(sync=True, dial=True)
-    trained_length = Whole(4096, min=16, max=MOST_LENGTH).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=LEAST_BASE, max=1e7).tag(sync=True, dial=True)
-    dim = Even(128, min=4, max=MOST_DIMS).tag(sync=True, dial=True)
-    factor = Real(16.0, min=1.0, max=MOST_FACTOR).tag(sync=True, dial=True)
-    truncate = Switch(True).tag(sync=True, dial=True)
+    alpha = Real(
+        1.0,
+        min=LEAST_ALPHA,
+        max=MOST_ALPHA,
+        log=True,
+        label="Slow end α",
+        below="no pair would be slow enough",
+        above=f"α must be less than β, which begins at {LEAST_BETA}",
+        note="Turns within L. Pairs with fewer are interpolated.",
+        more=True,
+    )
+    beta = Real(
+        32.0,
+        min=LEAST_BETA,
+        max=MOST_BETA,
+        log=True,
+        label="Fast end β",
+        below=f"β must be more than α, which ends at {MOST_ALPHA}",
+        above="hardly a pair would be kept",
+        note="Turns within L. Pairs with more are kept.",
+        more=True,
+    )
+    trained_length = Whole(
+        4096,
+        min=16,
+        max=MOST_LENGTH,
+        log=True,
+        label="Trained length L",
+        below="too short for a pair to turn",
+        above="few models see more in training",
+        note="Tokens in the longest text of training.",
+        more=True,
+    )
+    base = Real(
+        10_000.0,
+        min=LEAST_BASE,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="the code’s ramp can run backwards there, and at base 1 it has no value",
+        above="no model goes further",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        128,
+        min=4,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="a ramp needs two pairs",
+        above="wider heads show nothing new",
+        note="Of a head: d/2 pairs.",
+    )
+    factor = Real(
+        16.0,
+        min=1.0,
+        max=MOST_FACTOR,
+        log=True,
+        label="Factor s",
+        below="L′ would be shorter than L",
+        above="no method is used so far out",
+        note="Interpolated pairs are slowed down by it.",
+    )
+    truncate = Switch(
+        True,
+        label="Round the ends",
+        note="The code’s ramp begins and ends at whole pairs, rounded outwards.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -58,10 +58,40 @@ class Saturation(Explorer):
 
     script = "saturation.js"
 
-    dim = Whole(64, min=1, max=MOST_DIMS).tag(sync=True, dial=True)
-    n_keys = Whole(8, min=2, max=MOST_KEYS).tag(sync=True, dial=True)
-    draw = Whole(0, min=0, max=DRAWS - 1).tag(sync=True, dial=True)
-    scaled = Switch(True).tag(sync=True, dial=True)
+    dim = Whole(
+        64,
+        min=1,
+        max=MOST_DIMS,
+        log=True,
+        label="Head dimension d",
+        below="a vector holds at least one number",
+        above="wider heads show nothing new",
+        note="Real heads have 64 to 256.",
+    )
+    n_keys = Whole(
+        8,
+        min=2,
+        max=MOST_KEYS,
+        label="Number of keys",
+        below="one key always gets the whole weight",
+        above="the bars would be too thin to see",
+        note="One key would always get all.",
+    )
+    draw = Whole(
+        0,
+        min=0,
+        max=DRAWS - 1,
+        label="Random draw",
+        below="draws are counted from 0",
+        above="no more were drawn",
+        note="Another draw, other vectors.",
+        more=True,
+    )
+    scaled = Switch(
+        True,
+        label="Divide by √d",
+        note="The scores before the softmax: q·k/√d, or q·k.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

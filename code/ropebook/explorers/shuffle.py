@@ -10,7 +10,7 @@ import torch
 import traitlets
 
 from ropebook.attention import scaled_dot_product_attention
-from ropebook.explorers import Explorer, Switch, still
+from ropebook.explorers import Explorer, Numbers, Switch, Text, still
 from ropebook.explorers.draws import weight_matrix, word_vector
 from ropebook.sinusoidal import encoding
 
@@ -59,10 +59,26 @@ class Shuffle(Explorer):
 
     script = "shuffle.js"
 
-    words = traitlets.Unicode("the dog bit the man").tag(sync=True, dial=True)
-    order = traitlets.List(traitlets.Int()).tag(sync=True, dial=True)
-    position = Switch(False).tag(sync=True, dial=True)
-    causal = Switch(False).tag(sync=True, dial=True)
+    words = Text(
+        "the dog bit the man",
+        label="Sentence",
+        note=f"1 to {MOST_WORDS} words of at most {LONGEST_WORD} characters, so that the matrix stays readable.",
+    )
+    order = Numbers(
+        label="Order",
+        note="The places of the typed sentence in their new order, each once: 4,2,3,0,1.",
+        more=True,
+    )
+    position = Switch(
+        False,
+        label="Position signal",
+        note="Adds the sinusoidal vector of its place to each word.",
+    )
+    causal = Switch(
+        False,
+        label="Causal mask",
+        note="A word sees itself and the words before it, no others.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

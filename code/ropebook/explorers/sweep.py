@@ -34,9 +34,36 @@ class Sweep(Explorer):
 
     script = "sweep.js"
 
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(128, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    length = Whole(4096, min=16, max=MOST_LENGTH).tag(sync=True, dial=True)
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all pairs would stand still",
+        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        128,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="wider heads show nothing new",
+        note="The same for all curves.",
+    )
+    length = Whole(
+        4096,
+        min=16,
+        max=MOST_LENGTH,
+        log=True,
+        label="Length L",
+        below="fewer distances show no curve",
+        above="more would take too long to add up",
+        note="Distances 0 to L − 1. The axis begins at 1; at 0 every curve is 1.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -40,12 +40,69 @@ class Timelapse(Explorer):
 
     script = "timelapse.js"
 
-    length = Whole(160, min=1, max=MOST_LENGTH).tag(sync=True, dial=True)
-    room = Whole(256, min=64, max=MOST_LENGTH).tag(sync=True, dial=True)
-    trained_length = Whole(64, min=16, max=2048).tag(sync=True, dial=True)
-    factor = Real(1.0, min=1.0, max=MOST_FACTOR).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=LEAST_BASE, max=1e7).tag(sync=True, dial=True)
-    dim = Even(64, min=4, max=MOST_DIMS).tag(sync=True, dial=True)
+    length = Whole(
+        160,
+        min=1,
+        max=MOST_LENGTH,
+        log=True,
+        label="Length now n",
+        below="a text has a token",
+        above="there is room for no more",
+        note="Tokens so far; the last is the query. Not beyond the room.",
+    )
+    room = Whole(
+        256,
+        min=64,
+        max=MOST_LENGTH,
+        log=True,
+        label="Room",
+        below="fewer show no growth",
+        above="more cells would be too small to see",
+        note="Tokens that the figure has cells for.",
+        more=True,
+    )
+    trained_length = Whole(
+        64,
+        min=16,
+        max=2048,
+        log=True,
+        label="Trained length L",
+        below="too short for a text",
+        above="the text would never outgrow it",
+        note="Up to here the base is b; then it grows.",
+        more=True,
+    )
+    factor = Real(
+        1.0,
+        min=1.0,
+        max=MOST_FACTOR,
+        log=True,
+        label="Factor s",
+        below="the base would fall",
+        above="the base would leap",
+        note="Dynamic NTK’s: the scale is s·n/L − (s − 1). Plain: 1.",
+        more=True,
+    )
+    base = Real(
+        10_000.0,
+        min=LEAST_BASE,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="no model goes lower",
+        above="no model goes further",
+        note="Up to the trained length.",
+    )
+    dim = Even(
+        64,
+        min=4,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="NTK’s exponent d/(d − 2) has no value at 2",
+        above="wider heads show nothing new",
+        note="Of a head: d/2 pairs.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -36,10 +36,46 @@ class Turn(Explorer):
 
     script = "turn.js"
 
-    position = Whole(5, min=0, max=MOST_POSITION).tag(sync=True, dial=True)
-    base = Real(10_000.0, min=1.0, max=1e7).tag(sync=True, dial=True)
-    dim = Even(16, min=2, max=MOST_DIMS).tag(sync=True, dial=True)
-    pair = Whole(1, min=0, max=MOST_DIMS // 2 - 1).tag(sync=True, dial=True)
+    position = Whole(
+        5,
+        min=0,
+        max=MOST_POSITION,
+        log=True,
+        label="Position m",
+        below="positions are counted from 0",
+        above="by then the figure has shown everything",
+        note="Pair i turns by mθᵢ radians.",
+    )
+    base = Real(
+        10_000.0,
+        min=1.0,
+        max=1e7,
+        log=True,
+        label="Base b",
+        below="a smaller base would make later pairs turn faster",
+        above="nearly all pairs would stand still",
+        note="θᵢ = b^(−2i/d) radians per position.",
+    )
+    dim = Even(
+        16,
+        min=2,
+        max=MOST_DIMS,
+        log=True,
+        label="Dimension d",
+        below="one pair needs two numbers",
+        above="the dials would be too small",
+        note="The vector has d/2 pairs.",
+    )
+    pair = Whole(
+        1,
+        min=0,
+        max=MOST_DIMS // 2 - 1,
+        label="Pair i",
+        below="pairs are counted from 0",
+        above="the longest vector has no more pairs",
+        note="Beyond the last pair it becomes the last.",
+        more=True,
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

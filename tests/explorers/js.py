@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 import traitlets
 
+import ropebook.explorers.kit as kit_folder
 from ropebook import explorers
+from ropebook.explorers.kit.joining import join
 
 TOLERANCE = 1e-6  # times the sum of the absolute values of the terms
 
@@ -60,6 +63,19 @@ def evaluate(script: str, body: str, value: Any = None) -> Any:
     return _run({"main.mjs": script + HARNESS.format(body=body)}, value)
 
 
+def inside(explorer: type, body: str, value: Any = None) -> Any:
+    """What ``body`` returns inside an ``Explorer`` class's script, where ``figure`` is what the script exports."""
+    script = re.sub("^export default ", "const figure = ", explorer._esm, flags=re.MULTILINE)
+    return evaluate(script, body, value)
+
+
+def kit(body: str, value: Any = None) -> Any:
+    """What the statements ``body`` return beside everything that the explorers share."""
+    modules = sorted(path.name for path in Path(kit_folder.__file__).parent.glob("*.js"))
+    imports = "".join(f'import {{}} from "./kit/{name}";\n' for name in modules)
+    return evaluate(join("all.js", text=imports), body, value)
+
+
 def compute(script: str, cases: list[dict]) -> list[dict]:
     """What the explorer ``script``, taken as it is, computes for each setting of its dials."""
     main = 'import explorer from "./explorer.mjs";' + HARNESS.format(body="return input.map(explorer.compute);")
@@ -97,48 +113,6 @@ def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random:
     if name == "order":
         return random.sample(range(n := len(dials["words"].split())), n)
     raise TypeError(f"no random values are known for the dial {name}")
-
-
-def dials_of(explorer: type) -> list[dict]:
-    """The dials as an ``Explorer`` class's JavaScript describes them."""
-    main = 'import explorer from "./explorer.mjs";' + HARNESS.format(body="return explorer.dials;")
-    return _run({"explorer.mjs": explorer._esm, "main.mjs": main}, None)
-
-
-def misfits(explorer: type) -> list[str]:
-    """Where the dials in JavaScript differ from the traits in Python, or do not say what they are and why they end; []
-    if nowhere."""
-    dials, traits = dials_of(explorer), explorer.dial_traits()
-    if [dial["trait"] for dial in dials] != list(traits):
-        return [f"dials {[dial['trait'] for dial in dials]}, traits {list(traits)}"]
-    found = []
-    for dial, (name, trait) in zip(dials, traits.items(), strict=True):
-        expected = {"sync": trait.metadata.get("sync")}
-        if isinstance(trait, explorers.Switch):
-            expected |= {"kind": "switch"}
-        elif isinstance(trait, explorers.Choice):
-            expected |= {"kind": "choice", "options": list(trait.values)}
-            if len(dial.get("names", trait.values)) != len(trait.values):
-                found.append(f"{name}: {len(dial['names'])} names for {len(trait.values)} options")
-        elif isinstance(trait, (explorers.Whole, explorers.Real)):
-            expected |= {
-                "kind": "number",
-                "min": trait.min,
-                "max": trait.max,
-                "whole": isinstance(trait, explorers.Whole),
-            }
-            expected |= {"step": 2 if isinstance(trait, explorers.Even) else 1}
-            found += [f"{name}: {end} has no reason" for end in ("below", "above") if len(dial.get(end, "")) < 10]
-        else:
-            expected |= {"kind": "text"}
-        has = {"sync": True, "whole": False, "step": 1, **dial}
-        found += [
-            f"{name}: {key} is {has.get(key)}, expected {value}"
-            for key, value in expected.items()
-            if has.get(key) != value
-        ]
-        found += [f"{name}: no {key}" for key, least in (("label", 4), ("note", 10)) if len(dial.get(key, "")) < least]
-    return found
 
 
 def disagreements(explorer: type, cases: Iterable[dict], results: Iterable[dict]) -> list[str]:

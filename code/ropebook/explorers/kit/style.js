@@ -1,6 +1,6 @@
 // The look of the interactive figures. The --fig-… colours are the page's; in a notebook, which has none, the values
 // after the comma hold, and the second block gives those for the dark themes of JupyterLab, VS Code and Colab.
-const STYLE = `
+export const STYLE = `
 .rb {
   --rb-ink: var(--fig-ink, #1f2328);
   --rb-muted: var(--fig-muted, #59636e);
