@@ -26,6 +26,14 @@ export default [
     },
   },
   {
+    files: ["tools/stills/*.mjs"],
+    languageOptions: {
+      ecmaVersion: "latest", sourceType: "module",
+      globals: Object.fromEntries(["Buffer", "process", "structuredClone"].map((name) => [name, "readonly"])),
+    },
+    rules: { eqeqeq: "error", "no-var": "error", "prefer-const": ["error", { destructuring: "all" }] },
+  },
+  {
     files: ["code/ropebook/explorers/*.js"],
     rules: {
       "no-restricted-syntax": ["error", {

@@ -1,4 +1,4 @@
-"""Check the explorers' scripts: python -m tools.scripts. ESLint and TypeScript, of the versions in package-lock.json."""
+"""Check the explorers' scripts by ESLint and TypeScript: python -m tools.scripts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lint(name: str, text: str) -> str:
 def main() -> int:
     assets.ensure()
     commands = [
-        [ESLINT, "--max-warnings", "0", "code/ropebook/explorers", "book/_static/explorer-host.js"],
+        [ESLINT, "--max-warnings", "0", "code/ropebook/explorers", "book/_static/explorer-host.js", "tools/stills"],
         [TSC, "--project", "tsconfig.json"],
     ]
     codes = [subprocess.run([assets.node(), *map(str, one)], cwd=ROOT, check=False).returncode for one in commands]

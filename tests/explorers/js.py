@@ -19,6 +19,7 @@ import traitlets
 import ropebook.explorers.kit as kit_folder
 from ropebook import explorers
 from ropebook.explorers.kit.joining import join
+from tests.explorers.oracles import oracle
 
 TOLERANCE = 1e-6  # times the sum of the absolute values of the terms
 
@@ -67,6 +68,11 @@ def inside(explorer: type, body: str, value: Any = None) -> Any:
     """What ``body`` returns inside an ``Explorer`` class's script, where ``figure`` is what the script exports."""
     script = re.sub("^export default ", "const figure = ", explorer._esm, flags=re.MULTILINE)
     return evaluate(script, body, value)
+
+
+def describe(explorer: type, cases: list[dict]) -> list[str]:
+    """What the script says in words at each setting of its dials."""
+    return inside(explorer, "return input.map((values) => describe(compute(values), values));", cases)
 
 
 def kit(body: str, value: Any = None) -> Any:
@@ -119,7 +125,7 @@ def disagreements(explorer: type, cases: Iterable[dict], results: Iterable[dict]
     """Where JavaScript's ``results`` differ from Python's by more than TOLERANCE · Σ|terms|; [] if nowhere."""
     found = []
     for dials, result in zip(cases, results, strict=True):
-        expected, terms = explorer.compute(dials), explorer.terms(dials)
+        expected, terms = oracle(explorer).compute(dials), oracle(explorer).terms(dials)
         if list(result) != list(expected):
             found.append(f"{dials}: entries {list(result)}, expected {list(expected)}")
             continue

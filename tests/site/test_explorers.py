@@ -26,6 +26,7 @@ from ropebook.explorers.kit.joining import join, split
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.timelapse import Timelapse
+from tests.explorers.oracles import expected_of
 from tools.paths import ROOT
 
 STATIC = ROOT / "book" / "_static"
@@ -142,7 +143,7 @@ def test_figures_come_alive(opened, over, shared):
 
 def test_the_figure_shows_what_python_computes(opened):
     figure = Shuffle(words="dog bites man", order=[2, 0, 1], position=True, causal=True)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure])
     cells = page.locator(".rb-piece:has(> rect:first-child) > text")
     texts = [cell.text_content() for cell in cells.all()]
@@ -164,7 +165,7 @@ def test_the_figure_shows_what_python_computes(opened):
 
 def test_saturation_shows_what_python_computes(opened):
     figure = Saturation(dim=24, n_keys=3, draw=4, scaled=False)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure])
     heights = page.locator(".explorer-live svg[role=img] rect").evaluate_all(
         "all => all.map((r) => parseFloat(r.getAttribute('height')))"
@@ -361,6 +362,7 @@ class Chooser(Explorer):
     SCRIPT = """import { dials } from "./chooser.py";
 import { html, setText } from "./kit/elements.js";
 import { explorer } from "./kit/mount.js";
+from tests.explorers.oracles import computed, expected_of, oracle
       export default explorer({
         title: "Chooser", note: "A note.", compute: (values) => values, dials,
         build: (stage) => {
@@ -378,9 +380,6 @@ import { explorer } from "./kit/mount.js";
     )
     _esm = join("chooser.js", {"dials": declare({"kind": kind})}, SCRIPT)
     alt = traitlets.Unicode("A figure that shows a single word.").tag(sync=True)
-
-    def draw_still(self):
-        return 10, 10, []
 
 
 def test_a_choice_by_mouse_keys_and_address(opened):

@@ -14,6 +14,7 @@ from ropebook.explorers.ladder import Ladder
 from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.extrapolation import METHODS
+from tests.explorers.oracles import expected_of
 from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
 from tests.site.test_explorers_sinusoidal import data, enter, pixels
 
@@ -70,7 +71,7 @@ def test_all_come_alive(opened, over):  # noqa: F811
 @pytest.mark.parametrize("setting", [{}, {"dim": 16, "factor": 8.0}, {"base": 500.0, "trained_length": 16}])
 def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, setting):  # noqa: F811
     figure = Ladder(**setting, **ON)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
     waves, turned, pairs = np.array(expected["wavelengths"]), expected["turned"], len(expected["wavelengths"])
@@ -148,7 +149,7 @@ def test_a_model_is_chosen_by_its_name(opened):  # noqa: F811
 @pytest.mark.parametrize("setting", [{}, {"dim": 8, "beta": 8.0}, {"factor": 1.0}])
 def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting):  # noqa: F811
     figure = Ramp(**setting)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage, pairs = stage_width(page), figure.dim // 2
     x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
@@ -210,7 +211,7 @@ def test_the_ends_of_the_ramp_can_be_dragged(opened):  # noqa: F811
 def test_tokens_have_the_colour_of_their_base(opened, width, setting):  # noqa: F811
     figure = Timelapse(**setting)
     page = opened([figure], viewport={"width": width, "height": 900})
-    assert np.array(data(page)["errors"]) == pytest.approx(np.array(figure.compute(figure.dials())["errors"]), abs=1e-9)
+    assert np.array(data(page)["errors"]) == pytest.approx(np.array(expected_of(figure)["errors"]), abs=1e-9)
     centres = page.evaluate(
         """() => { const e = document.querySelector('canvas'); const r = e.getBoundingClientRect();
           return [r.width, r.height]; }"""

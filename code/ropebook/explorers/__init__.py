@@ -1,14 +1,14 @@
 """Interactive figures: ipywidgets that do their arithmetic in the browser, and so live on a page without a kernel.
 
 An explorer is a subclass of :class:`Explorer` in a Python file and a JavaScript file of the same name. Its traits are
-the dials: set them from Python or by hand, observe them from Python, ``explorer.observe(print, "dim")``. The JavaScript
-and the Python compute the same thing from the same traits, and a test holds them together.
+the dials: set them from Python or by hand, observe them from Python, ``explorer.observe(print, "dim")``. The script
+computes and draws.
 
     >>> from ropebook.explorers.saturation import Saturation
     >>> figure = Saturation(dim=128)
     >>> figure.n_keys = 16
-    >>> round(sum(figure.compute(figure.dials())["weights"]), 12)
-    1.0
+    >>> figure.dials()
+    {'dim': 128, 'n_keys': 16, 'draw': 0, 'scaled': True}
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ropebook.explorers.kit.dials import (
     declare,
 )
 from ropebook.explorers.kit.joining import join
+from ropebook.explorers.kit.stills import in_words, opening
 
 __all__ = [
     "Choice",
@@ -51,13 +52,13 @@ class Explorer(anywidget.AnyWidget):
     """The base of all interactive figures.
 
     A subclass has: ``script``, the name of its JavaScript file; a trait of :mod:`ropebook.explorers.kit.dials` for each
-    dial; ``alt``'s default; ``compute`` and ``terms``; ``draw_still``. ``alt`` says what is to be seen, for readers who
+    dial; ``alt``'s default. ``alt`` says what is to be seen, for readers who
     do not see it; fewer than 20 characters raise ``TraitError``.
 
     Its script imports from the Python file, as data, ``dials`` and the constants that stand above the class.
     """
 
-    script: ClassVar[str]
+    script: ClassVar[str] = ""
 
     alt = traitlets.Unicode(help="what is to be seen, in a sentence").tag(sync=True)
 
@@ -101,31 +102,14 @@ class Explorer(anywidget.AnyWidget):
         }
 
     def dials(self) -> dict[str, Any]:
-        """The dials as they stand, name to value: what ``compute`` takes."""
+        """The dials as they stand, name to value: what the script computes from."""
         return {name: getattr(self, name) for name in self.dial_traits()}
 
-    @staticmethod
-    def compute(dials: dict[str, Any]) -> dict[str, Any]:
-        """What the figure shows, from the dials alone: numbers, strings, and lists of them, under the names that the
-        JavaScript's ``compute`` uses. The numbers come from the book's modules, in float64."""
-        raise NotImplementedError
-
-    @staticmethod
-    def terms(dials: dict[str, Any]) -> dict[str, Any]:
-        """For each entry of numbers in ``compute``'s result: the sum of the absolute values of the terms that make
-        it, as a number or in the entry's shape. JavaScript may differ from Python by 1e-6 of that."""
-        raise NotImplementedError
-
-    def draw_still(self) -> tuple[float, float, list[str]]:
-        """Width, height and the SVG elements of the still figure."""
-        raise NotImplementedError
-
     def still(self) -> str:
-        """The figure at the dials' present values as one inline SVG, for print and for pages without JavaScript. Its
-        colours are the page's, by CSS variables."""
-        from ropebook.explorers.still import picture
-
-        return picture(*self.draw_still(), alt=self.alt)
+        """How the figure opens, as one inline SVG in the page's colours, for print and for where no script runs. A page of
+        the book has the figure's own state instead, drawn when the book is built."""
+        found = opening(self.script, self.model_id or "still")
+        return in_words(self.alt) if found is None else found
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict]:
         data, metadata = super()._repr_mimebundle_(**kwargs)

@@ -20,8 +20,10 @@ import { STYLE } from "./style.js";
 // app: change({ trait: value }), listen(node, event, handler), values(), alt
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
+  /** @type {Record<string, any>} */
   const whole = { ...given, dials: given.dials.map((dial) => ({ ...dial, ...typed[dial.trait] })) };
-  return { compute: given.compute, dials: whole.dials, render: (context) => mount(whole, context) };
+  const { compute, settle, dials } = whole;
+  return { compute, settle, dials, render: (context) => mount(whole, context) };
 }
 
 export function installStyle() {
