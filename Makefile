@@ -48,6 +48,7 @@ test: .venv/.test
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format . would change files"; exit 1; }
+	@$(BIN)/python -m tools.scripts
 	@$(BIN)/python -m tools.book html
 	@$(BIN)/python -m pytest --durations=10 --cov --cov-report=term
 

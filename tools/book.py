@@ -13,7 +13,7 @@ import time
 import webbrowser
 from pathlib import Path
 
-from tools import assets, execute, flatten, notebooks
+from tools import assets, execute, flatten, notebooks, stills
 from tools.paths import BOOK, BUILD, HTML, NOTEBOOKS, ROOT, write_whole
 
 SOURCES = ("book", "code/ropebook", "results", "tools", "tests")
@@ -63,6 +63,7 @@ def progress(text: str) -> None:
 
 def html() -> Path:
     """Execute what is stale, then build with every warning an error; returns the site's folder."""
+    stills.write_opening()
     wanted, machinery = fingerprint(), fingerprint(MACHINERY)
     built = STAMP.read_text().split() if STAMP.exists() else []
     if built[:1] == [wanted]:
@@ -163,7 +164,7 @@ def main() -> int:
             folder = html()
             if arguments.what == "read":
                 serve(folder, arguments.port)
-    except (BuildError, execute.ChapterError, assets.AssetError, flatten.FlattenError) as error:
+    except (BuildError, execute.ChapterError, stills.StillError, assets.AssetError, flatten.FlattenError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     return 0

@@ -26,11 +26,12 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from tools import stills
 from tools.paths import EXECUTED, ROOT, pages, write_whole
 
 KEY = "ropebook_key"
 VERSIONS_OF = ("torch", "numpy", "matplotlib", "sympy", "anywidget", "ipywidgets")
-NOT_SOURCES = {".git", ".venv", "_build", "node_modules", "__pycache__"}
+NOT_SOURCES = {".git", ".venv", "_build", "node_modules", "__pycache__", "stills"}  # stills are drawn anew
 
 # Runs in the chapter's kernel, before its first cell and after its last.
 START_TRACE = """
@@ -100,6 +101,7 @@ def execute_all(report: Callable[[str], None]) -> list[str]:
     stale = [chapter for chapter in runnable() if not is_current(chapter)]
     for count, chapter in enumerate(stale, start=1):
         executed(chapter, lambda text, count=count: report(f"[{count}/{len(stale)}] {text}"))
+    stills.ensure(filter(None, (_kept(EXECUTED / f"{chapter.stem}.ipynb") for chapter in runnable())))
     return [chapter.stem for chapter in stale]
 
 
@@ -142,13 +144,15 @@ def _version(name: str) -> str:
 
 
 def copy_outputs(notebook: NotebookNode, source: NotebookNode) -> NotebookNode:
-    """Put the outputs of `source`, which has the same code cells, into `notebook`, and return that."""
+    """Put the outputs of `source`, which has the same code cells, into `notebook`, and return that. Each explorer gets
+    the still of its state."""
     ran = [cell for cell in source.cells if cell.cell_type == "code"]
     for cell, other in zip((c for c in notebook.cells if c.cell_type == "code"), ran, strict=True):
         cell.outputs, cell.execution_count = other.outputs, other.execution_count
     for name in ("widgets", "language_info", KEY):
         if name in source.metadata:
             notebook.metadata[name] = source.metadata[name]
+    stills.put_into(notebook)
     return notebook
 
 

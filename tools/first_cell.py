@@ -100,12 +100,16 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
 def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     """What travels, name in the archive -> bytes: the package's sources, and `results/` as `ropebook/_results`.
 
-    Of large results only those that the notebook's cells name, in double quotes and without the ending.
+    Of large results only those that the notebook's cells name, in double quotes and without the ending; of the stills
+    those of the explorers that they import.
     """
     found = {}
     code = root / "code"
     for path in sorted((code / "ropebook").rglob("*")):
         if path.suffix in SOURCES and path.is_file() and "__pycache__" not in path.parts:
+            found[path.relative_to(code).as_posix()] = path.read_bytes()
+    for path in sorted((code / "ropebook" / "explorers" / "stills").glob("*.svg")):
+        if f"ropebook.explorers.{path.stem} " in code_text:
             found[path.relative_to(code).as_posix()] = path.read_bytes()
     for path in sorted((root / "results").glob("*")):
         wanted = path.stat().st_size <= SMALL or f'"{path.stem}"' in code_text

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from ropebook.explorers import Explorer
-from tests import js
+from tests.explorers import js
 from tests.site.pages import CHAPTERS
 
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)

@@ -18,12 +18,15 @@ import traitlets
 from ipywidgets.embed import dependency_state
 from playwright.sync_api import Page, expect
 
-from ropebook.explorers import SHARED, Choice, Explorer, join_parts, split_parts
+from ropebook.explorers import Choice, Explorer
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.fourier import Fourier
+from ropebook.explorers.kit.dials import declare
+from ropebook.explorers.kit.joining import join, split
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.timelapse import Timelapse
+from tests.explorers.oracles import expected_of
 from tools.paths import ROOT
 
 STATIC = ROOT / "book" / "_static"
@@ -43,7 +46,7 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
     if shared:
         state["parts"] = {}
         for model in (model["state"] for model in models.values() if "_esm" in model["state"]):
-            parts = split_parts(model["_esm"])
+            parts = split(model["_esm"])
             state["parts"] |= parts
             model["_esm"] = {"parts": list(parts)}
     spoil(state)
@@ -140,7 +143,7 @@ def test_figures_come_alive(opened, over, shared):
 
 def test_the_figure_shows_what_python_computes(opened):
     figure = Shuffle(words="dog bites man", order=[2, 0, 1], position=True, causal=True)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure])
     cells = page.locator(".rb-piece:has(> rect:first-child) > text")
     texts = [cell.text_content() for cell in cells.all()]
@@ -162,7 +165,7 @@ def test_the_figure_shows_what_python_computes(opened):
 
 def test_saturation_shows_what_python_computes(opened):
     figure = Saturation(dim=24, n_keys=3, draw=4, scaled=False)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure])
     heights = page.locator(".explorer-live svg[role=img] rect").evaluate_all(
         "all => all.map((r) => parseFloat(r.getAttribute('height')))"
@@ -356,15 +359,12 @@ def test_sliders_by_mouse_and_keys(opened):
 class Chooser(Explorer):
     """A figure that shows only which of its texts is chosen."""
 
-    _esm = (
-        join_parts(SHARED)
-        + """//# part: chooser.js
+    SCRIPT = """import { dials } from "./chooser.py";
+import { html, setText } from "./kit/elements.js";
+import { explorer } from "./kit/mount.js";
+from tests.explorers.oracles import computed, expected_of, oracle
       export default explorer({
-        title: "Chooser", note: "A note.", compute: (values) => values,
-        dials: [{
-          trait: "kind", kind: "choice", label: "Kind of number", options: ["float64", "bfloat16", "half"],
-          names: ["float64", "bfloat16", "Half"], note: "Three of them.",
-        }],
+        title: "Chooser", note: "A note.", compute: (values) => values, dials,
         build: (stage) => {
           const said = stage.appendChild(html("p"));
           return ({ values }) => setText(said, values.kind);
@@ -373,12 +373,13 @@ class Chooser(Explorer):
         describe: ({ kind }) => `It is ${kind}.`,
       });
     """
+    kind = Choice(
+        {"float64": "float64", "bfloat16": "bfloat16", "half": "Half"},
+        label="Kind of number",
+        note="Three of them.",
     )
-    kind = Choice(["float64", "bfloat16", "half"]).tag(sync=True, dial=True)
+    _esm = join("chooser.js", {"dials": declare({"kind": kind})}, SCRIPT)
     alt = traitlets.Unicode("A figure that shows a single word.").tag(sync=True)
-
-    def draw_still(self):
-        return 10, 10, []
 
 
 def test_a_choice_by_mouse_keys_and_address(opened):
@@ -626,7 +627,7 @@ def spoil_script(text):
     [
         (spoil_script("export default { render() { throw new Error('no luck'); } }"), "no luck"),
         (spoil_script("this is no JavaScript"), "Unexpected"),
-        (spoil_script({"parts": ["rope.js", "absent.js"]}), "the page does not carry absent.js"),
+        (spoil_script({"parts": ["kit/text.js", "absent.js"]}), "the page does not carry absent.js"),
         (lambda state: state["state"].clear(), "the page does not carry its state"),
         (lambda state: state.pop("state"), "Cannot convert undefined"),
     ],

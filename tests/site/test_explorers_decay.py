@@ -14,7 +14,8 @@ from playwright.sync_api import Page, expect
 from ropebook import decay
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.distance import Distance
-from ropebook.explorers.sweep import Sweep, power
+from ropebook.explorers.sweep import Sweep
+from tests.explorers.oracles import expected_of
 from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
 from tests.site.test_explorers_sinusoidal import data, enter
 from tests.site.work import slowest_event
@@ -85,7 +86,7 @@ def upright(found: dict) -> tuple[float, float]:
 def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):  # noqa: F811
     figure = Distance(length=length, query=query, vectors=vectors, dim=64)
     page = opened([figure], viewport={"width": width, "height": 900})
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     right = stage_width(page) - 8
     bottom, top = upright(expected)
 
@@ -183,11 +184,13 @@ def test_the_panels_of_the_sweep(opened, width):  # noqa: F811
     figure = Sweep(base=1e4)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     buttons = page.locator(".rb-stage .rb-button")
     expect(buttons).to_have_count(10)
     names = page.locator(".rb-stage svg text").all_text_contents()
-    assert [name for name in names if name.startswith("b = ")] == [power(base) for base in decay.BASES]
+    assert [name for name in names if name.startswith("b = ")] == [
+        "b = 1", "b = 2", "b = 10", "b = 100", "b = 500", "b = 10³", "b = 10⁴", "b = 10⁵", "b = 10⁶", "b = 10⁷",
+    ]  # fmt: skip
     canvas = page.locator(".rb-stage canvas").bounding_box()
     boxes = [button.bounding_box() for button in buttons.all()]
     panels = [(46, 66, stage - 54, 190, expected["values"], expected["belowHalf"])]
@@ -248,7 +251,7 @@ def test_models_and_steps(opened):  # noqa: F811
 @pytest.mark.parametrize("position", [1000, 6000])
 def test_the_hands_point_where_the_pairs_do(opened, width, position):  # noqa: F811
     figure = Bank(position=position, dim=64)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
     tall = 280 if stage >= 620 else 360
@@ -283,7 +286,7 @@ def test_the_strip_of_wavelengths(opened, length, base, slow):  # noqa: F811
     figure = Bank(length=length, base=base, dim=32)
     page = opened([figure], viewport={"width": 760, "height": 900})
     stage = stage_width(page)
-    expected = figure.compute(figure.dials())["wavelengths"]
+    expected = expected_of(figure)["wavelengths"]
     high = 1.25 * max(expected[-1], length, 64)
 
     def x(value: float) -> float:

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.turn import Turn
+from tests.explorers.oracles import expected_of, oracle
 from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
 from tests.site.test_explorers_sinusoidal import data, enter
 from tests.site.work import slowest_event
@@ -179,7 +180,7 @@ def test_a_click_on_a_dial_chooses_its_pair(opened, dim, cell):  # noqa: F811
 def test_small_dials_say_how_far_they_have_come(opened, dim, labels):  # noqa: F811
     figure = Turn(position=20, dim=dim)
     page = opened([figure])
-    angles = np.array(figure.compute(figure.dials())["angles"])
+    angles = np.array(expected_of(figure)["angles"])
     found = page.locator(".rb-stage svg text").all_text_contents()
     young = int((angles < 2 * math.pi).sum())
     note = f"Orange: no full turn yet ({young} of {dim // 2})"
@@ -240,7 +241,7 @@ def test_a_pair_beyond_the_last_becomes_the_last(opened):  # noqa: F811
 @pytest.mark.parametrize("width, draw, sign", [(390, 8, 1), (760, 8, 1), (760, 4, -1)])
 def test_the_arrows_of_the_lock(opened, width, draw, sign):  # noqa: F811
     figure = Lock(m=12, n=5, shift=9, pair=3, draw=draw)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     right = stage // 2 + (6 if stage < 620 else 20)
@@ -278,7 +279,7 @@ def test_the_shift_leaves_ropes_score_alone(opened):  # noqa: F811
     shown = {}
     for shift in (0, 1, 100, 255):
         enter(page, "Shift t", shift)
-        values = figure.compute({**figure.dials(), "shift": shift})
+        values = oracle(type(figure)).compute({**figure.dials(), "shift": shift})
         rope, added = page.locator(".rb-stats dd").all_inner_texts()
         assert rope.split()[0] == f"{values['rope']:.6f}".replace("-", "−")
         assert added.split()[0] == f"{values['added']:.6f}".replace("-", "−")
@@ -299,7 +300,7 @@ def test_the_shift_leaves_ropes_score_alone(opened):  # noqa: F811
 @pytest.mark.parametrize("width", [390, 760])
 def test_both_scores_are_drawn_against_the_shift(opened, width):  # noqa: F811
     figure = Lock(shift=50)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     size = min(290, stage - stage // 2 - (6 if stage < 620 else 20))

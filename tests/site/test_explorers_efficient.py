@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.precision import Precision
+from tests.explorers.oracles import expected_of, oracle
 from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
 from tests.site.test_explorers_sinusoidal import BLUE, INK, ORANGE, WHITE, data, enter, pixels
 from tests.site.work import slowest_event
@@ -50,7 +51,7 @@ def fourier_places(width: int, span: int) -> tuple:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_sum_shows_what_python_computes(opened, width):  # noqa: F811
     figure = Fourier(dim=12, peak=30, distance=44, span=90, draw=2, base=100)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 1000})
     score, highest, adding = page.locator(".rb-stats dd").all_inner_texts()
     assert number(score) == pytest.approx(expected["score"], rel=0.01)
@@ -214,7 +215,7 @@ def test_arcs_and_lines_tell_what_belongs_together(opened, width):  # noqa: F811
         meets = [stroke != "muted" for stroke, _, _ in links(page, "rb-meets")]
         assert meets == [a == b for a, b in zip(*cells(page), strict=True)]
         assert [text[0] for text in verdicts.all_text_contents()] == ["✓" if one else "✗" for one in [*good, q == k]]
-        expected = Pairing.compute(dials(page))
+        expected = oracle(Pairing).compute(dials(page))
         shown = [number(text) for text in page.locator(".rb-stats dd").all_inner_texts()]
         assert shown[:2] == pytest.approx([expected["reference"], expected["score"]], rel=0.01)
         curves = [page.locator(f".{name}").get_attribute("d") for name in ("rb-reference", "rb-now")]
@@ -277,7 +278,7 @@ def precision_places(width: int) -> tuple[int, int, int, int, int]:
 @pytest.mark.parametrize("settings", [{}, {"dtype": "float16", "rounded": "positions", "first": 4090, "base": 77}])
 def test_the_tables_show_what_python_computes(opened, width, settings):  # noqa: F811
     figure = Precision(count=16, dim=8, **settings)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 1000})
     rows, error, spacing = page.locator(".rb-stats dd").all_inner_texts()
     assert rows.split() == [str(expected["different"]), "of", "16"]
@@ -309,7 +310,7 @@ def test_rows_keep_their_places_above_what_is_lost(opened):  # noqa: F811
     """Positions 65470 to 65488 become 65472, those to 65519 become 65504, and the others infinite."""
     figure = Precision(dtype="float16", rounded="positions", first=65_470, count=64, dim=8, base=77)
     page = opened([figure])
-    table = np.reshape(figure.compute(figure.dials())["cells"], (64, 8))
+    table = np.reshape(expected_of(figure)["cells"], (64, 8))
     _, right, panel, _, _ = precision_places(stage_width(page))
     for row in (0, 17, 18, 19, 49):
         found = pixels(page, [(right + (column + 0.5) / 8 * panel, 62 + (row + 0.5) * 5) for column in range(8)])
@@ -361,7 +362,7 @@ def test_the_page_rounds_as_torch_does(opened):  # noqa: F811
     found = data(page)
     positions = torch.arange(300, 340).to(torch.bfloat16)
     assert found["used"] == positions.double().tolist()
-    assert found["cells"] == Precision.compute(dials(page))["cells"]
+    assert found["cells"] == oracle(Precision).compute(dials(page))["cells"]
 
 
 # ---- All ----

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from ropebook.explorers.ladder import LOOK, Ladder
+from ropebook.explorers.ladder import METHODS as LAID
+from ropebook.explorers.ladder import Ladder
 from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.extrapolation import METHODS
+from tests.explorers.oracles import expected_of
 from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
 from tests.site.test_explorers_sinusoidal import data, enter, pixels
 
@@ -20,7 +22,7 @@ INK, MUTED, BLUE, ORANGE, GREEN, VIOLET = (
     f"rgb({c})" for c in ("31, 35, 40", "89, 99, 110", "11, 98, 196", "179, 71, 10", "20, 115, 60", "138, 47, 163")
 )
 COLOURS = {"ink": INK, "3": GREEN, "4": VIOLET}
-ON = dict.fromkeys(LOOK, True)
+ON = dict.fromkeys(LAID, True)
 
 
 def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
@@ -69,14 +71,14 @@ def test_all_come_alive(opened, over):  # noqa: F811
 @pytest.mark.parametrize("setting", [{}, {"dim": 16, "factor": 8.0}, {"base": 500.0, "trained_length": 16}])
 def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, setting):  # noqa: F811
     figure = Ladder(**setting, **ON)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
     waves, turned, pairs = np.array(expected["wavelengths"]), expected["turned"], len(expected["wavelengths"])
     names = page.locator(".rb-stage svg text").evaluate_all(
         "all => all.map((t) => [t.textContent, +t.getAttribute('y')])"
     )
-    legend = {y for name, y in names if name in {METHODS[name].title for name in LOOK}}
+    legend = {y for name, y in names if name in {METHODS[name].title for name in LAID}}
     assert legend == {58 + 20 * row for row in range(rows)}
     top = 58 + 20 * rows + 10
     floor, lower = top + high, top + high + 62 + (84 if width == 390 else 96)
@@ -91,8 +93,8 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, se
         if waves[some].size:
             [found] = [points for c, w, _, points in lines(page) if c == colour and abs(w - size) < 0.01]
             np.testing.assert_allclose(found, np.stack([x[some], y(waves[some])], -1), atol=0.06)
-    for name, stretch in zip(LOOK, expected["stretch"], strict=True):
-        colour, thick, dashes = LOOK[name]
+    for name, stretch in zip(LAID, expected["stretch"], strict=True):
+        colour, thick, dashes = LAID[name]["look"]
         drawn = [line for line in of(page, COLOURS[colour], thick, dashes or "none") if len(line) == pairs]
         for heights in (y(waves * stretch), lower - np.log(stretch) / math.log(figure.factor) * (lower - floor - 62)):
             assert any(np.abs(line - np.stack([x, heights], -1)).max() < 0.06 for line in drawn), name
@@ -147,7 +149,7 @@ def test_a_model_is_chosen_by_its_name(opened):  # noqa: F811
 @pytest.mark.parametrize("setting", [{}, {"dim": 8, "beta": 8.0}, {"factor": 1.0}])
 def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting):  # noqa: F811
     figure = Ramp(**setting)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage, pairs = stage_width(page), figure.dim // 2
     x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
@@ -209,7 +211,7 @@ def test_the_ends_of_the_ramp_can_be_dragged(opened):  # noqa: F811
 def test_tokens_have_the_colour_of_their_base(opened, width, setting):  # noqa: F811
     figure = Timelapse(**setting)
     page = opened([figure], viewport={"width": width, "height": 900})
-    assert np.array(data(page)["errors"]) == pytest.approx(np.array(figure.compute(figure.dials())["errors"]), abs=1e-9)
+    assert np.array(data(page)["errors"]) == pytest.approx(np.array(expected_of(figure)["errors"]), abs=1e-9)
     centres = page.evaluate(
         """() => { const e = document.querySelector('canvas'); const r = e.getBoundingClientRect();
           return [r.width, r.height]; }"""
@@ -351,7 +353,7 @@ def extremes() -> list:
     return [
         Ladder(),
         Ladder(**tops, **ON),
-        Ladder(**lows, **dict.fromkeys(LOOK, False)),
+        Ladder(**lows, **dict.fromkeys(LAID, False)),
         Ramp(),
         Ramp(**tops),
         Ramp(**lows, truncate=False),

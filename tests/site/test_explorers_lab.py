@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
+from tests.test_explorers_lab import BANDS, DISTANCES, LENGTH, TEXT, Measured
 
+from tests.explorers.oracles import expected_of
 from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
 from tests.site.test_explorers_extrapolation import BLUE, GREEN, INK, MUTED, VIOLET, of, stage_width, texts
 from tests.site.test_explorers_sinusoidal import data, enter
 from tests.site.work import slowest_event
-from tests.test_explorers_lab import BANDS, DISTANCES, LENGTH, TEXT, Measured
 from tools import assets
 
 LEFT = 46
@@ -57,7 +58,7 @@ def test_it_comes_alive(opened, over):  # noqa: F811
     expect(page.locator(".explorer-alive .rb")).to_have_count(1)
     assert page.get_by_role("img").get_attribute("aria-label") == Measured().alt
     figure = Measured()
-    assert data(page) == figure.compute(figure.dials())
+    assert data(page) == expected_of(figure)
 
 
 # ---- Loss ----
@@ -69,7 +70,7 @@ def test_it_comes_alive(opened, over):  # noqa: F811
 )
 def test_lines_stand_where_they_belong(opened, width, choice):  # noqa: F811
     figure = Measured(**choice)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     _, _, top, floor = plot(page)
     values = [v for curve in expected["curves"] for v in curve if v is not None] + expected["window"]
@@ -105,7 +106,7 @@ def test_the_window_is_drawn_beyond_the_trained_length(opened):  # noqa: F811
 @pytest.mark.parametrize("width", [390, 760])
 def test_differences_and_what_is_decided(opened, width):  # noqa: F811
     figure = Measured(method="linear", factor="8")
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     left, right, *_ = plot(page)
     rings = page.locator(".rb-stage svg circle[r='4']").all()
@@ -130,7 +131,7 @@ def test_differences_and_what_is_decided(opened, width):  # noqa: F811
 
 def test_all_schemes(opened):  # noqa: F811
     figure = Measured(run="schemes", position=3000)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": 760, "height": 900})
     for colour, thick, dashes in [
         (INK, 2.25, "none"),
@@ -158,7 +159,7 @@ def test_all_schemes(opened):  # noqa: F811
 @pytest.mark.parametrize("width", [390, 760])
 def test_shares_stand_where_they_belong(opened, width):  # noqa: F811
     figure = Measured(show="retrieval", position=700)
-    expected = figure.compute(figure.dials())
+    expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     _, _, top, floor = plot(page)
     line = max(of(page, INK, 2.25), key=len)

@@ -1,7 +1,14 @@
 // A clock hand for each pair: which of them make a full turn within a context, and how far the others come.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 1e6;
+import { dials, MOST_LENGTH } from "./bank.py";
+import { invFreq } from "./kit/rope.js";
+import { count, tidy } from "./kit/text.js";
+import { css } from "./kit/colours.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, fitCanvas, inColour, lined, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { stepButtons } from "./kit/knobs.js";
+import { explorer } from "./kit/mount.js";
+
 // [name, dim, base, context]: how many entries of each head turn, and the length of the training texts,
 // or of the attention's window where that is shorter (Mistral).
 const MODELS = [
@@ -178,28 +185,7 @@ export default explorer({
   title: "A bank of clocks",
   note: "Each pair is a hand that begins at the right and turns counter-clockwise by θᵢ per position. "
     + "The buttons set dim, base and context of published models.",
-  dials: [
-    {
-      trait: "position", kind: "number", label: "Position m", min: 0, max: MOST_LENGTH, whole: true, log: true,
-      below: "positions are counted from 0", above: "no text here is longer",
-      note: "It may lie beyond the context.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all hands would stand still",
-      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "the clocks would be too small", between: "entries come in pairs",
-      note: "One hand for each pair of entries.",
-    },
-    {
-      trait: "length", kind: "number", label: "Context L", min: 2, max: MOST_LENGTH, whole: true, log: true,
-      below: "one position alone turns nothing", above: "no model here reads more",
-      note: "Positions 0 to L − 1.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: ({ turned, unseen, wavelengths }) => [

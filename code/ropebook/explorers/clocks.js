@@ -1,11 +1,13 @@
 // The digits of a position in binary, and the pairs of its sinusoidal encoding: square waves and their smooth version.
 
-const MOST_DIMS = 512;
-const MOST_POSITION = 4096;
-const MOST_SPAN = 4096;
-const BITS = 13; // 4096 has so many binary digits
-const MOST_WAVES = BITS; // as many sinusoids as digits are drawn, the others only as hands
-const FINE_SAMPLES = 512; // in short windows curves are sampled between the positions too
+import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.py";
+import { cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, sinusoidalEncoding } from "./kit/rope.js";
+import { tidy } from "./kit/text.js";
+import { css } from "./kit/colours.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
+import { stepButtons } from "./kit/knobs.js";
+import { explorer } from "./kit/mount.js";
 
 // Pairs that are drawn as waves: all, or MOST_WAVES spread evenly from the first to the last.
 function spread(pairs) {
@@ -74,7 +76,7 @@ function build(stage, app) {
     picture.replaceChildren(
       ...drawDigits(context, paints, { x: 0, y: 0, width: panel }, data, dials),
       ...drawWaves(context, paints, { x: place.right, y: place.down, width: panel }, data, dials),
-      ...drawClocks(context, paints, clocksTop, area, data, dials),
+      ...drawClocks(context, paints, clocksTop, area, data),
     );
   };
 }
@@ -207,7 +209,7 @@ function drawWaves(context, paints, box, data, dials) {
 
 // One clock per pair. The hand starts at the top and turns clockwise, so that its tip is at (sin, cos); the ring shows
 // how far it has come since position 0.
-function drawClocks(context, paints, top, area, { turns, encoding, young }, { position }) {
+function drawClocks(context, paints, top, area, { turns, encoding, young }) {
   const pairs = turns.length;
   const named = pairs <= 16;
   const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
@@ -274,27 +276,7 @@ function describe({ turns, young, wavelengths }, { position }) {
 export default explorer({
   title: "Binary digits, clock hands, sinusoids",
   note: "Step through the positions. Fast digits flip often, slow ones seldom; hands and waves do the same, smoothly.",
-  dials: [
-    {
-      trait: "position", kind: "number", label: "Position m", min: 0, max: MOST_POSITION, whole: true,
-      below: "positions are counted from 0", above: "one more digit would be needed soon",
-      note: "An arrow key is one position.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all hands would stand still",
-      note: "With b = 2^(d/2) each hand is half as fast as the one before, as digits are.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "the clocks would be too small", between: "entries come in pairs",
-      note: "One hand for each pair of entries.",
-    },
-    {
-      trait: "span", kind: "number", label: "Positions shown", min: 8, max: MOST_SPAN, whole: true, log: true,
-      below: "fewer show no wave", above: "more show only bands", note: "Around the position, from 0 at the earliest.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: ({ young, turns, wavelengths }, { position }) => [

@@ -1,16 +1,14 @@
 // The score of one query with the same key at every position of a text: how it falls with distance, and how it swings.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 1e6;
-const MOST_DRAWS = 20;
-const MOST_SAMPLES = 4096; // up to so many keys all scores are computed
-const NEAR = 3072; // of longer texts, those of so many keys nearest to the query
-const MOST_COLUMNS = 512; // and eight in each column of the picture
-// In a column: three close keys, on both sides of the fastest wave, and five far apart for the slow ones; unevenly, so
-// that no wave hides between the samples.
-const CLOSE = [0, 2, 4];
-const SPOTS = [0.18, 0.37, 0.55, 0.76, 0.93];
-const VECTORS = ["ones", "same", "random", "slow"];
+import { CLOSE, dials, MOST_COLUMNS, MOST_SAMPLES, NEAR, SPOTS } from "./distance.py";
+import { evenEdges, fourierSums, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
+import { count, exact, tidy } from "./kit/text.js";
+import { css } from "./kit/colours.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
+
+// The six figures of the text: dimension and length.
 const FIGURES = [256, 16, 8].flatMap((dim) => [512, 65536].map((length) => ({ dim, length })));
 
 // The score is Σ a_i cos Δθ_i + b_i sin Δθ_i.
@@ -303,37 +301,7 @@ export default explorer({
   title: "The score against distance",
   note: "Drag across the picture to move the query. The buttons set d and L of the text’s six figures, at base 10⁴; "
     + "the query stays.",
-  dials: [
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
-      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "wider heads show nothing new", between: "entries come in pairs",
-      note: "Of query and key: d/2 pairs.",
-    },
-    {
-      trait: "query", kind: "number", label: "Query position m", min: 0, max: MOST_LENGTH - 1, whole: true, log: true,
-      below: "positions are counted from 0", above: "the longest text ends there",
-      note: "Beyond the length it becomes the last position.",
-    },
-    {
-      trait: "length", kind: "number", label: "Length L", min: 2, max: MOST_LENGTH, whole: true, log: true,
-      below: "one key alone is no curve", above: "longer texts show only bands",
-      note: `Keys at 0 to L − 1. Beyond ${MOST_SAMPLES} the distant ones are sampled.`,
-    },
-    {
-      trait: "vectors", kind: "choice", label: "Query and key", options: VECTORS,
-      names: ["ones", "q = k", "q and k", "slow pairs"],
-      note: "All ones; random and equal; random and different; ones in the slower half of the pairs, 0 in the others.",
-    },
-    {
-      trait: "draw", kind: "number", label: "Random draw", min: 1, max: MOST_DRAWS, whole: true,
-      below: "draws are counted from 1", above: "no more were drawn", note: "Another draw, another query and key.",
-    },
-  ],
+  dials,
   settle: (values) => ({ ...values, query: Math.min(values.query, values.length - 1) }),
   compute,
   build,

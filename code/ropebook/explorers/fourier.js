@@ -1,13 +1,15 @@
 // The score as a function of distance: one wave per pair, all in phase at the distance that the key is made for, and
 // the products of the pairs at one distance, adding up to the score.
 
-const MOST_DIMS = 512;
-const MOST_DISTANCE = 4096;
-const MOST_DRAWS = 20;
-const MOST_ROWS = 16; // waves that are drawn
-const COLUMNS = 720; // of the waves, from Δ = 0 to the longest
+import { COLUMNS, dials, FINE_SAMPLES, MOST_ROWS } from "./fourier.py";
+import { cosSinGrid, evenEdges, fourierSum, hundredths, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
+import { count, tidy } from "./kit/text.js";
+import { css } from "./kit/colours.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, fitCanvas, inColour, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
+
 const MOST_BUCKETS = 360; // of curves with more samples than pixels
-const FINE_SAMPLES = 512; // in short ranges the sum is sampled between the whole distances too
 
 // |q_i|² of every pair: ones for draw 0, else random numbers.
 const lastSizes = lastCall((draw, dim) => {
@@ -298,7 +300,7 @@ function names({ wide, width, from, to, x, left }, data, { peak, distance, summe
 }
 
 // The product of each pair as a bar that begins where the one before it ended; the last ends at the score.
-function bars({ across, right, numbers }, { products, score }, { summed }) {
+function bars(/** @type {any} */ { across, right, numbers }, { products, score }, { summed }) {
   const pitch = (FLOOR - TOP) / products.length;
   const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
   const drawn = { pos: "", neg: "" };
@@ -325,7 +327,7 @@ function bars({ across, right, numbers }, { products, score }, { summed }) {
 }
 
 // What adds, what takes away and what is left, upright beside the curve and on its scale.
-function parts({ left, width, y }, { products, score }, { summed }) {
+function parts(/** @type {any} */ { left, width, y }, { products, score }, { summed }) {
   const [adds, takes] = sides(products.slice(0, summed));
   const step = (width - 2 - left) / 3;
   const wide = Math.min(34, step * 0.7);
@@ -387,43 +389,7 @@ function describe({ products, score, highest }, { peak, distance, summed }) {
 export default explorer({
   title: "The score, one wave for each pair",
   note: "Drag along the waves to choose a distance Δ. A double click, or Enter, puts the peak there.",
-  dials: [
-    {
-      trait: "peak", kind: "number", label: "Peak at Δ", min: 0, max: MOST_DISTANCE, whole: true, log: true,
-      below: "distances are counted from 0 here", above: "the longest range ends there",
-      note: "The key is the query turned by so many places. Not beyond the longest Δ.",
-    },
-    {
-      trait: "distance", kind: "number", label: "Distance Δ", min: 0, max: MOST_DISTANCE, whole: true, log: true,
-      below: "distances are counted from 0 here", above: "the longest range ends there",
-      note: "Where the products are added up. An arrow key is one step.",
-    },
-    {
-      trait: "span", kind: "number", label: "Longest Δ shown", min: 16, max: MOST_DISTANCE, whole: true, log: true,
-      below: "fewer show no wave", above: "more show only bands", 
-      note: "From 0 to this one. Peak and Δ stay within it.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all waves would be flat",
-      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "wider heads show nothing new", between: "entries come in pairs",
-      note: "One wave for each pair of entries.",
-    },
-    {
-      trait: "summed", kind: "number", label: "Pairs summed", min: 1, max: MOST_DIMS / 2, whole: true, log: true,
-      below: "a sum needs one pair", above: "the widest head has so many",
-      note: "From the fastest on. From d/2 on, all of them.",
-    },
-    {
-      trait: "draw", kind: "number", label: "Query", min: 0, max: MOST_DRAWS, whole: true,
-      below: "0 stands for ones", above: "that many queries are ready",
-      note: "0: all entries are 1, and the waves of one height. 1, 2, …: random entries.",
-    },
-  ],
+  dials,
   settle: (values) => ({
     ...values, peak: Math.min(values.peak, values.span), distance: Math.min(values.distance, values.span),
   }),

@@ -1,9 +1,13 @@
 // The sinusoidal encoding as a picture, one column per position, and below it how alike each position and a reference
 // are: the distance kernel Σ cos θ_i Δ over d/2.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 4096;
-const MOST_COLUMNS = 640; // of the picture; where there are more positions, a column blends several
+import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
+import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
+import { count, lowered, tidy } from "./kit/text.js";
+import { css, diverging } from "./kit/colours.js";
+import { html, put, setText, svg } from "./kit/elements.js";
+import { axis, bandPath, fitCanvas, niceStep, scale, textWidth } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
 
 // What a wave of frequency θ keeps of its height when each value becomes the mean of its surroundings with the weights
 // cos²(πo/(4·per)), |o| < 2·per (Hann's window): nothing, or 3 in 100 at most, if it is shorter than two columns. A
@@ -306,32 +310,7 @@ function describe({ kernel, wavelengths, turned }, { dim, length, reference }) {
 export default explorer({
   title: "The encoding, and what it says about distance",
   note: "Point at the picture, or move the cursor with the arrow keys. A click or Enter measures distances from there.",
-  dials: [
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
-      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "more rows than the picture has", between: "entries come in pairs",
-      note: "Even: one sine and one cosine per pair.",
-    },
-    {
-      trait: "length", kind: "number", label: "Length", min: 1, max: MOST_LENGTH, whole: true, log: true,
-      below: "a text has at least one position", above: "longer pictures show only means",
-      note: "Positions 0 to length − 1.",
-    },
-    {
-      trait: "reference", kind: "number", label: "Reference position", min: 0, max: MOST_LENGTH - 1, whole: true,
-      below: "positions are counted from 0", above: "the longest text ends there",
-      note: "Beyond the length it becomes the last position.",
-    },
-    {
-      trait: "interleaved", kind: "switch", label: "Interleaved",
-      note: "Rows in the vector’s order, sine and cosine of each pair in turn; or all sines first. The same numbers.",
-    },
-  ],
+  dials,
   settle: (values) => ({ ...values, reference: Math.min(values.reference, values.length - 1) }),
   compute,
   build,

@@ -1,20 +1,11 @@
 // The wavelengths of all pairs against the length of the texts in training, and what each method makes of them.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 131072;
-const MOST_FACTOR = 64;
-const LEAST_BASE = 500; // below, with these limits of the other dials, the ramp of YaRN's code could run backwards
-const MOST_ALPHA = 2; // α ends where β has not begun, so that α < β
-const LEAST_BETA = 2.5;
-const SHORTEST = 5; // the axis of wavelengths begins here; the fastest pair needs 2π positions
-
-const METHODS = { // the name of each, and its colour, width and dashes
-  linear: { title: "position interpolation", look: ["3", 2, ""] },
-  ntk: { title: "NTK-aware", look: ["4", 2, ""] },
-  ntk_by_parts: { title: "NTK-by-parts", look: ["ink", 1.75, "7 4"] },
-  yarn: { title: "YaRN", look: ["ink", 1.75, ""] },
-  llama3: { title: "Llama 3.1", look: ["ink", 2, "0 4"] },
-};
+import { dials, METHODS, SHORTEST } from "./ladder.py";
+import { invFreq } from "./kit/rope.js";
+import { count, exact, tidy } from "./kit/text.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
 
 const MODELS = [ // name, base, dim, trained length
   ["Llama 2", 10000, 128, 4096],
@@ -231,49 +222,7 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 export default explorer({
   title: "The wavelength ladder",
   note: "Pairs above the line L never completed a turn in training. Switch on methods to see what they make of them.",
-  dials: [
-    {
-      trait: "base", kind: "number", label: "Base b", min: LEAST_BASE, max: 1e7, log: true,
-      below: "YaRN’s ramp can run backwards there, and at base 1 no pair is slower than another",
-      above: "no model goes further", note: "Pair i has the wavelength λᵢ = 2π b^(2i/d).",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 4, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "NTK’s exponent d/(d − 2) has no value at 2", above: "wider heads show nothing new",
-      between: "entries come in pairs", note: "Of a head: d/2 pairs.",
-    },
-    {
-      trait: "trained_length", kind: "number", label: "Trained length L", min: 16, max: MOST_LENGTH, whole: true,
-      log: true, below: "too short for a pair to turn", above: "few models see more in training",
-      note: "Tokens in the longest text of training.",
-    },
-    {
-      trait: "factor", kind: "number", label: "Factor s", min: 1, max: MOST_FACTOR, log: true,
-      below: "L′ would be shorter than L", above: "no method is used so far out",
-      note: "The wanted length is L′ = s·L, rounded down.",
-    },
-    {
-      trait: "alpha", kind: "number", label: "Slow end α", min: 0.25, max: MOST_ALPHA, log: true,
-      below: "no pair would be slow enough", above: `α must be less than β, which begins at ${LEAST_BETA}`,
-      note: "NTK-by-parts and YaRN: pairs with fewer turns within L are interpolated.",
-    },
-    {
-      trait: "beta", kind: "number", label: "Fast end β", min: LEAST_BETA, max: 64, log: true,
-      below: `β must be more than α, which ends at ${MOST_ALPHA}`, above: "hardly a pair would be kept",
-      note: "NTK-by-parts and YaRN: pairs with more turns within L are kept.",
-    },
-    {
-      trait: "linear", kind: "switch", label: "Position interpolation",
-      note: "Every wavelength becomes s times as long.",
-    },
-    { trait: "ntk", kind: "switch", label: "NTK-aware", note: "The first is kept, the last takes s times as long." },
-    {
-      trait: "ntk_by_parts", kind: "switch", label: "NTK-by-parts",
-      note: "Fast ones kept, slow ones interpolated, a ramp between.",
-    },
-    { trait: "yarn", kind: "switch", label: "YaRN", note: "The same, with the ramp that its published code has." },
-    { trait: "llama3", kind: "switch", label: "Llama 3.1", note: "NTK-by-parts with α = 1 and β = 4." },
-  ],
+  dials,
   compute,
   build,
   stats: ({ wavelengths, turned, beyond, shown, left }) => [

@@ -1,9 +1,12 @@
 // Query and key, a fixed distance apart, sliding through a text: turned by RoPE, and with a sinusoidal encoding added.
 
-const MOST_DIMS = 512;
-const MOST_POSITION = 4096;
-const SHIFTS = 256; // 0 … 255
-const DRAWS = 16;
+import { dials, SHIFTS } from "./lock.py";
+import { cosSinGrid, dot, fourierSum, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
+import { exact, lowered, tidy } from "./kit/text.js";
+import { put, svg } from "./kit/elements.js";
+import { arrowPath, axis, circlePath, inColour, lined, niceStep, scale, titled } from "./kit/drawing.js";
+import { stepButtons } from "./kit/knobs.js";
+import { explorer } from "./kit/mount.js";
 
 const lastVectors = lastCall((dim, draw) => {
   return { q: normals(`lock query ${draw}`, dim), k: normals(`lock key ${draw}`, dim) };
@@ -247,39 +250,7 @@ function describe({ rope, addedCurve }, { m, n, shift }) {
 export default explorer({
   title: "Relative lock",
   note: "The shift slides query and key through the text together. Turning m or n alone changes their distance.",
-  dials: [
-    {
-      trait: "m", kind: "number", label: "Query position m", min: 0, max: MOST_POSITION, whole: true, log: true,
-      below: "positions are counted from 0", above: "use the shift to go further", note: "Before the shift.",
-    },
-    {
-      trait: "n", kind: "number", label: "Key position n", min: 0, max: MOST_POSITION, whole: true, log: true,
-      below: "positions are counted from 0", above: "use the shift to go further", note: "Before the shift.",
-    },
-    {
-      trait: "shift", kind: "number", label: "Shift t", min: 0, max: SHIFTS - 1, whole: true,
-      below: "the text begins at position 0", above: "the curves end there", note: "Added to m and to n.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
-      note: "θᵢ = b^(−2i/d), in both encodings.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "longer vectors show nothing new", between: "entries come in pairs",
-      note: "Of query and key: d/2 pairs.",
-    },
-    {
-      trait: "pair", kind: "number", label: "Pair i", min: 0, max: MOST_DIMS / 2 - 1, whole: true,
-      below: "pairs are counted from 0", above: "the longest vector has no more pairs",
-      note: "Whose plane is drawn. Beyond the last pair it becomes the last.",
-    },
-    {
-      trait: "draw", kind: "number", label: "Random draw", min: 0, max: DRAWS - 1, whole: true,
-      below: "draws are counted from 0", above: "no more were drawn", note: "Another draw, another query and key.",
-    },
-  ],
+  dials,
   settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
   compute,
   build,

@@ -1,33 +1,10 @@
 // The measured grid: bits per byte at each position, or what is found again at each distance, with every method.
 
-const MOST_TEXT = 4096;
-const RUNS = ["rope-10000-0", "rope-10000-1"];
-const METHODS = {
-  none: "no method",
-  linear: "position interpolation",
-  ntk: "NTK-aware",
-  dynamic_ntk: "dynamic NTK",
-  dynamic_ntk_cached: "dynamic NTK, cached keys",
-  dynamic_ntk_anew: "dynamic NTK, keys anew",
-  ntk_by_parts: "NTK-by-parts",
-  yarn: "YaRN",
-  log_n: "log-n scaling",
-  rerope: "ReRoPE",
-  self_extend: "Self-Extend",
-};
-const FACTORS = ["2", "4", "8", "16"];
-const SCHEMES = { // the first is the one that the others are compared with: name, and colour, width and dashes
-  "rope-10000": ["RoPE, base 10⁴", ["ink", 2.25, ""]],
-  "rope-100": ["RoPE, base 100", ["1", 2, "0 4"]],
-  "rope-500000": ["RoPE, base 5·10⁵", ["1", 1.75, ""]],
-  sinusoidal: ["sinusoidal", ["3", 1.75, ""]],
-  alibi: ["ALiBi", ["4", 1.75, ""]],
-  learned: ["learned", ["3", 2.25, "7 4"]],
-  none: ["no positions", ["muted", 1.75, "7 4"]],
-};
-const CHOSEN = ["ink", 2.25, ""];
-const PLAIN = ["muted", 1.75, ""];
-const WINDOW = ["2", 2, "5 4"]; // the model that sees its last L bytes only; in retrieval, guessing
+import { CHOSEN, dials, METHODS, MOST_TEXT, PLAIN, RUNS, SCHEMES, WINDOW } from "./measured.py";
+import { exact } from "./kit/text.js";
+import { html, put, setText, svg } from "./kit/elements.js";
+import { axis, lined, scale, textWidth, titled } from "./kit/drawing.js";
+import { explorer, mount } from "./kit/mount.js";
 
 function keyOf(run, method, factor, tuned) {
   return [run, method, factor, tuned && "tuned"].filter(Boolean).join("/");
@@ -94,6 +71,8 @@ function compute(dials) {
 const LEGEND = 58; // where the names of the lines begin
 const ROW = 20;
 const LEFT = 46;
+const CONDITIONAL = ["method", "factor", "tuned"]; // dials that a cell may have no use for
+const NOTES = dials.map(({ trait, note }) => [trait, note]);
 
 function build(stage, { alt, change, listen, values }) {
   const picture = svg("svg", { role: "img", "aria-label": alt });
@@ -153,8 +132,8 @@ function build(stage, { alt, change, listen, values }) {
       "aria-valuenow": here,
       "aria-valuetext": `${retrieval ? "distance" : "byte"} ${here}: ${readings(dials, data)[0].join(" ")}`,
     });
-    TURNED.forEach(([trait, note], i) => {
-      setText(limits[i + 2], data.idle.includes(trait) ? idleNote(trait, dials) : note);
+    NOTES.forEach(([trait, note], i) => {
+      if (CONDITIONAL.includes(trait)) setText(limits[i], data.idle.includes(trait) ? idleNote(trait, dials) : note);
     });
   };
 }
@@ -164,7 +143,7 @@ function leastOf({ show }) {
   return show === "retrieval" ? 16 : 1;
 }
 
-function titleOf({ show, run, measured }, wide) {
+function titleOf({ show, measured }, wide) {
   if (show === "loss") {
     return ["Bits per byte at each position", wide ? "Lower is better. Shaded: ± one standard error over files, by band"
       : "Lower is better. Shaded: ± standard error"];
@@ -213,7 +192,7 @@ function legend(items, width) {
   });
 }
 
-function nameOf({ run }, { against, factor, tuned }, key) {
+function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, key) {
   const [trained, method] = key.split("/");
   if (run === "schemes") return SCHEMES[trained.slice(0, -2)][0];
   if (key === against) return "as trained";
@@ -285,7 +264,7 @@ function losses(plot, dials, data) {
   const known = [...data.curves.flat().filter((value) => value !== null), ...data.window];
   const [low, high] = [Math.floor(Math.min(...known)), Math.ceil(Math.max(...known))];
   const y = scale([low, high], [floor, top]);
-  const points = (curve, more = () => 0) => data.at.flatMap((at, k) => {
+  const points = (curve, /** @type {(at: number) => number} */ more = () => 0) => data.at.flatMap((at, k) => {
     return curve[k] === null ? [] : [[x(at), y(curve[k] + more(at))]];
   });
   const error = (at) => data.spread[bands.findIndex(([, stop]) => at <= stop)] ?? 0;
@@ -499,38 +478,10 @@ function describeRetrieval({ lines, far, near, distance, ...data }, dials) {
     + `${parts.join("; ")}. Guessing finds ${percent(chance)}.`;
 }
 
-// The dials that a cell may have no use for, and what they are otherwise.
-const TURNED = [
-  ["method", "What is done to the trained model."],
-  ["factor", "For texts of up to s·L bytes, s times the trained length."],
-  ["tuned", "Trained a little further with the method, on longer texts."],
-];
-
 const SPEC = {
   title: "The measured grid",
   note: "Drag across the picture to read it elsewhere. All numbers were measured; none is computed here.",
-  dials: [
-    {
-      trait: "show", kind: "choice", label: "Show", options: ["loss", "retrieval"],
-      names: ["loss by position", "retrieval by distance"],
-      note: "Bits per byte of real text, or a planted value that is asked for.",
-    },
-    {
-      trait: "run", kind: "choice", label: "Model", options: [...RUNS, "schemes"],
-      names: ["RoPE, seed 0", "RoPE, seed 1", "all schemes"],
-      note: "RoPE with base 10⁴ was trained twice; the others are shown as trained.",
-    },
-    {
-      trait: "method", kind: "choice", label: "Method", options: Object.keys(METHODS), names: Object.values(METHODS),
-      note: TURNED[0][1],
-    },
-    { trait: "factor", kind: "choice", label: "Factor s", options: FACTORS, note: TURNED[1][1] },
-    { trait: "tuned", kind: "switch", label: "Fine-tuned", note: TURNED[2][1] },
-    {
-      trait: "position", kind: "number", label: "Position or distance", min: 1, max: MOST_TEXT, whole: true, log: true,
-      below: "bytes are counted from 1", above: "the texts end there", note: "Where the figure is read.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: (data, dials) => readings(dials, data),

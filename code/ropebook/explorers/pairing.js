@@ -1,10 +1,12 @@
 // The channels of a query and a key in interleaved or half-split order, the pairs that the rotation takes, and what
 // that does to the score.
 
-const LEAST_DIMS = 4;
-const MOST_DIMS = 32;
-const MOST_POSITION = 64;
-const BASE = 10000;
+import { BASE, dials, MOST_POSITION } from "./pairing.py";
+import { dot, invFreq, normals } from "./kit/rope.js";
+import { tidy } from "./kit/text.js";
+import { html, moveTo, put, svg } from "./kit/elements.js";
+import { axis, inColour, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
 
 // Channel in each place of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
 function halfOrder(dim) {
@@ -71,11 +73,11 @@ const CELLS_END = ARCS_END + 84;
 const CURVE = 190; // height
 
 function build(stage, { alt, change, listen, values }) {
-  const toggles = [
+  const toggles = /** @type {[string, string, () => any][]} */ ([
     ["Permute q", "permute_q", () => !values().permute_q],
     ["Permute k", "permute_k", () => !values().permute_k],
     ["Rotate in halves", "pairing", () => (values().pairing === "half" ? "interleaved" : "half")],
-  ].map(([text, trait, next]) => {
+  ]).map(([text, trait, next]) => {
     const button = html("button", { type: "button", class: "rb-button" }, text);
     listen(button, "click", () => change({ [trait]: next() }));
     return [button, trait];
@@ -178,7 +180,8 @@ function words({ left }, data, { pairing }) {
 }
 
 // The score for the key at every position: grey and broad the reference, on it the score as stored now.
-function curves({ title, head, left, right, top, bottom }, { scores, references, score, reference }, { m, n }) {
+function curves(/** @type {any} */ { title, head, left, right, top, bottom }, data, { m, n }) {
+  const { scores, references, score, reference } = data;
   const largest = Math.max(...scores.map(Math.abs), ...references.map(Math.abs));
   const reach = niceStep(largest, 1);
   const x = scale([0, MOST_POSITION], [left, right]);
@@ -229,33 +232,7 @@ function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
 export default explorer({
   title: "Which channels make a pair?",
   note: "Permute q, permute k, change the rotation, until the blue curve lies on the grey one. There are two ways.",
-  dials: [
-    {
-      trait: "permute_q", kind: "switch", label: "Permute q",
-      note: "Stores q’s channels 0, 2, 4, … first, then 1, 3, 5, …",
-    },
-    {
-      trait: "permute_k", kind: "switch", label: "Permute k",
-      note: "Stores k’s channels in the same order.",
-    },
-    {
-      trait: "pairing", kind: "choice", label: "Pairs of the rotation", options: ["interleaved", "half"],
-      names: ["interleaved", "half-split"], note: "Places 2i and 2i + 1, or places i and i + d/2.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: LEAST_DIMS, max: MOST_DIMS, whole: true, step: 2,
-      below: "one pair can be stored in one way only", above: "the cells would be too narrow",
-      between: "entries come in pairs", note: "Two channels for each pair.",
-    },
-    {
-      trait: "m", kind: "number", label: "Position m of q", min: 0, max: MOST_POSITION, whole: true,
-      below: "positions are counted from 0", above: "the curve ends there", note: "The rotations cancel where n = m.",
-    },
-    {
-      trait: "n", kind: "number", label: "Position n of k", min: 0, max: MOST_POSITION, whole: true,
-      below: "positions are counted from 0", above: "the curve ends there", note: "The upright line in the curves.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: ({ score, reference, difference }) => [

@@ -1,10 +1,12 @@
 // Tables of cosines and sines for neighbouring positions, exact and rounded on the way, bit by bit as PyTorch rounds.
 
-const MOST_DIMS = 512;
-const MOST_COUNT = 128;
-const MOST_FIRST = 10000000;
-const DTYPES = ["float64", "float32", "bfloat16", "float16"];
-const STAGES = ["result", "frequencies", "positions", "everything"];
+import { dials } from "./precision.py";
+import { cosSinGrid, evenEdges, hundredths, invFreq, lastCall } from "./kit/rope.js";
+import { tidy } from "./kit/text.js";
+import { diverging } from "./kit/colours.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, fitCanvas, niceStep, scale, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
 
 const oneFloat = new Float32Array(1);
 const itsBits = new Uint32Array(oneFloat.buffer);
@@ -200,7 +202,7 @@ function frames({ left, right, panel }) {
   return [left, right].flatMap((x) => [
     svg("rect", { x, y: TOP, width: panel, height: TALL, style: "fill: none; stroke: var(--rb-grid)" }),
     svg("path", { d: `M${x + panel / 2},${TOP}V${BOTTOM}`, style: "stroke: var(--rb-zero); stroke-width: 2" }),
-    ...[["cos", 0.25], ["sin", 0.75]].map(([name, share]) => {
+    .../** @type {[string, number][]} */ ([["cos", 0.25], ["sin", 0.75]]).map(([name, share]) => {
       return quietText(x + share * panel, BOTTOM + 19, name, { "text-anchor": "middle" });
     }),
     quietText(x + panel / 2, BOTTOM + 37, "fast to slow", { "text-anchor": "middle" }),
@@ -262,7 +264,7 @@ function profile({ ends }, { errors, lost }, { count }) {
 
 function describe({ different, lost, error }, { dtype, rounded, first, count }) {
   const finite = count - lost;
-  const rows = different - (lost > 0);
+  const rows = different - Number(lost > 0);
   const shared = `${finite} neighbouring positions share ${rows} row${rows === 1 ? "" : "s"}`;
   const kept = finite === 0 ? "" : rows === finite ? "Every position has a row of its own" : shared;
   const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 has no number but infinity, and a `
@@ -281,38 +283,11 @@ function describe({ different, lost, error }, { dtype, rounded, first, count }) 
 export default explorer({
   title: "What rounding does to the tables",
   note: "One row per position. Choose a type and what is rounded to it, and go far out: neighbours become one.",
-  dials: [
-    {
-      trait: "dtype", kind: "choice", label: "Type", options: DTYPES, note: "With 53, 24, 8 and 11 binary digits.",
-    },
-    {
-      trait: "rounded", kind: "choice", label: "What is rounded", options: STAGES,
-      note: "Only the result; or the frequencies θᵢ too; or the positions too; or both of them and the angles.",
-    },
-    {
-      trait: "first", kind: "number", label: "First position", min: 0, max: MOST_FIRST, whole: true, log: true,
-      below: "positions are counted from 0", above: "float32 would soon merge positions too",
-      note: "An arrow key is one position, a page key twice as far.",
-    },
-    {
-      trait: "count", kind: "number", label: "Positions shown", min: 8, max: MOST_COUNT, whole: true, log: true,
-      below: "fewer show no pattern", above: "rows would be thinner than a pixel", note: "One row for each.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "columns would be thinner than a pixel",
-      between: "entries come in pairs", note: "A cosine and a sine for each pair.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all columns would be flat",
-      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: ({ different, lost, error }, { dtype, first, count }) => [
-    ["Different rows", String(different - (lost > 0)), `of ${count}`],
+    ["Different rows", String(different - Number(lost > 0)), `of ${count}`],
     ["Largest error of a cosine", lost === count ? "–" : tidy(error)],
     [`Spacing of ${dtype}`, spacing(dtype, first + count - 1), `at ${first + count - 1}`],
   ],

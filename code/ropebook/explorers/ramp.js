@@ -1,13 +1,11 @@
 // YaRN's ramp from pairs that are kept to pairs that are interpolated: as the paper writes it, and as the code has it.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 131072;
-const MOST_FACTOR = 64;
-const LEAST_BASE = 500; // below, with these limits of the other dials, the code's ramp could run backwards
-const LEAST_ALPHA = 0.25;
-const MOST_ALPHA = 2; // α ends where β has not begun, so that α < β
-const LEAST_BETA = 2.5;
-const MOST_BETA = 64;
+import { dials, LEAST_ALPHA, LEAST_BETA, MOST_ALPHA, MOST_BETA } from "./ramp.py";
+import { invFreq } from "./kit/rope.js";
+import { count, exact } from "./kit/text.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
 
 // The pair index, a fraction, at which a pair turns so often in L.
 function pairAt(turns, { dim, base, trained_length }) {
@@ -135,7 +133,7 @@ function axes({ from, to, floor, lowFloor, pairs, ticks, x, y, below }) {
 }
 
 // Upright lines where a pair turns β and α times, as far as there is such a pair; their names side by side.
-function ends({ from, to, width, floor, pairs, x }, dials) {
+function ends({ width, floor, pairs, x }, dials) {
   const named = [["β", dials.beta], ["α", dials.alpha]].map(([name, turns]) => {
     const at = x(Math.min(pairs - 0.5, Math.max(-0.5, pairAt(turns, dials))));
     const text = `${name}: ${count(turns, "turn")}`;
@@ -179,42 +177,7 @@ function describe({ largest, pair, ratio, low, high }) {
 export default explorer({
   title: "YaRN’s ramp, paper against code",
   note: "Drag the ends of the ramp. Fast pairs, on the left, are kept, slow ones interpolated, those between mixed.",
-  dials: [
-    {
-      trait: "alpha", kind: "number", label: "Slow end α", min: LEAST_ALPHA, max: MOST_ALPHA, log: true,
-      below: "no pair would be slow enough", above: `α must be less than β, which begins at ${LEAST_BETA}`,
-      note: "Turns within L. Pairs with fewer are interpolated.",
-    },
-    {
-      trait: "beta", kind: "number", label: "Fast end β", min: LEAST_BETA, max: MOST_BETA, log: true,
-      below: `β must be more than α, which ends at ${MOST_ALPHA}`, above: "hardly a pair would be kept",
-      note: "Turns within L. Pairs with more are kept.",
-    },
-    {
-      trait: "trained_length", kind: "number", label: "Trained length L", min: 16, max: MOST_LENGTH, whole: true,
-      log: true, below: "too short for a pair to turn", above: "few models see more in training",
-      note: "Tokens in the longest text of training.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: LEAST_BASE, max: 1e7, log: true,
-      below: "the code’s ramp can run backwards there, and at base 1 it has no value",
-      above: "no model goes further", note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 4, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "a ramp needs two pairs", above: "wider heads show nothing new",
-      between: "entries come in pairs", note: "Of a head: d/2 pairs.",
-    },
-    {
-      trait: "factor", kind: "number", label: "Factor s", min: 1, max: MOST_FACTOR, log: true,
-      below: "L′ would be shorter than L", above: "no method is used so far out",
-      note: "Interpolated pairs are slowed down by it.",
-    },
-    {
-      trait: "truncate", kind: "switch", label: "Round the ends",
-      note: "The code’s ramp begins and ends at whole pairs, rounded outwards.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: ({ largest, pair, paperMixes, codeMixes }) => [

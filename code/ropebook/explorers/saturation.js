@@ -1,10 +1,11 @@
 // What dividing by √d is for: without it the softmax of longer and longer vectors picks one key and stops learning.
 
-const MOST_DIMS = 512;
-const MOST_KEYS = 32;
-const DRAWS = 16;
-// Where the mean over all draws is taken: 2^(k/3), rounded.
-const MEAN_DIMS = [...new Set(Array.from({ length: 28 }, (_, k) => Math.round(2 ** (k / 3))))];
+import { dials, DRAWS, MEAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
+import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
+import { tidy } from "./kit/text.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, bandPath, fitCanvas, paintCells, scale, textWidth } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
 
 // For each draw and key: q·k over the first d numbers, at [d − 1]. Shorter vectors are the beginnings of longer ones,
 // so that turning d changes little. Made once.
@@ -184,23 +185,7 @@ function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {
 export default explorer({
   title: "Why attention divides by √d",
   note: "A random query and random keys, every number standard normal. Turn d up, then take the division away.",
-  dials: [
-    {
-      trait: "dim", kind: "number", label: "Head dimension d", min: 1, max: MOST_DIMS, whole: true, log: true,
-      below: "a vector holds at least one number", above: "wider heads show nothing new",
-      note: "Real heads have 64 to 256.",
-    },
-    {
-      trait: "n_keys", kind: "number", label: "Number of keys", min: 2, max: MOST_KEYS, whole: true,
-      below: "one key always gets the whole weight", above: "the bars would be too thin to see",
-      note: "One key would always get all.",
-    },
-    {
-      trait: "draw", kind: "number", label: "Random draw", min: 0, max: DRAWS - 1, whole: true,
-      below: "draws are counted from 0", above: "no more were drawn", note: "Another draw, other vectors.",
-    },
-    { trait: "scaled", kind: "switch", label: "Divide by √d", note: "The scores before the softmax: q·k/√d, or q·k." },
-  ],
+  dials,
   compute,
   build,
   stats: ({ weights, gradient, entropy: nats }, { n_keys: keys }) => [

@@ -1,9 +1,14 @@
 // Shuffle the words of a sentence: self-attention's outputs move with the words, unless it can see the places.
 
-const WIDTH = 16; // numbers per word
-const BASE = 10000;
-const MOST_WORDS = 8;
-const LONGEST_WORD = 12;
+import { BASE, dials, LONGEST_WORD, MOST_WORDS, WIDTH } from "./shuffle.py";
+import {
+  attentionOutputs, attentionWeights, lastCall, permutation, sinusoidalEncoding, times, weightMatrix, wordVector,
+} from "./kit/rope.js";
+import { tidy } from "./kit/text.js";
+import { css, diverging, mix, readableOn } from "./kit/colours.js";
+import { html, moveTo, put, setText, svg } from "./kit/elements.js";
+import { textWidth } from "./kit/drawing.js";
+import { explorer, same } from "./kit/mount.js";
 
 function splitWords(text) {
   return text.split(/[ \t\r\n]+/).filter((word) => word);
@@ -312,24 +317,11 @@ function describe({ change: most, changes, words }, { order, position, causal })
 export default explorer({
   title: "Shuffle the words",
   note: "Drag a word, or pick one and move it with the arrow keys or the buttons.",
-  dials: [
-    {
-      trait: "words", kind: "text", label: "Sentence", parse: parseWords, format: (words) => words,
-      note: `1 to ${MOST_WORDS} words of at most ${LONGEST_WORD} characters, so that the matrix stays readable.`,
-    },
-    {
-      trait: "order", kind: "text", label: "Order", parse: parseOrder, format: (order) => order.join(","),
-      note: "The places of the typed sentence in their new order, each once: 4,2,3,0,1.",
-    },
-    {
-      trait: "position", kind: "switch", label: "Position signal",
-      note: "Adds the sinusoidal vector of its place to each word.",
-    },
-    {
-      trait: "causal", kind: "switch", label: "Causal mask",
-      note: "A word sees itself and the words before it, no others.",
-    },
-  ],
+  dials,
+  typed: {
+    words: { parse: parseWords, format: (words) => words },
+    order: { parse: parseOrder, format: (order) => order.join(",") },
+  },
   settle(values) {
     const count = splitWords(values.words).length;
     return isOrder(values.order, count) ? values : { ...values, order: Array.from({ length: count }, (_, i) => i) };

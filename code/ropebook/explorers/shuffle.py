@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import numpy as np
-import torch
 import traitlets
 
-from ropebook.attention import scaled_dot_product_attention
-from ropebook.explorers import Explorer, Switch, still
-from ropebook.explorers.draws import weight_matrix, word_vector
-from ropebook.sinusoidal import encoding
+from ropebook.explorers import Explorer, Numbers, Switch, Text
 
 WIDTH = 16
 """Numbers per word."""
@@ -30,39 +24,36 @@ def split_words(text: str) -> list[str]:
     return [word for word in re.split(r"[ \t\r\n]+", text) if word]
 
 
-def attend(words: list[str], position: bool, causal: bool) -> tuple:
-    """One head of self-attention: weights (n, n) and outputs (n, 16) of n words, each in its place; float64.
-
-    Words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their place if ``position``.
-    """
-    x = torch.from_numpy(np.stack([word_vector(word, WIDTH) for word in words]))
-    if position:
-        x = x + encoding(range(len(words)), WIDTH, BASE, dtype=torch.float64)
-    q, k, v = (x @ torch.from_numpy(weight_matrix(name, WIDTH)) for name in "qkv")
-    outputs, weights = scaled_dot_product_attention(
-        q, k, v, is_causal=causal, return_weights=True
-    )
-    return weights.numpy(), outputs.numpy()
-
-
 class Shuffle(Explorer):
     """Attention weights and outputs of a sentence whose words the reader reorders.
 
     ``words``: a sentence of 1 to 8 words. ``order``: place r shows the word typed at place ``order[r]``; a permutation
     of 0 … n − 1 (a new number of words sets it back). ``position``: add a sinusoidal vector to each word. ``causal``:
     a word sees itself and the words before it. Bad values raise ``TraitError``.
-
-    >>> Shuffle(words="dog bites man", order=[2, 1, 0]).compute({"words": "dog bites man", "order": [2, 1, 0],
-    ...     "position": False, "causal": False})["words"]
-    ['man', 'bites', 'dog']
     """
 
     script = "shuffle.js"
 
-    words = traitlets.Unicode("the dog bit the man").tag(sync=True, dial=True)
-    order = traitlets.List(traitlets.Int()).tag(sync=True, dial=True)
-    position = Switch(False).tag(sync=True, dial=True)
-    causal = Switch(False).tag(sync=True, dial=True)
+    words = Text(
+        "the dog bit the man",
+        label="Sentence",
+        note=f"1 to {MOST_WORDS} words of at most {LONGEST_WORD} characters, so that the matrix stays readable.",
+    )
+    order = Numbers(
+        label="Order",
+        note="The places of the typed sentence in their new order, each once: 4,2,3,0,1.",
+        more=True,
+    )
+    position = Switch(
+        False,
+        label="Position signal",
+        note="Adds the sinusoidal vector of its place to each word.",
+    )
+    causal = Switch(
+        False,
+        label="Causal mask",
+        note="A word sees itself and the words before it, no others.",
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
@@ -99,84 +90,3 @@ class Shuffle(Explorer):
         places = list(range(len(split_words(self.words))))
         if sorted(self.order) != places:
             self.order = places
-
-    @staticmethod
-    def compute(dials: dict[str, Any]) -> dict[str, Any]:
-        """Weights (n, n) and outputs (n, 16) in the order shown, the outputs as typed, and how much changed."""
-        typed, order = split_words(dials["words"]), dials["order"]
-        now = [typed[place] for place in order]
-        weights_before, before = attend(typed, dials["position"], dials["causal"])
-        weights, outputs = attend(now, dials["position"], dials["causal"])
-        changes = np.abs(outputs - before[order]).max(axis=-1)
-        moved = weights_before[np.ix_(order, order)]
-        return {
-            "words": now,
-            "weights": weights.tolist(),
-            "outputs": outputs.tolist(),
-            "typedOutputs": before.tolist(),
-            "changes": changes.tolist(),
-            "change": float(changes.max()),
-            "weightChange": float(np.abs(weights - moved).max()),
-        }
-
-    @staticmethod
-    def terms(dials: dict[str, Any]) -> dict[str, Any]:
-        """Weights are shares of 1. An output is Σ w v with Σ w = 1; at most, its terms are as large as the largest |v|,
-        which the largest |output| bounds from below; so that is what is taken."""
-        largest = float(np.abs(Shuffle.compute(dials)["typedOutputs"]).max())
-        return {
-            "weights": 1.0,
-            "outputs": largest,
-            "typedOutputs": largest,
-            "changes": largest,
-            "change": largest,
-            "weightChange": 1.0,
-        }
-
-    def draw_still(self) -> tuple[float, float, list[str]]:
-        """The matrix, and beside it two strips per word."""
-        data = self.compute(self.dials())
-        words, n = data["words"], len(data["words"])
-        cell, label, top, square, bar = 52, 104, 52, 15, 17
-        left = label + n * cell + 44  # of the strips
-        end = left + WIDTH * square + 12  # of the strips, and a gap
-        strongest = np.abs(data["typedOutputs"]).max()
-        bold = "font-weight:600"
-        parts = [
-            still.text(0, 14, "Who attends to whom", style=bold),
-            still.text(left, 14, "Output now, and as typed", style=bold),
-            still.text(end, top - 8, "change", fill="muted"),
-        ]
-        for column, word in enumerate(words):
-            x, y = label + (column + 0.5) * cell, top - 8
-            anchor, lean = "middle", ""
-            if max(map(len, words)) > 6:
-                anchor = "start"
-                lean = f"transform:rotate(-30deg);transform-origin:{x:g}px {y}px"
-            parts.append(still.text(x, y, word, anchor=anchor, style=lean))
-        for row, word in enumerate(words):
-            y = top + row * cell
-            middle = y + cell / 2 + 4
-            parts.append(still.text(label - 10, middle, word, anchor="end"))
-            for column, weight in enumerate(data["weights"][row]):
-                x = label + column * cell
-                hidden = self.causal and column > row
-                fill, opacity = ("grid", 0.3) if hidden else ("pos", 0.55 * weight)
-                number = "–" if hidden else f"{weight:.2f}"
-                parts.append(still.rect(x, y, cell - 2, cell - 2, fill, opacity))
-                x += cell / 2 - 1
-                parts.append(still.text(x, middle, number, anchor="middle"))
-            strips = (data["outputs"][row], data["typedOutputs"][self.order[row]])
-            for i, pair in enumerate(zip(*strips, strict=True)):
-                for j, value in enumerate(pair):
-                    x, above = left + i * square, y + 7 + j * (bar + 2)
-                    fill = "pos" if value > 0 else "neg"
-                    size = min(1.0, abs(value) / strongest)
-                    parts.append(
-                        still.rect(x, above, square - 1, bar, fill, size, 2)
-                    )
-            change = data["changes"][row]
-            parts.append(
-                still.text(end, middle, f"{change:.1e}" if change else "0")
-            )
-        return end + 72, top + n * cell + 4, parts

@@ -1,8 +1,13 @@
 // The score of equal vectors against distance for ten bases side by side, and large for one base of choice.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 4096;
-const NEAR = 128; // the ten curves: all distances below this one, and 64 in each octave beyond
+import { dials, MOST_LENGTH, NEAR } from "./sweep.py";
+import { cosSinGrid, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
+import { count, exact, tidy } from "./kit/text.js";
+import { css } from "./kit/colours.js";
+import { html, put, svg } from "./kit/elements.js";
+import { axis, fitCanvas, inColour, scale, titled } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
+
 const BASES = [1, 2, 10, 1e2, 5e2, 1e3, 1e4, 1e5, 1e6, 1e7];
 
 // Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before. As in
@@ -274,23 +279,7 @@ function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
 export default explorer({
   title: "One base after the other",
   note: "Turn the base, or choose one of the ten. The larger it is, the farther the score reaches before it falls.",
-  dials: [
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
-      note: "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "wider heads show nothing new", between: "entries come in pairs",
-      note: "The same for all curves.",
-    },
-    {
-      trait: "length", kind: "number", label: "Length L", min: 16, max: MOST_LENGTH, whole: true, log: true,
-      below: "fewer distances show no curve", above: "more would take too long to add up",
-      note: "Distances 0 to L − 1. The axis begins at 1; at 0 every curve is 1.",
-    },
-  ],
+  dials,
   compute,
   build,
   stats: ({ belowHalf, firstNegative, least, leastAt, mean }, { length }) => [

@@ -1,11 +1,13 @@
 // A cache of keys under a base that grows with the text: each key stays as it was rotated when it came.
 
-const MOST_DIMS = 512;
-const MOST_LENGTH = 4096;
-const MOST_FACTOR = 16;
-const MOST_KEYS = 256; // keys whose error is computed; of longer texts as many, evenly spaced
-const LEAST_BASE = 500;
-const TOP_ERROR = 1.7; // where the axis of the errors ends: a little above √2
+import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
+import { invFreq } from "./kit/rope.js";
+import { count, exact, tidy } from "./kit/text.js";
+import { css, mix } from "./kit/colours.js";
+import { html, put, setText, svg } from "./kit/elements.js";
+import { axis, fitCanvas, lined, niceStep, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { stepButtons } from "./kit/knobs.js";
+import { explorer } from "./kit/mount.js";
 
 // What dynamic NTK divides the last pair by at a length.
 function effectiveScale(length, { trained_length, factor }) {
@@ -246,37 +248,7 @@ function describe({ bases, error }, { length, trained_length, base }) {
 export default explorer({
   title: "The cache of keys, as the text grows",
   note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base that it came with.",
-  dials: [
-    {
-      trait: "length", kind: "number", label: "Length now n", min: 1, max: MOST_LENGTH, whole: true, log: true,
-      below: "a text has a token", above: "there is room for no more",
-      note: "Tokens so far; the last is the query. Not beyond the room.",
-    },
-    {
-      trait: "room", kind: "number", label: "Room", min: 64, max: MOST_LENGTH, whole: true, log: true,
-      below: "fewer show no growth", above: "more cells would be too small to see",
-      note: "Tokens that the figure has cells for.",
-    },
-    {
-      trait: "trained_length", kind: "number", label: "Trained length L", min: 16, max: 2048, whole: true, log: true,
-      below: "too short for a text", above: "the text would never outgrow it",
-      note: "Up to here the base is b; then it grows.",
-    },
-    {
-      trait: "factor", kind: "number", label: "Factor s", min: 1, max: MOST_FACTOR, log: true,
-      below: "the base would fall", above: "the base would leap",
-      note: "Dynamic NTK’s: the scale is s·n/L − (s − 1). Plain: 1.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: LEAST_BASE, max: 1e7, log: true,
-      below: "no model goes lower", above: "no model goes further", note: "Up to the trained length.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 4, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "NTK’s exponent d/(d − 2) has no value at 2", above: "wider heads show nothing new",
-      between: "entries come in pairs", note: "Of a head: d/2 pairs.",
-    },
-  ],
+  dials,
   settle: (values) => ({ ...values, length: Math.min(values.length, values.room) }),
   compute,
   build,

@@ -1,13 +1,17 @@
 // The vector q = (1, 2, 3, …, d) turned to a position: one pair in its plane, all pairs as small dials.
 
-const MOST_DIMS = 512;
-const MOST_POSITION = 4096;
-const TRAIL = 16; // as many of the last positions are marked on the circle
-const SPAN = 48; // as many positions the curves of the coordinates show
-const FINE = 8; // samples of a curve per position; a power of 2
+import { dials, FINE, MOST_POSITION, SPAN, TRAIL } from "./turn.py";
+import { cosSinGrid, invFreq } from "./kit/rope.js";
+import { count, exact, lowered, tidy } from "./kit/text.js";
+import { html, put, svg } from "./kit/elements.js";
+import {
+  arrowPath, axis, circlePath, inColour, lined, niceStep, packCells, scale, textWidth, titled,
+} from "./kit/drawing.js";
+import { stepButtons } from "./kit/knobs.js";
+import { explorer } from "./kit/mount.js";
 
 // The pair (x, y) at start, start + step, … (count of them): both coordinates.
-function turnedPair(theta, [x, y], start, step, count) {
+function turnedPair(theta, /** @type {ArrayLike<number>} */ { 0: x, 1: y }, start, step, count) {
   const { cos, sin } = cosSinGrid(theta, start, step, count);
   return [cos.map((c, k) => x * c - y * sin[k]), cos.map((c, k) => x * sin[k] + y * c)];
 }
@@ -108,7 +112,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   const unit = radius / before;
   const place = (x, y, share = 1) => [centre[0] + share * x * unit, centre[1] - share * y * unit];
   const at = (angle, share = 1) => place(before * Math.cos(angle), before * Math.sin(angle), share);
-  const text = ([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`;
+  const text = (/** @type {number[]} */ [x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`;
   const angle = angles[pair];
   const [x, y] = [turned[2 * pair], turned[2 * pair + 1]];
   const from = Math.atan2(start[2 * pair + 1], start[2 * pair]);
@@ -158,7 +162,7 @@ function degrees(angle) {
 }
 
 // The 2 × 2 matrix times the pair at position 0 is the pair at m.
-function drawProduct(group, [left, top, width], { matrix, start, turned }, { position, pair }) {
+function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start, turned }, { position, pair }) {
   const column = (right, values, paint) => values.map((value, row) => svg("text", {
     x: right, y: top + 72 + 30 * row, "text-anchor": "end", "font-size": 16, ...(paint ? inColour(paint[row]) : {}),
   }, value));
@@ -193,7 +197,8 @@ function buildWaves() {
 }
 
 // Both coordinates against the position.
-function drawWaves(waves, [left, top, width], { waves: curves, before, first, turned }, { position, pair }) {
+function drawWaves(waves, /** @type {number[]} */ [left, top, width], data, { position, pair }) {
+  const { waves: curves, before, first, turned } = data;
   const [from, to, high] = [left + 46, left + width - 8, top + 50];
   const floor = high + WAVES;
   const x = scale([first, first + SPAN], [from, to]);
@@ -291,28 +296,7 @@ function describe({ angles, young }, { position, pair }) {
 export default explorer({
   title: "A vector turned through positions",
   note: "The vector is (1, 2, 3, …, d). Step through the positions, and choose a pair by its dial or by a click below.",
-  dials: [
-    {
-      trait: "position", kind: "number", label: "Position m", min: 0, max: MOST_POSITION, whole: true, log: true,
-      below: "positions are counted from 0", above: "by then the figure has shown everything",
-      note: "Pair i turns by mθᵢ radians.",
-    },
-    {
-      trait: "base", kind: "number", label: "Base b", min: 1, max: 1e7, log: true,
-      below: "a smaller base would make later pairs turn faster", above: "nearly all pairs would stand still",
-      note: "θᵢ = b^(−2i/d) radians per position.",
-    },
-    {
-      trait: "dim", kind: "number", label: "Dimension d", min: 2, max: MOST_DIMS, whole: true, step: 2, log: true,
-      below: "one pair needs two numbers", above: "the dials would be too small", between: "entries come in pairs",
-      note: "The vector has d/2 pairs.",
-    },
-    {
-      trait: "pair", kind: "number", label: "Pair i", min: 0, max: MOST_DIMS / 2 - 1, whole: true,
-      below: "pairs are counted from 0", above: "the longest vector has no more pairs",
-      note: "Beyond the last pair it becomes the last.",
-    },
-  ],
+  dials,
   settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
   compute,
   build,

@@ -1,0 +1,42 @@
+// The address: #key.trait=text&key.trait=text, shared by all figures of a page (no page needed).
+
+import { parseDial } from "./dials.js";
+
+export function readAddress(hash, key) {
+  return hash.slice(1).split("&").filter((entry) => entry.startsWith(`${key}.`) && entry.includes("=")).map((entry) => {
+    const cut = entry.indexOf("=");
+    const text = entry.slice(cut + 1).replaceAll("+", " ");
+    try {
+      return [entry.slice(key.length + 1, cut), decodeURIComponent(text)];
+    } catch { // a stray % sign
+      return [entry.slice(key.length + 1, cut), text];
+    }
+  });
+}
+
+// The new fragment: this figure's entries replaced, the other figures' kept, "" if nothing is left.
+export function writeAddress(hash, key, entries) {
+  const others = hash.slice(1).split("&").filter((entry) => entry.includes("=") && !entry.startsWith(`${key}.`));
+  const own = entries.map(([trait, text]) => {
+    return `${key}.${trait}=${encodeURIComponent(text).replaceAll("%20", "+").replaceAll("%2C", ",")}`;
+  });
+  const all = [...others, ...own];
+  return all.length ? `#${all.join("&")}` : "";
+}
+
+// The dials as an address's entries have them, what it leaves out as it was; and what it has wrong. They are not
+// settled yet: dials that depend on one another must all be read before one of them may give way.
+export function readDials(dials, initial, entries) {
+  const asked = new Map(entries);
+  const refusals = [...asked.keys()].filter((trait) => dials.every((dial) => dial.trait !== trait))
+    .map((trait) => `This figure has no dial “${trait}”.`);
+  const values = { ...initial };
+  for (const dial of dials.filter(({ trait }) => asked.has(trait))) {
+    try {
+      values[dial.trait] = parseDial(dial, asked.get(dial.trait), values);
+    } catch (refusal) {
+      refusals.push(`${dial.label}, as the address has it: ${refusal.message}.`);
+    }
+  }
+  return { values, refusals };
+}

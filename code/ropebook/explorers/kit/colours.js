@@ -1,0 +1,52 @@
+// The page's colours, and those between them.
+
+import { html } from "./elements.js";
+
+export const COLOURS = ["ink", "muted", "grid", "zero", "pos", "neg", "1", "2", "3", "4", "5", "6"];
+
+// The theme's colours as [r, g, b], from the CSS variables that hold for el.
+export function readTheme(el) {
+  const probe = el.appendChild(html("span", { class: "rb-hidden" }));
+  const theme = {};
+  for (const name of COLOURS) {
+    probe.style.color = `var(--rb-${name})`;
+    theme[name] = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+  }
+  probe.remove();
+  return theme;
+}
+
+// Calls back when the page or the system changes between light and dark; returns what stops it.
+export function watchTheme(callback) {
+  const names = ["data-theme", "theme", "class", "data-jp-theme-light", "data-vscode-theme-kind"];
+  const observer = new MutationObserver(callback);
+  for (const node of [document.documentElement, document.body]) observer.observe(node, { attributeFilter: names });
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", callback);
+  return () => {
+    observer.disconnect();
+    system.removeEventListener("change", callback);
+  };
+}
+
+export function mix(from, to, share) {
+  return from.map((channel, i) => Math.round(channel + (to[i] - channel) * share));
+}
+
+// From theme.neg over theme.zero to theme.pos for −1 … 1; beyond that the colour stays.
+export function diverging(theme, value) {
+  return mix(theme.zero, value < 0 ? theme.neg : theme.pos, Math.min(1, Math.abs(value)));
+}
+
+export function css(colour) {
+  return `rgb(${colour.join(",")})`;
+}
+
+// Black or white, whichever is read more easily on the colour: never less than 4.5 to 1 (WCAG 2, relative luminance).
+export function readableOn(colour) {
+  const [r, g, b] = colour.map((channel) => {
+    const c = channel / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
+}

@@ -1,0 +1,76 @@
+// A dial as text and back, on its slider, under the keys: no page needed.
+
+// A dial is { trait, kind, label, note } and, by kind:
+//   "number": min, max; whole, and then step; log (equal ratios on the slider); below, above, between: reasons why not
+//   "switch": nothing more
+//   "choice": options, a list of texts; names, what the page calls them, if it calls them otherwise
+//   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text
+export function parseDial(dial, text, values) {
+  if (dial.kind === "text") return dial.parse(text, values);
+  if (dial.kind === "switch") {
+    if (text !== "on" && text !== "off") throw new Error(`“${text}” is neither on nor off`);
+    return text === "on";
+  }
+  if (dial.kind === "choice") {
+    if (!dial.options.includes(text)) throw new Error(`“${text}” is none of ${dial.options.join(", ")}`);
+    return text;
+  }
+  const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
+  if (Number.isNaN(value)) throw new Error(`“${text}” is not a number`);
+  if (dial.whole && !Number.isInteger(value)) throw new Error(`${text.trim()} is not a whole number`);
+  if (value < dial.min) throw new Error(`${text.trim()} is less than ${dial.min}${because(dial.below)}`);
+  if (value > dial.max) throw new Error(`${text.trim()} is more than ${dial.max}${because(dial.above)}`);
+  if (snap(dial, value) !== value) {
+    const some = [0, 1, 2].map((k) => dial.min + k * dial.step).join(", ");
+    throw new Error(`${text.trim()} is not one of ${some}, …${because(dial.between)}`);
+  }
+  return value;
+}
+
+function because(reason) {
+  return reason ? ` (${reason})` : "";
+}
+
+export function formatDial(dial, value) {
+  if (dial.kind === "choice") return value;
+  if (dial.kind === "text") return dial.format(value);
+  if (dial.kind === "switch") return value ? "on" : "off";
+  return String(value);
+}
+
+export function limitsOf(dial) {
+  const range = dial.kind === "number" ? `${dial.whole ? "whole numbers, " : ""}${dial.min} to ${dial.max}. ` : "";
+  return range.charAt(0).toUpperCase() + range.slice(1) + (dial.note ?? "");
+}
+
+// The nearest value that the dial can take.
+export function snap(dial, value) {
+  const inside = Math.min(dial.max, Math.max(dial.min, value));
+  const step = dial.step ?? 1;
+  return dial.whole ? dial.min + Math.round((inside - dial.min) / step) * step : inside;
+}
+
+// Sliders run from 0 to 1000, evenly or by equal ratios (of the value plus one, where the dial begins at 0).
+export function toSlider(dial, value) {
+  const { min, max } = dial;
+  const more = min === 0 ? 1 : 0;
+  if (dial.log) return (1000 * Math.log((value + more) / (min + more))) / Math.log((max + more) / (min + more));
+  return (1000 * (value - min)) / (max - min);
+}
+
+export function fromSlider(dial, at) {
+  const { min, max } = dial;
+  const more = min === 0 ? 1 : 0;
+  const value = dial.log ? (min + more) * ((max + more) / (min + more)) ** (at / 1000) - more
+    : min + ((max - min) * at) / 1000;
+  return snap(dial, dial.whole ? value : Number(value.toPrecision(3)));
+}
+
+// One step of the keyboard: an arrow is one step, or a hundredth of the slider; a page is a factor 2, or a tenth.
+export function nudge(dial, value, key) {
+  const sign = ["ArrowRight", "ArrowUp", "PageUp"].includes(key) ? 1 : -1;
+  const page = key.startsWith("Page");
+  if (page && dial.log) return snap(dial, value ? value * 2 ** sign : sign);
+  if (!page && dial.whole) return snap(dial, value + sign * (dial.step ?? 1));
+  return fromSlider(dial, Math.min(1000, Math.max(0, toSlider(dial, value) + sign * (page ? 100 : 10))));
+}

@@ -1,0 +1,196 @@
+"""Dials: traits that know what they are called, how far they go, and why no further.
+
+A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`; its script gets it as data.
+
+    >>> class Figure(traitlets.HasTraits):
+    ...     dim = Even(64, min=2, max=512, log=True, label="Dimension d", note="Of query and key: d/2 pairs.",
+    ...                below="one pair needs two numbers", above="wider heads show nothing new")
+    >>> Figure().dim
+    64
+    >>> Figure.dim.declared()["step"]
+    2
+    >>> Figure(dim=7)
+    Traceback (most recent call last):
+        ...
+    traitlets.traitlets.TraitError: dim must be an even integer >= 2 and <= 512, got 7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import traitlets
+
+from ropebook import checks
+
+
+class Dial(traitlets.TraitType):
+    """The base of all dials: a trait that a page shows.
+
+    ``label`` names it and ``note`` says in a sentence what it does; both are for readers. ``more``: it is not needed for
+    the figure's story, and may stand among further dials.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        *args: Any,
+        label: str,
+        note: str,
+        more: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.tag(sync=True, dial=True)
+        self._says = {"label": label, "note": note, "more": more}
+
+    def declared(self) -> dict[str, Any]:
+        """What the script is told of the dial, but for its name."""
+        return {"kind": self.kind, **self._says}
+
+
+class _Number(Dial):
+    """A number from ``min`` to ``max``. ``below`` and ``above`` say why it goes no further; ``log``: equal ratios, not
+    equal differences, on its slider."""
+
+    kind = "number"
+    step: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        default: float,
+        *,
+        min: float,
+        max: float,
+        below: str,
+        above: str,
+        log: bool = False,
+        **says: Any,
+    ) -> None:
+        super().__init__(default, min=min, max=max, **says)
+        self._says |= {"log": log, "below": below, "above": above}
+
+    def declared(self) -> dict[str, Any]:
+        step = {} if self.step is None else {"whole": True, "step": self.step}
+        return {**super().declared(), "min": self.min, "max": self.max, **step}
+
+
+class Whole(_Number, traitlets.Int):
+    """A dial for a whole number from ``min`` to ``max``; anything else raises ``TraitError`` and says why."""
+
+    step = 1
+
+    def validate(self, obj: Any, value: object) -> int:
+        """The value as ``int`` (NumPy's integers pass, booleans do not)."""
+        try:
+            return checks.integer(
+                self.name, value, minimum=self.min, maximum=self.max
+            )
+        except (TypeError, ValueError) as error:
+            raise traitlets.TraitError(str(error)) from None
+
+
+class Even(Whole):
+    """A dial for an even number from ``min`` to ``max``; anything else raises ``TraitError``."""
+
+    step = 2
+
+    def validate(self, obj: Any, value: object) -> int:
+        """The value as ``int`` (NumPy's integers pass, booleans do not)."""
+        value = super().validate(obj, value)
+        if value % 2:
+            allowed = f"an even integer >= {self.min} and <= {self.max}"
+            raise traitlets.TraitError(
+                f"{self.name} must be {allowed}, got {value}"
+            )
+        return value
+
+    def declared(self) -> dict[str, Any]:
+        return {**super().declared(), "between": "entries come in pairs"}
+
+
+class Real(_Number, traitlets.Float):
+    """A dial for a finite number from ``min`` to ``max``; anything else raises ``TraitError``."""
+
+    def validate(self, obj: Any, value: object) -> float:
+        """The value as ``float`` (integers pass, booleans do not)."""
+        try:
+            return checks.number(
+                self.name, value, minimum=self.min, maximum=self.max
+            )
+        except (TypeError, ValueError) as error:
+            raise traitlets.TraitError(str(error)) from None
+
+
+class Choice(Dial, traitlets.Enum):
+    """A dial for one of a few texts; anything else raises ``TraitError``.
+
+    ``values``: the texts, or a mapping from each to what the page calls it. Without ``default`` the first one is it.
+    """
+
+    kind = "choice"
+
+    def __init__(
+        self,
+        values: Iterable[str] | Mapping[str, str],
+        default: str | None = None,
+        **says: Any,
+    ) -> None:
+        names = list(values.values()) if isinstance(values, Mapping) else None
+        values = tuple(values)
+        super().__init__(values, values[0] if default is None else default, **says)
+        self._says |= {"names": names}
+
+    def validate(self, obj: Any, value: object) -> str:
+        """The value, if it is one of ``values``."""
+        try:
+            return checks.choice(self.name, value, self.values)
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from None
+
+    def declared(self) -> dict[str, Any]:
+        return {**super().declared(), "options": list(self.values)}
+
+
+class Switch(Dial, traitlets.Bool):
+    """A dial for True or False; anything else, 1 and 0 too, raises ``TraitError``."""
+
+    kind = "switch"
+
+    def validate(self, obj: Any, value: object) -> bool:
+        """The value, if it is a ``bool``."""
+        if not isinstance(value, bool):
+            raise traitlets.TraitError(
+                f"{self.name} must be True or False, got {value!r}"
+            )
+        return value
+
+
+class Text(Dial, traitlets.Unicode):
+    """A dial for what is typed; its script says how it is read."""
+
+    kind = "text"
+
+
+class Numbers(Dial, traitlets.List):
+    """A dial for a list of whole numbers, which is typed; its script says how it is read."""
+
+    kind = "text"
+
+    def __init__(self, **says: Any) -> None:
+        super().__init__(traitlets.Int(), **says)
+
+
+def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
+    """Dials, name to trait, as a script gets them; what does not hold is left out."""
+    told = [{"trait": name, **dial.declared()} for name, dial in dials.items()]
+    return [
+        {
+            key: value
+            for key, value in dial.items()
+            if value is not None and value is not False
+        }
+        for dial in told
+    ]

@@ -1,0 +1,134 @@
+// What the figures draw with: canvas, scales, axes, paths.
+
+import { mix } from "./colours.js";
+import { svg } from "./elements.js";
+
+// A canvas of width × height CSS pixels, sharp on dense screens; returns its context, cleared.
+export function fitCanvas(canvas, width, height) {
+  const density = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * density);
+  canvas.height = Math.round(height * density);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(density, 0, 0, density, 0, 0);
+  return context;
+}
+
+// An image of columns × rows cells, stretched over a rectangle of the canvas: levelOf(column, row), 0 … 1, is a colour
+// between the two given.
+let unscaled;
+
+export function paintCells(context, /** @type {number[]} */ [x, y, width, height], columns, rows, colours, levelOf) {
+  const palette = Array.from({ length: 256 }, (_, level) => [...mix(colours[0], colours[1], level / 255), 255]);
+  const image = new ImageData(columns, rows);
+  for (let row = 0, at = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const colour = palette[Math.round(255 * levelOf(column, row))];
+      for (let channel = 0; channel < 4; channel += 1, at += 1) image.data[at] = colour[channel];
+    }
+  }
+  unscaled ??= new OffscreenCanvas(columns, rows);
+  Object.assign(unscaled, { width: columns, height: rows });
+  unscaled.getContext("2d").putImageData(image, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(unscaled, x, y, width, height);
+}
+
+const widths = new Map();
+
+let ruler;
+
+export function textWidth(text, size, weight = 400) {
+  const font = `${weight} ${size}px system-ui, sans-serif`;
+  const key = `${font} ${text}`;
+  if (!widths.has(key)) {
+    ruler ??= document.createElement("canvas").getContext("2d");
+    ruler.font = font;
+    widths.set(key, ruler.measureText(text).width);
+  }
+  return widths.get(key);
+}
+
+// value → place: even, or by equal ratios.
+export function scale(/** @type {number[]} */ [from, to], /** @type {number[]} */ [start, end], log = false) {
+  const at = log ? (value) => Math.log(value / from) / Math.log(to / from) : (value) => (value - from) / (to - from);
+  return (value) => start + (end - start) * at(value);
+}
+
+// A title, and under it what it shows.
+export function titled(x, y, title, note) {
+  return [svg("text", { x, y: y + 14, "font-size": 14, "font-weight": 600 }, title),
+    svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, note)];
+}
+
+// Where count squares stand in an area [left, top, width, height], as large as fit but no larger than 96, in rows of
+// equal length with a gap under each: the size of a square, and the centre of the i-th.
+export function packCells(count, [left, top, width, height], gap) {
+  let cell = Math.min(96, width);
+  const rowsFor = (size) => Math.ceil(count / Math.floor(width / size));
+  while (rowsFor(cell) * (cell + gap) > height) cell -= 1;
+  const columns = Math.ceil(count / rowsFor(cell));
+  const pitch = Math.min(cell * 1.25, width / columns);
+  const centre = (i) => [left + (i % columns + 0.5) * pitch,
+    top + (Math.floor(i / columns) + 0.5) * cell + Math.floor(i / columns) * gap];
+  return { cell, centre };
+}
+
+// The attribute of a text in the page's colour of that name.
+export function inColour(name) {
+  return { style: `fill: var(--rb-${name})` };
+}
+
+// The attribute of a line in the page's colour of that name; more: further CSS.
+export function lined(colour, width, more = "") {
+  return { style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linecap: round; ${more}` };
+}
+
+// A line from one place to another with an open head, as a path; the head is shorter on short arrows.
+export function arrowPath(/** @type {number[]} */ [x1, y1], /** @type {number[]} */ [x2, y2], head = 10) {
+  const [dx, dy] = [x2 - x1, y2 - y1];
+  const length = Math.hypot(dx, dy);
+  if (length === 0) return "";
+  const size = Math.min(head, length / 2) / length;
+  const side = (turn) => {
+    const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
+    return `${(x2 - size * (cos * dx - sin * dy)).toFixed(2)},${(y2 - size * (sin * dx + cos * dy)).toFixed(2)}`;
+  };
+  const tip = `${x2.toFixed(2)},${y2.toFixed(2)}`;
+  return `M${x1.toFixed(2)},${y1.toFixed(2)}L${tip}M${side(0.45)}L${tip}L${side(-0.45)}`;
+}
+
+// A whole circle as a path.
+export function circlePath(/** @type {number[]} */ [x, y], radius) {
+  const [r, across] = [radius.toFixed(2), (2 * radius).toFixed(2)];
+  return `M${(x - radius).toFixed(2)},${y.toFixed(2)}a${r},${r} 0 1 0 ${across},0a${r},${r} 0 1 0 -${across},0`;
+}
+
+// 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the range; never less
+// than 1.
+export function niceStep(range, most) {
+  const power = 10 ** Math.floor(Math.log10(range / most));
+  return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);
+}
+
+/** @typedef {(value: any) => string} Format */
+
+// Tick marks and numbers along the bottom or the left, into an empty group that stands at the axis.
+export function axis(group, side, place, ticks, /** @type {Format} */ format = String) {
+  group.replaceChildren(...ticks.map((tick) => {
+    const at = place(tick);
+    const bottom = side === "bottom";
+    const mark = bottom ? { x1: at, x2: at, y1: 0, y2: 5 } : { x1: -5, x2: 0, y1: at, y2: at };
+    const where = bottom ? { x: at, y: 19, "text-anchor": "middle" } : { x: -9, y: at + 4, "text-anchor": "end" };
+    return svg("g", {}, svg("line", { ...mark, style: "stroke: var(--rb-muted)" }),
+      svg("text", { ...where, "font-size": 12, class: "rb-quiet" }, format(tick)));
+  }));
+}
+
+// The path around a band: xs[b] with low[b] … high[b]. Where both are equal it is a line, so give it a stroke as well.
+export function bandPath(xs, low, high) {
+  const there = xs.map((x, b) => `${x.toFixed(2)},${high[b].toFixed(2)}`);
+  const back = xs.map((x, b) => `${x.toFixed(2)},${low[b].toFixed(2)}`).reverse();
+  return `M${there.join("L")}L${back.join("L")}Z`;
+}

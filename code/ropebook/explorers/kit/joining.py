@@ -1,0 +1,92 @@
+"""One script of a module and what it imports: a module that a page loads from a blob cannot import its neighbours.
+
+The modules are plain: ``import { name, … } from "./file.js";`` in lines of their own and ``export`` before what others
+may import, without renaming, so that joining is leaving these words out. What they import from a Python file are
+constants that stand there, and ``dials``.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+_PART = re.compile(r"^//# part: (\S+)\n", re.MULTILINE)
+_IMPORT = re.compile(r"^import \{([^}]*)\} from \"(\.[^\"]+)\";\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default )", re.MULTILINE)
+
+
+def source(name: str) -> str:
+    """The text of a file beside the explorers."""
+    folder = resources.files("ropebook.explorers")
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def join(
+    name: str, declared: Mapping[str, Any] | None = None, text: str | None = None
+) -> str:
+    """The script of the module ``name`` (its ``text``, if it is no file) with everything that it imports before it, each
+    part once, under a line ``//# part: name``.
+
+    ``declared``: what the modules may import from Python files. ``ValueError`` if they import something else, or in a
+    way that is not understood.
+
+    >>> parts = split(join("kit/colours.js"))
+    >>> list(parts)
+    ['kit/elements.js', 'kit/colours.js']
+    >>> print(join("a.js", {"BITS": 13}, 'import { BITS } from "./a.py";\\nexport const two = 2 * BITS;\\n'))
+    //# part: a.py
+    const BITS = 13;
+    //# part: a.js
+    const two = 2 * BITS;
+    <BLANKLINE>
+    """
+    parts: dict[str, str] = {}
+    declared = declared or {}
+
+    def add(name: str, text: str) -> None:
+        for names, path in _IMPORT.findall(text):
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+            if path.endswith(".py"):
+                parts[path] = constants(name, names)
+            elif path not in parts:
+                add(path, source(path))
+        text = _IMPORT.sub("", text)
+        odd = re.search(r"^(import\b|export [{*]).*", text, re.MULTILINE)
+        if odd:
+            raise ValueError(
+                f'{name}: an import must look like import {{ name }} from "./file.js"; got {odd[0]!r}'
+            )
+        parts[name] = _EXPORT.sub("", text)
+
+    def constants(name: str, names: str) -> str:
+        wanted = re.findall(r"\w+", names)
+        unknown = [one for one in wanted if one not in declared]
+        if unknown:
+            raise ValueError(
+                f"{name} imports {unknown[0]}, which its Python file does not declare"
+            )
+        return "".join(
+            f"const {one} = {json.dumps(declared[one], ensure_ascii=False)};\n"
+            for one in wanted
+        )
+
+    add(name, source(name) if text is None else text)
+    return "".join(f"//# part: {name}\n{text}" for name, text in parts.items())
+
+
+def split(script: str) -> dict[str, str]:
+    """The parts of a joined script: name to text, in order. Text without part lines raises ``ValueError``.
+
+    >>> split("//# part: a.js\\nlet a;\\n//# part: b.js\\nlet b;\\n")
+    {'a.js': 'let a;\\n', 'b.js': 'let b;\\n'}
+    """
+    start, *rest = _PART.split(script)
+    if start or not rest:
+        raise ValueError(
+            f"script must begin with a line '//# part: name', got {script[:40]!r}"
+        )
+    return dict(zip(rest[::2], rest[1::2], strict=True))

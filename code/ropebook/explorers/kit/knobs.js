@@ -1,0 +1,129 @@
+// The dials as they stand on the page.
+
+import { count } from "./text.js";
+import { formatDial, fromSlider, nudge, toSlider } from "./dials.js";
+import { html, put } from "./elements.js";
+
+export function resetButton(dial, app) {
+  const button = html("button", { type: "button", class: "rb-button rb-reset" }, "↺");
+  app.listen(button, "click", () => app.change({ [dial.trait]: app.initial[dial.trait] }));
+  return {
+    button,
+    show(value) {
+      const home = formatDial(dial, app.initial[dial.trait]);
+      put(button, {
+        "aria-label": `Reset ${dial.label} to ${home}`,
+        title: `Reset to ${home}`,
+        "aria-disabled": formatDial(dial, value) === home,
+      });
+    },
+  };
+}
+
+export function numberDial(dial, id, app) {
+  const describedby = { "aria-describedby": `${id}-limits` };
+  const field = html("input", {
+    id, class: "rb-number", type: "text", autocomplete: "off", inputmode: dial.whole ? "numeric" : "decimal",
+    ...describedby,
+  });
+  const slider = html("input", { type: "range", min: 0, max: 1000, step: "any", ...describedby });
+  slider.setAttribute("aria-label", `${dial.label}, slider`);
+  const reset = resetButton(dial, app);
+  const current = () => app.values()[dial.trait];
+  const turn = (value) => app.change({ [dial.trait]: value });
+  const show = (value) => {
+    field.value = formatDial(dial, value);
+    slider.value = toSlider(dial, value);
+    slider.setAttribute("aria-valuetext", field.value);
+    reset.show(value);
+  };
+  const keys = (allowed) => (event) => {
+    if (!allowed.includes(event.key)) return;
+    event.preventDefault();
+    turn(nudge(dial, current(), event.key));
+  };
+  app.listen(field, "change", () => app.enter(dial, field.value) || show(current()));
+  app.listen(field, "keydown", keys(["ArrowUp", "ArrowDown", "PageUp", "PageDown"]));
+  app.listen(slider, "input", () => turn(fromSlider(dial, Number(slider.value))));
+  app.listen(slider, "keydown", keys(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"]));
+  const box = html("div", { class: "rb-dial" }, html("label", { for: id }, dial.label), field, reset.button, slider);
+  return { box, show };
+}
+
+export function switchDial(dial, id, app) {
+  const box = html("input", { type: "checkbox", role: "switch", "aria-describedby": `${id}-limits` });
+  const reset = resetButton(dial, app);
+  app.listen(box, "change", () => app.change({ [dial.trait]: box.checked }));
+  const label = html("label", { class: "rb-switch rb-whole" }, box, html("span", { class: "rb-label" }, dial.label));
+  return {
+    box: html("div", { class: "rb-dial" }, label, reset.button),
+    show(value) {
+      box.checked = value;
+      reset.show(value);
+    },
+  };
+}
+
+// Buttons of which one is pressed; the arrow keys go from one to the next, as between all radio buttons.
+export function choiceDial(dial, id, app) {
+  const reset = resetButton(dial, app);
+  const buttons = dial.options.map((option, k) => {
+    const button = html("input", { type: "radio", name: id, value: option });
+    app.listen(button, "change", () => app.change({ [dial.trait]: option }));
+    return [button, html("label", { class: "rb-option" }, button, html("span", {}, dial.names?.[k] ?? option))];
+  });
+  const group = html("div", {
+    class: "rb-options", role: "radiogroup", "aria-labelledby": `${id}-label`, "aria-describedby": `${id}-limits`,
+  }, ...buttons.map(([, label]) => label));
+  return {
+    box: html("div", { class: "rb-dial" }, html("span", { class: "rb-label rb-whole", id: `${id}-label` }, dial.label),
+      reset.button, group),
+    show(value) {
+      for (const [button] of buttons) button.checked = button.value === value;
+      reset.show(value);
+    },
+  };
+}
+
+// Takes effect with every key; what is not allowed is left standing until the reader leaves the field.
+export function textDial(dial, id, app) {
+  const field = html("input", {
+    id, class: "rb-text", type: "text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-limits`,
+  });
+  const reset = resetButton(dial, app);
+  const settle = () => {
+    field.value = formatDial(dial, app.values()[dial.trait]);
+    field.setAttribute("aria-invalid", "false");
+  };
+  app.listen(field, "input", () => field.setAttribute("aria-invalid", String(!app.enter(dial, field.value))));
+  app.listen(field, "blur", settle);
+  const label = html("label", { class: "rb-whole", for: id }, dial.label);
+  return {
+    box: html("div", { class: "rb-dial" }, label, reset.button, field),
+    show(value) {
+      if (document.activeElement !== field) settle();
+      reset.show(value);
+    },
+  };
+}
+
+export const DIALS = { number: numberDial, switch: switchDial, choice: choiceDial, text: textDial };
+
+// A row of buttons that move a whole-number dial by so many of its noun, from limits()[0] to limits()[1].
+export function stepButtons({ change, listen, values }, trait, noun, limits) {
+  const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
+  const steps = [-16, -1, 1, 16].map((by) => {
+    const name = `${count(Math.abs(by), noun)} ${by < 0 ? "back" : "on"}`;
+    const look = { type: "button", class: "rb-button", "aria-label": name };
+    const button = html("button", look, `${by < 0 ? "−" : "+"}${Math.abs(by)}`);
+    listen(button, "click", () => change({ [trait]: within(values()[trait] + by) }));
+    return [button, by];
+  });
+  return {
+    row: html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" }, ...steps.map(([button]) => button)),
+    show() {
+      const value = values()[trait];
+      for (const [button, by] of steps) put(button, { "aria-disabled": value === within(value + Math.sign(by)) });
+    },
+  };
+}

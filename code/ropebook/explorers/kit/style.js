@@ -1,0 +1,166 @@
+// The look of the interactive figures. The --fig-… colours are the page's; in a notebook, which has none, the values
+// after the comma hold, and the second block gives those for the dark themes of JupyterLab, VS Code and Colab.
+export const STYLE = `
+.rb {
+  --rb-ink: var(--fig-ink, #1f2328);
+  --rb-muted: var(--fig-muted, #59636e);
+  --rb-grid: var(--fig-grid, #d1d9e0);
+  --rb-paper: var(--fig-paper, #ffffff);
+  --rb-1: var(--fig-1, #0b62c4);
+  --rb-2: var(--fig-2, #b3470a);
+  --rb-3: var(--fig-3, #14733c);
+  --rb-4: var(--fig-4, #8a2fa3);
+  --rb-5: var(--fig-5, #a8123e);
+  --rb-6: var(--fig-6, #0f6b78);
+  --rb-neg: var(--fig-neg, #b3470a);
+  --rb-pos: var(--fig-pos, #0b62c4);
+  --rb-zero: var(--fig-zero, #ffffff);
+}
+[data-jp-theme-light="false"] .rb, .vscode-dark .rb, html[theme="dark"] .rb {
+  --rb-ink: #e6edf3;
+  --rb-muted: #a3adb8;
+  --rb-grid: #343b45;
+  --rb-paper: #15191f;
+  --rb-1: #6cb0ff;
+  --rb-2: #f0a05a;
+  --rb-3: #63c98a;
+  --rb-4: #d79bf0;
+  --rb-5: #ff8ba3;
+  --rb-6: #5cc9d6;
+  --rb-neg: #f0a05a;
+  --rb-pos: #6cb0ff;
+  --rb-zero: #15191f;
+}
+.rb, .rb *, .rb *::before, .rb *::after { box-sizing: border-box; }
+.rb {
+  position: relative;
+  container-type: inline-size;
+  margin: 0;
+  padding: 1.5rem 1.5rem 0.75rem;
+  border: 1px solid var(--rb-grid);
+  border-radius: 0.75rem;
+  background: var(--rb-paper);
+  color: var(--rb-ink);
+  font: 400 0.9375rem/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
+  font-variant-numeric: tabular-nums;
+  text-align: start;
+  scroll-margin-top: 5rem;
+}
+.rb p, .rb ol { margin: 0; padding: 0; }
+.rb-title { font-size: 1.125rem; font-weight: 650; letter-spacing: -0.01em; }
+.rb .rb-note, .rb-limits { color: var(--rb-muted); font-size: 0.8125rem; }
+.rb-stage { margin-block: 1.25rem; }
+.rb-stage svg, .rb-stage canvas { display: block; max-width: 100%; }
+.rb-stage svg { overflow: visible; }
+.rb-stage text { font-family: inherit; fill: var(--rb-ink); }
+.rb-stage .rb-quiet { fill: var(--rb-muted); }
+.rb .rb-summary { max-width: 68ch; margin-block: 0.75rem 1.5rem; }
+.rb-hidden {
+  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
+}
+
+.rb.rb .rb-stats { display: flex; flex-wrap: wrap; gap: 0.5rem 2.25rem; margin: 0; }
+.rb.rb .rb-stats :is(dt, dd) { margin: 0; padding: 0; }
+.rb-stats dt { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
+.rb-stats dd { font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25; }
+.rb-stats small {
+  display: inline-block; color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0;
+}
+
+.rb-dials {
+  display: grid;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 15.5rem), 1fr));
+  gap: 1.25rem 2.5rem;
+  padding-block-start: 1.25rem;
+  border-block-start: 1px solid var(--rb-grid);
+}
+.rb-dial {
+  display: grid; grid-template-columns: 1fr auto auto; place-items: center stretch; place-content: start stretch;
+  gap: 0.25rem 0.5rem;
+}
+.rb-dial > label, .rb-dial > .rb-label { font-weight: 600; }
+.rb-dial > :is(.rb-limits, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
+.rb-dial > .rb-whole { grid-column: 1 / 3; }
+
+.rb input, .rb button { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
+.rb :is(input, button):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
+.rb-text, .rb-number {
+  min-height: 2.125rem;
+  padding: 0.25rem 0.625rem;
+  border: 1px solid var(--rb-muted);
+  border-radius: 0.5rem;
+  background: transparent;
+}
+.rb-text { width: 100%; }
+.rb-number { width: 6.25rem; text-align: end; }
+.rb :is(.rb-text, .rb-number)[aria-invalid="true"] { border-color: var(--rb-5); box-shadow: 0 0 0 1px var(--rb-5); }
+.rb .rb-says { min-height: 1.45em; margin-block-start: 1rem; color: var(--rb-5); font-weight: 600; }
+.rb-button {
+  min-height: 2.125rem;
+  padding: 0.25rem 0.875rem;
+  border: 1px solid var(--rb-muted);
+  border-radius: 0.5rem;
+  background: transparent;
+  cursor: pointer;
+}
+.rb-button:hover:not([aria-disabled="true"]) { border-color: var(--rb-1); color: var(--rb-1); }
+.rb-button[aria-disabled="true"] { border-color: var(--rb-grid); color: var(--rb-muted); cursor: default; }
+.rb-reset { width: 2.125rem; padding: 0; font-size: 1.0625rem; line-height: 1; }
+.rb-reset[aria-disabled="true"] { border-color: transparent; opacity: 0.55; }
+
+.rb input[type="range"] { appearance: none; width: 100%; height: 1.75rem; background: none; cursor: pointer; }
+.rb input[type="range"]::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: var(--rb-muted); }
+.rb input[type="range"]::-moz-range-track { height: 4px; border-radius: 2px; background: var(--rb-muted); }
+.rb input[type="range"]::-webkit-slider-thumb {
+  appearance: none; width: 24px; height: 24px; margin-block-start: -10px;
+  border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
+}
+.rb input[type="range"]::-moz-range-thumb {
+  width: 20px; height: 20px; border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
+}
+.rb input[type="range"]:active::-webkit-slider-thumb { background: var(--rb-1); }
+.rb input[type="range"]:active::-moz-range-thumb { background: var(--rb-1); }
+.rb-switch { display: flex; align-items: center; gap: 0.75rem; min-height: 2.125rem; cursor: pointer; }
+.rb-switch input {
+  appearance: none; flex: none; position: relative; width: 44px; height: 24px;
+  border: 2px solid var(--rb-muted); border-radius: 12px; background: transparent; cursor: pointer;
+}
+.rb-switch input::after {
+  content: ""; position: absolute; inset: 3px auto 3px 3px; width: 14px;
+  border-radius: 50%; background: var(--rb-muted);
+}
+.rb-switch input:checked { border-color: var(--rb-1); background: var(--rb-1); }
+.rb-switch input:checked::after { inset-inline-start: 23px; background: var(--rb-zero); }
+@media (forced-colors: active) { .rb-switch input { appearance: auto; } }
+.rb-options { display: flex; flex-wrap: wrap; gap: 0.375rem; }
+.rb-option {
+  position: relative; display: grid; place-items: center; min-height: 2.125rem; padding: 0.25rem 0.75rem;
+  border: 1px solid var(--rb-muted); border-radius: 0.5rem; cursor: pointer;
+}
+.rb-option input { appearance: none; position: absolute; inset: 0; border-radius: inherit; cursor: inherit; }
+.rb-option:hover { border-color: var(--rb-1); }
+.rb-option:has(:checked) { border-color: var(--rb-1); background: var(--rb-1); color: var(--rb-zero); }
+@media (forced-colors: active) { .rb-option:has(:checked) { background: Highlight; color: HighlightText; } }
+@media (prefers-reduced-motion: no-preference) {
+  .rb-switch input::after { transition: inset-inline-start 0.15s; }
+  .rb-moves:not(.rb-at-once) .rb-piece { transition: transform 0.35s cubic-bezier(0.3, 0.7, 0.2, 1); }
+}
+@container (max-width: 26rem) { .rb-title { font-size: 1.0625rem; } }
+@media (max-width: 34rem) { .rb { padding: 1rem 1rem 0.5rem; } }
+
+.rb .rb-words { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-block: 0.5rem 0.75rem; list-style: none; }
+.rb .rb-words li { margin: 0; }
+.rb-word {
+  min-height: 2.5rem; padding: 0.25rem 0.875rem; border: 1px solid var(--rb-muted); border-radius: 0.625rem;
+  background: transparent; font-size: 1.0625rem; cursor: grab; touch-action: none; user-select: none;
+}
+.rb-word sub { color: var(--rb-muted); font-size: 0.75rem; line-height: 0; }
+.rb-word:hover { border-color: var(--rb-1); }
+.rb-word[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); }
+.rb-words li:has(.rb-held) { position: relative; z-index: 1; }
+.rb-word.rb-held { cursor: grabbing; background: var(--rb-1); color: var(--rb-zero); }
+.rb-word.rb-held sub { color: inherit; }
+.rb-tools { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-block-end: 1.75rem; }
+.rb-tools .rb-button { min-width: 2.75rem; }
+.rb-stage > svg + .rb-note { margin-block-start: 1rem; }
+`;

@@ -1,0 +1,27 @@
+// Numbers for readers.
+
+// Three significant digits; very small and very large numbers as 1.23 × 10⁻⁴.
+export function tidy(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e-3 && size < 1e5) return value.toPrecision(size >= 100 ? Math.ceil(Math.log10(size + 1)) : 3)
+    .replace("-", "−");
+  const [mantissa, exponent] = value.toExponential(1).replace("-", "−").split("e");
+  const raised = [...exponent.replace("+", "").replace("−", "-")].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
+  return `${mantissa} × 10${raised.join("")}`;
+}
+
+// 12 → ₁₂
+export function lowered(number) {
+  return [...String(number)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
+}
+
+// 1 place, 2 places
+export function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+// So many decimals, with a minus sign that is as wide as a plus.
+export function exact(value, decimals = 3) {
+  return value.toFixed(decimals).replace("-", "−");
+}

@@ -1,0 +1,13 @@
+"""Formulas that the tests of several explorers begin with."""
+
+import numpy as np
+
+
+def theta(dim: int, base: float) -> np.ndarray:
+    """The frequencies, (dim/2,)."""
+    return np.array([base ** (-2 * i / dim) for i in range(dim // 2)])
+
+
+def exact(value: float, decimals: int = 3) -> str:
+    """So many decimals, with a minus sign that is as wide as a plus."""
+    return f"{value:.{decimals}f}".replace("-", "−")

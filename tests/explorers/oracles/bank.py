@@ -1,0 +1,45 @@
+"""What the explorer Bank shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ropebook.decay import turned_pairs
+from ropebook.sinusoidal import angles, turns, wavelengths
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Of every pair: its ``turns`` at the position and its turns by the ``last`` position of the context, its hand's
+    ``tips`` (cosine and sine in turn) and ``wavelengths``. How many have ``turned`` within the context, and how many
+    hands stand at an ``unseen`` angle: one that no position of the context gives them.
+
+    >>> from ropebook.explorers.bank import Bank
+    >>> figure = Bank(base=10_000, dim=128, length=4096)
+    >>> compute(figure.dials())["turned"]
+    46
+    """
+    position, base, dim, length = (dials[name] for name in ("position", "base", "dim", "length"))
+    radians = angles(position, dim, base)
+    now, last = turns(position, dim, base), turns(length - 1, dim, base)
+    unseen = (last < 1) & (now % 1 > last)
+    return {
+        "turns": now.tolist(),
+        "last": last.tolist(),
+        "tips": [value for tip in zip(radians.cos().tolist(), radians.sin().tolist(), strict=True) for value in tip],
+        "wavelengths": wavelengths(dim, base).tolist(),
+        "turned": turned_pairs(length, dim, base),
+        "unseen": int(unseen.sum()),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """Every number is one term, its own; a tip lies on a circle of radius 1; counts must be equal."""
+    data = compute(dials)
+    return {
+        **data,
+        "tips": np.ones_like(data["tips"]).tolist(),
+        "turned": 0.0,
+        "unseen": 0.0,
+    }

@@ -1,0 +1,109 @@
+"""What the explorer Fourier shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook.complex_plane import amplitudes, key_for, score_at
+from ropebook.explorers.fourier import COLUMNS, FINE_SAMPLES, MOST_ROWS
+from ropebook.sinusoidal import angles, wavelengths
+from tests.explorers.draws import normals
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Of every pair: its ``size`` |q_i|², the height of its wave; its product at ``distance``; its wavelength. The
+    ``score`` there, and the ``highest`` anywhere, of the first ``summed`` pairs. And as curves, from distance 0 to
+    ``span``: the ``waves`` of the pairs ``shown`` at the ends of 720 columns; and the ``total``, with ``fine``
+    samples to a step.
+
+    >>> from ropebook.explorers.fourier import Fourier
+    >>> figure = Fourier(peak=77, distance=77)
+    >>> data = compute(figure.dials())
+    >>> round(data["score"], 9) == round(data["highest"], 9) == figure.dim
+    True
+    """
+    base, distance = dials["base"], dials["distance"]
+    a, b = waves_of(dials)
+    within = torch.arange(len(a)) < dials["summed"]
+    at, fine = samples(dials)
+    shown = rows(len(a))
+    products = products_at(distance, a, b, dials)
+    size = torch.hypot(a, b)
+    return {
+        "shown": shown,
+        "size": size.tolist(),
+        "wavelengths": wavelengths(dials["dim"], base).tolist(),
+        "products": products.tolist(),
+        "score": (products * within).sum().item(),
+        "highest": (size * within).sum().item(),
+        "waves": products_at(columns(dials), a, b, dials)[:, shown].T.tolist(),
+        "fine": fine,
+        "total": score_at(at, a * within, b * within, base).tolist(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A product has two terms, |a cos Δθ| and |b sin Δθ|; sums have those of all pairs."""
+    a, b = waves_of(dials)
+    data = compute(dials)
+    within = torch.arange(len(a)) < dials["summed"]
+    at, _ = samples(dials)
+    here, ends, all_ = (products_at(place, a, b, dials, size=True) for place in (dials["distance"], columns(dials), at))
+    return {
+        "fine": 0.0,
+        "shown": 0.0,
+        "size": data["size"],
+        "wavelengths": data["wavelengths"],
+        "products": here.tolist(),
+        "score": (here * within).sum().item(),
+        "highest": data["highest"],
+        "waves": ends[:, data["shown"]].T.tolist(),
+        "total": (all_ * within).sum(-1).tolist(),
+    }
+
+
+def query(draw: int, dim: int) -> torch.Tensor:
+    """Ones for draw 0, else standard normal numbers: (dim,) float64."""
+    if draw == 0:
+        return torch.ones(dim, dtype=torch.float64)
+    return torch.from_numpy(normals(f"fourier {draw}", dim))
+
+
+def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The amplitudes a_i and b_i, each (dim/2,), of the query and the key that scores highest at ``peak``."""
+    q = query(dials["draw"], dials["dim"])
+    return amplitudes(q, key_for(q, dials["peak"], dials["base"]))
+
+
+def products_at(
+    distances: Any,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    dials: dict[str, Any],
+    size: bool = False,
+) -> torch.Tensor:
+    """a_i cos Δθ_i + b_i sin Δθ_i for every pair: distances.shape + (dim/2,); ``size``: of the absolute values."""
+    turned = angles(distances, dials["dim"], dials["base"])
+    parts = (a * turned.cos(), b * turned.sin())
+    return sum(part.abs() if size else part for part in parts)
+
+
+def columns(dials: dict[str, Any]) -> torch.Tensor:
+    """The distances at the ends of the columns: (721,) float64."""
+    return torch.arange(COLUMNS + 1, dtype=torch.float64) * (dials["span"] / COLUMNS)
+
+
+def samples(dials: dict[str, Any]) -> tuple[torch.Tensor, int]:
+    """The distances where the sum is sampled, 0 to ``span``, and how many samples there are to a step."""
+    span = dials["span"]
+    # a power of 2: places are not rounded
+    fine = 1 << (max(1, FINE_SAMPLES // span).bit_length() - 1)
+    return torch.arange(span * fine + 1, dtype=torch.float64) / fine, fine
+
+
+def rows(pairs: int) -> list[int]:
+    """The pairs that are drawn as waves: all, or the middle one of each of 16 parts of the same length."""
+    count = min(pairs, MOST_ROWS)
+    return [(2 * k + 1) * pairs // (2 * count) for k in range(count)]

@@ -1,0 +1,88 @@
+"""What the explorer Heatmap shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from ropebook.explorers.heatmap import MOST_COLUMNS
+from ropebook.sinusoidal import (
+    angles,
+    concatenated_order,
+    distance_kernel,
+    encoding,
+    turns,
+    wavelengths,
+)
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The picture's cells row by row (rows · columns numbers; a column stands for ``per`` positions, see
+    :func:`blends`); K(m − reference)/(d/2) for each position m; the wavelengths of the pairs; how many pairs make a
+    full turn by the last position.
+
+    >>> from ropebook.explorers.heatmap import Heatmap
+    >>> figure = Heatmap(length=100, reference=50)
+    >>> round(compute(figure.dials())["kernel"][50], 12)
+    1.0
+    >>> Heatmap(dim=7)
+    Traceback (most recent call last):
+        ...
+    traitlets.traitlets.TraitError: dim must be an even integer >= 2 and <= 512, got 7
+    """
+    base, dim, length = dials["base"], dials["dim"], dials["length"]
+    cells, per = blends(dials)
+    return {
+        "cells": cells.ravel().tolist(),
+        "rows": dim,
+        "columns": cells.shape[1],
+        "per": per,
+        "kernel": (distance_kernel(distances(dials), dim, base) / (dim / 2)).tolist(),
+        "wavelengths": wavelengths(dim, base).tolist(),
+        "turned": int((turns(length - 1, dim, base) >= 1).sum()),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A cell is a weighted mean of sines or cosines, the kernel a mean of cosines; a wavelength is one term."""
+    cosines = angles(distances(dials), dials["dim"], dials["base"]).cos()
+    return {
+        "cells": blends(dials, size=True)[0].ravel().tolist(),
+        "rows": 0.0,
+        "columns": 0.0,
+        "per": 0.0,
+        "kernel": cosines.abs().mean(-1).tolist(),
+        "wavelengths": wavelengths(dials["dim"], dials["base"]).tolist(),
+        "turned": 0.0,
+    }
+
+
+def distances(dials: dict[str, Any]) -> torch.Tensor:
+    """Δ = m − reference for every position m."""
+    return torch.arange(dials["length"]) - dials["reference"]
+
+
+def blends(dials: dict[str, Any], size: bool = False) -> tuple[np.ndarray, int]:
+    """The picture, (dim, columns) in float64, rows in its order, and ``per``, the number of positions of a column.
+
+    Up to 640 positions have a column each. More than that are blended: a column with its middle at c is the mean of all
+    positions m with |m − c| < 2·per, also those before 0 and after the last, with the weights cos²(π(m − c)/(4·per))
+    (Hann's window), so that waves too short for the columns vanish instead of turning up as slower ones. ``size``: of
+    the encoding's absolute values.
+    """
+    dim, length = dials["dim"], dials["length"]
+    per = math.ceil(length / MOST_COLUMNS)
+    middles = torch.arange(math.ceil(length / per), dtype=torch.float64) * per + (per - 1) / 2
+    reach = 2 * per if per > 1 else 1
+    # To reach whole positions, offsets are whole where the middles are, else halves.
+    offsets = np.arange(1 - reach, reach) if per % 2 else np.arange(0.5 - reach, reach)
+    weights = np.cos(np.pi * offsets / (2 * reach)) ** 2
+    total = np.zeros((len(middles), dim))
+    for offset, weight in zip(offsets.tolist(), weights / weights.sum(), strict=True):
+        values = encoding(middles + offset, dim, dials["base"], torch.float64).numpy()
+        total += weight * (np.abs(values) if size else values)
+    order = np.arange(dim) if dials["interleaved"] else concatenated_order(dim).numpy()
+    return total.T[order], per

@@ -1,0 +1,78 @@
+"""What the explorer Ladder shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ropebook import extrapolation
+from ropebook.explorers.ladder import (
+    METHODS,
+)
+from ropebook.sinusoidal import inv_freq, wavelengths
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """L′ as a whole number (``target``); the ``wavelengths`` of the pairs; how many pairs have ``turned`` within L;
+    the largest angle ``beyond`` the trained ones at L′ without a method, in radians. Of the methods ``shown``: by
+    how much each stretches each pair's wavelength (``stretch``), and the largest angle beyond that is ``left``.
+
+    >>> from ropebook.explorers.ladder import Ladder
+    >>> figure = Ladder(ntk=False)  # Llama 2, stretched four times
+    >>> data = compute(figure.dials())
+    >>> data["turned"], data["shown"], round(data["beyond"], 1), [round(left, 3) for left in data["left"]]
+    (46, ['linear', 'yarn'], 16.4, [0.001, 0.001])
+    """
+    theta = inv_freq(dials["dim"], dials["base"])
+    length, target = dials["trained_length"], target_length(dials)
+    shown = methods(dials)
+    return {
+        "target": target,
+        "wavelengths": wavelengths(dials["dim"], dials["base"]).tolist(),
+        "turned": int(extrapolation.turned(theta, length).sum()),
+        "beyond": extrapolation.overshoot(theta, length, target, theta).max().item(),
+        "shown": list(shown),
+        "stretch": [extrapolation.stretch(method, theta).tolist() for method in shown.values()],
+        "left": [
+            extrapolation.overshoot(theta, length, target, method(theta)[0]).max().item() for method in shown.values()
+        ],
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """An angle beyond is the difference of two, at most as large as that of the first pair that has not turned."""
+    data = compute(dials)
+    slow = data["wavelengths"][data["turned"] :]
+    largest = data["target"] * 2 * math.pi / slow[0] if slow else 0.0
+    return {
+        "target": 0.0,
+        "wavelengths": data["wavelengths"],
+        "turned": 0.0,
+        "beyond": largest,
+        "stretch": data["stretch"],
+        "left": [largest] * len(data["left"]),
+    }
+
+
+def target_length(dials: dict[str, Any]) -> int:
+    """L′ = s·L, rounded down.
+
+    >>> target_length({"trained_length": 4096, "factor": 2.5})
+    10240
+    """
+    return math.floor(dials["trained_length"] * dials["factor"])
+
+
+def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
+    """The methods switched on, name to method, in the order of `METHODS`."""
+    factor = {"factor": dials["factor"]}
+    trained = {**factor, "trained_length": dials["trained_length"]}
+    ramp = {**trained, "alpha": dials["alpha"], "beta": dials["beta"]}
+    options = {
+        "linear": factor,
+        "ntk": factor,
+        "ntk_by_parts": ramp,
+        "yarn": ramp,
+        "llama3": trained,
+    }
+    return {name: extrapolation.make(name, **options[name]) for name in METHODS if dials[name]}

@@ -1,0 +1,74 @@
+"""What the explorer Lock shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook.derivation import rotate, score
+from ropebook.explorers.lock import SHIFTS
+from ropebook.sinusoidal import encoding
+from tests.explorers import draws
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Both scores at the shift (``rope``, ``added``) and without it (``ropeHome``, ``addedHome``), over all pairs;
+    ``ropeCurve`` and ``addedCurve`` at every shift. Of the pair chosen, as x, y of the query, then x, y of the key:
+    ``bare``, ``turned`` and ``summed`` (with the encoding), and what it gives to each score (``turnedProduct``,
+    ``summedProduct``).
+
+    >>> from ropebook.explorers.lock import Lock
+    >>> figure = Lock(m=7, n=3)
+    >>> before = compute(figure.dials())["rope"]
+    >>> figure.shift = 100
+    >>> abs(compute(figure.dials())["rope"] - before) < 1e-12
+    True
+    """
+    m, n, shift, base, dim, pair = (dials[name] for name in ("m", "n", "shift", "base", "dim", "pair"))
+    q, k = vectors(dials)
+    shifts = torch.arange(SHIFTS)
+    rope = score(q, k, m + shifts, n + shifts, base)
+    at_m, at_n = (encoding(position + shifts, dim, base, torch.float64) for position in (m, n))
+    added = ((q + at_m) * (k + at_n)).sum(-1)
+    both = slice(2 * pair, 2 * pair + 2)
+    turned = [
+        rotate(q, m + shift, base)[both],
+        rotate(k, n + shift, base)[both],
+    ]
+    summed = [(q + at_m[shift])[both], (k + at_n[shift])[both]]
+    return {
+        "rope": rope[shift].item(),
+        "ropeHome": rope[0].item(),
+        "added": added[shift].item(),
+        "addedHome": added[0].item(),
+        "ropeCurve": rope.tolist(),
+        "addedCurve": added.tolist(),
+        "bare": [*q[both].tolist(), *k[both].tolist()],
+        "turned": torch.cat(turned).tolist(),
+        "summed": torch.cat(summed).tolist(),
+        "turnedProduct": torch.dot(*turned).item(),
+        "summedProduct": torch.dot(*summed).item(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A score has four products per pair, each at most as large as the product of the vectors' lengths there."""
+    q, k = (x.view(-1, 2).norm(dim=-1) for x in vectors(dials))
+    pair = dials["pair"]
+    rope, added = q * k, (q + 1) * (k + 1)  # a pair of PE has length 1
+    longest = max(q[pair], k[pair]).item() + 1
+    return {
+        **dict.fromkeys(("rope", "ropeHome", "ropeCurve"), rope.sum().item()),
+        **dict.fromkeys(("added", "addedHome", "addedCurve"), added.sum().item()),
+        **dict.fromkeys(("bare", "turned", "summed"), longest),
+        "turnedProduct": rope[pair].item(),
+        "summedProduct": added[pair].item(),
+    }
+
+
+def vectors(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The query and the key of a draw: standard normal numbers, (dim,) each, float64."""
+    return tuple(
+        torch.from_numpy(draws.normals(f"lock {name} {dials['draw']}", dials["dim"])) for name in ("query", "key")
+    )

@@ -1,0 +1,70 @@
+"""What the explorer Pairing shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook.derivation import pairs, rotate
+from ropebook.efficient import interleaved_to_half
+from ropebook.explorers.pairing import BASE, MOST_POSITION
+from tests.explorers.draws import normals
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Which channel stands in each place of q and of k, and its number; the places that the rotation takes for
+    pairs; the score, and its reference (everything interleaved), for the key at every position from 0 to 64 and
+    for the key at n.
+
+    >>> from ropebook.explorers.pairing import Pairing
+    >>> figure = Pairing(permute_q=True, permute_k=True, pairing="half")
+    >>> data = compute(figure.dials())
+    >>> abs(data["score"] - data["reference"]) < 1e-12
+    True
+    """
+    q, k = vectors(dials["dim"])
+    places = [places_of(dials, name) for name in ("permute_q", "permute_k")]
+    stored = [vector[order] for vector, order in zip((q, k), places, strict=True)]
+    scores = scores_of(*stored, dials["m"], dials["pairing"])
+    references = scores_of(q, k, dials["m"], "interleaved")
+    return {
+        "qChannels": places[0].tolist(),
+        "kChannels": places[1].tolist(),
+        "q": stored[0].tolist(),
+        "k": stored[1].tolist(),
+        "links": pairs(dials["dim"], dials["pairing"]).tolist(),
+        "scores": scores.tolist(),
+        "references": references.tolist(),
+        "score": scores[dials["n"]].item(),
+        "reference": references[dials["n"]].item(),
+        "difference": (scores - references).abs().max().item(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A score has dim terms, no larger together than |q| |k|."""
+    q, k = vectors(dials["dim"])
+    data = compute(dials)
+    largest = (q.norm() * k.norm()).item()
+    exact = ("qChannels", "kChannels", "links")
+    vectors_ = {name: [abs(one) for one in data[name]] for name in "qk"}
+    return {name: 0.0 if name in exact else vectors_.get(name, largest) for name in data}
+
+
+def vectors(dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The query and the key, interleaved: (dim,) each, float64."""
+    return tuple(torch.from_numpy(normals(f"pairing {name}", dim)) for name in "qk")
+
+
+def places_of(dials: dict[str, Any], permute: str) -> torch.Tensor:
+    """The channel in each place of the vector that the switch ``permute`` is for."""
+    if dials[permute]:
+        return interleaved_to_half(dials["dim"])
+    return torch.arange(dials["dim"])
+
+
+def scores_of(q: torch.Tensor, k: torch.Tensor, m: int, layout: str) -> torch.Tensor:
+    """The scores of q at position m and k at each position 0 … 64: (65,)."""
+    keys = rotate(k, torch.arange(MOST_POSITION + 1), BASE, layout)
+    return keys @ rotate(q, m, BASE, layout)

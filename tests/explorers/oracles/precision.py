@@ -1,0 +1,73 @@
+"""What the explorer Precision shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook.sinusoidal import inv_freq
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The tables ``exact`` and ``cells`` (count · dim numbers, position by position: cosines, then sines); the
+    positions as they were ``used``; for each, the largest error of any cosine, and whether its row is ``fresh``,
+    not equal to the one before; how many are; how many positions are ``lost``, for their angle is not finite
+    (their numbers are 0 here); the largest error of all.
+
+    >>> from ropebook.explorers.precision import Precision
+    >>> figure = Precision(dtype="bfloat16", rounded="positions", first=256, count=64)
+    >>> compute(figure.dials())["different"]
+    33
+    """
+    exact = tables(dials, "float64")
+    used, cells = positions_of(dials), tables(dials, dials["dtype"])
+    lost = int((~used.isfinite()).sum())
+    kept = dials["count"] - lost  # what is lost comes last
+    used[kept:] = 0
+    cells[kept:] = 0
+    half = dials["dim"] // 2
+    errors = (cells - exact).abs()[:, :half].amax(-1)
+    errors[kept:] = 0
+    fresh = torch.ones(dials["count"], dtype=torch.int64)
+    fresh[1:] = (cells[1:] != cells[:-1]).any(-1)
+    return {
+        "exact": exact.flatten().tolist(),
+        "cells": cells.flatten().tolist(),
+        "used": used.tolist(),
+        "errors": errors.tolist(),
+        "fresh": fresh.tolist(),
+        "different": int(fresh.sum()),
+        "lost": lost,
+        "error": errors.max().item(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A cosine is at most 1; positions, and what is counted, must be equal."""
+    one = ("exact", "cells", "errors", "error")
+    return {name: 1.0 if name in one else 0.0 for name in compute(dials)}
+
+
+def positions_of(dials: dict[str, Any]) -> torch.Tensor:
+    """The positions as the angles see them: (count,) float64, those that float16 cannot hold infinite."""
+    positions = dials["first"] + torch.arange(dials["count"], dtype=torch.float64)
+    if dials["rounded"] in ("positions", "everything"):
+        positions = positions.to(getattr(torch, dials["dtype"])).double()
+    return positions
+
+
+def tables(dials: dict[str, Any], dtype: str) -> torch.Tensor:
+    """Cosines and sines side by side, (count, dim) float64, rounded to ``dtype`` wherever the dials say so.
+
+    Cosine and sine themselves are computed in float64 and rounded once: what is left is the error of the angles.
+    """
+    as_dtype, stage = getattr(torch, dtype), dials["rounded"]
+    frequencies = inv_freq(dials["dim"], dials["base"])
+    positions = positions_of({**dials, "dtype": dtype})
+    if stage in ("frequencies", "everything"):
+        frequencies = frequencies.to(as_dtype).double()
+    angles = positions[:, None] * frequencies
+    if stage == "everything":  # one rounding: the product of two rounded numbers
+        angles = (positions.to(as_dtype)[:, None] * frequencies.to(as_dtype)).double()
+    return torch.cat([angles.cos(), angles.sin()], -1).to(as_dtype).double()

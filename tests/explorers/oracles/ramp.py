@@ -1,0 +1,58 @@
+"""What the explorer Ramp shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ropebook import extrapolation
+from ropebook.sinusoidal import inv_freq
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The share of interpolation of each pair, 0 to 1, in the ``paper`` and in the ``code``; the pair indices at which
+    the code's ramp begins and ends, ``low`` and ``high``; how many pairs each of the two mixes (``paperMixes``,
+    ``codeMixes``). The code's frequencies over the paper's, ``ratio``; the ``largest`` factor between them, either
+    way, and the ``pair`` where it is reached.
+
+    >>> from ropebook.explorers.ramp import Ramp
+    >>> figure = Ramp()  # Llama 2's numbers, stretched 16 times
+    >>> data = compute(figure.dials())
+    >>> data["low"], data["high"], round(data["largest"], 2), data["pair"]
+    (20.0, 46.0, 3.04, 38)
+    """
+    theta = inv_freq(dials["dim"], dials["base"])
+    ends = (dials["trained_length"], dials["alpha"], dials["beta"])
+    truncate = dials["truncate"]
+    paper = 1 - extrapolation.ramp_in_turns(theta, *ends)
+    code = 1 - extrapolation.ramp_in_pairs(theta, *ends, truncate=truncate)
+    low, high = extrapolation.ramp_range(theta, *ends, truncate=truncate)
+    differ = extrapolation.paper_against_code(theta, dials["factor"], *ends, truncate=truncate)
+    return {
+        "paper": paper.tolist(),
+        "code": code.tolist(),
+        "low": low.item(),
+        "high": high.item(),
+        "paperMixes": int(((paper > 0) & (paper < 1)).sum()),
+        "codeMixes": int(((code > 0) & (code < 1)).sum()),
+        "ratio": (1 / differ.ratio).tolist(),
+        "largest": differ.largest,
+        "pair": differ.pair,
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A share is 1 minus a quotient of differences; the ends of the code's ramp are pair indices."""
+    data = compute(dials)
+    pairs = dials["dim"] // 2
+    alpha, beta = dials["alpha"], dials["beta"]
+    index = (data["low"] + data["high"]) / (data["high"] - data["low"])
+    whole = ("paperMixes", "codeMixes", "pair")
+    return {
+        "paper": [1 + (alpha + beta) / (beta - alpha)] * pairs,
+        "code": [1 + index] * pairs,
+        "low": pairs,
+        "high": pairs,
+        "ratio": data["ratio"],
+        "largest": data["largest"],
+        **dict.fromkeys(whole, 0.0),
+    }

@@ -1,0 +1,59 @@
+"""What the explorer Shuffle shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ropebook.attention import scaled_dot_product_attention
+from ropebook.explorers.shuffle import BASE, WIDTH, split_words
+from ropebook.sinusoidal import encoding
+from tests.explorers.draws import weight_matrix, word_vector
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Weights (n, n) and outputs (n, 16) in the order shown, the outputs as typed, and how much changed."""
+    typed, order = split_words(dials["words"]), dials["order"]
+    now = [typed[place] for place in order]
+    weights_before, before = attend(typed, dials["position"], dials["causal"])
+    weights, outputs = attend(now, dials["position"], dials["causal"])
+    changes = np.abs(outputs - before[order]).max(axis=-1)
+    moved = weights_before[np.ix_(order, order)]
+    return {
+        "words": now,
+        "weights": weights.tolist(),
+        "outputs": outputs.tolist(),
+        "typedOutputs": before.tolist(),
+        "changes": changes.tolist(),
+        "change": float(changes.max()),
+        "weightChange": float(np.abs(weights - moved).max()),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """Weights are shares of 1. An output is Σ w v with Σ w = 1; at most, its terms are as large as the largest |v|,
+    which the largest |output| bounds from below; so that is what is taken."""
+    largest = float(np.abs(compute(dials)["typedOutputs"]).max())
+    return {
+        "weights": 1.0,
+        "outputs": largest,
+        "typedOutputs": largest,
+        "changes": largest,
+        "change": largest,
+        "weightChange": 1.0,
+    }
+
+
+def attend(words: list[str], position: bool, causal: bool) -> tuple:
+    """One head of self-attention: weights (n, n) and outputs (n, 16) of n words, each in its place; float64.
+
+    Words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their place if ``position``.
+    """
+    x = torch.from_numpy(np.stack([word_vector(word, WIDTH) for word in words]))
+    if position:
+        x = x + encoding(range(len(words)), WIDTH, BASE, dtype=torch.float64)
+    q, k, v = (x @ torch.from_numpy(weight_matrix(name, WIDTH)) for name in "qkv")
+    outputs, weights = scaled_dot_product_attention(q, k, v, is_causal=causal, return_weights=True)
+    return weights.numpy(), outputs.numpy()

@@ -1,0 +1,89 @@
+"""What the explorer Sweep shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+
+from ropebook import decay
+from ropebook.explorers.sweep import NEAR
+from ropebook.sinusoidal import angles, distance_kernel
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The chosen base's curve at every distance below the length (``values``), with its ``mean``, ``least`` value,
+    ``leastAt``, number of local ``maxima``, and the first distances at which it is ``belowHalf`` and negative
+    (``firstNegative``), −1 if there is none. The ten ``curves`` at some ``distances`` (`sampled_distances`), and of
+    each the first of all distances at which it is below ½ (``halves``, −1 if none).
+
+    >>> from ropebook.explorers.sweep import Sweep
+    >>> figure = Sweep(base=10_000, dim=128)
+    >>> data = compute(figure.dials())
+    >>> data["belowHalf"], data["firstNegative"]
+    (46, 1707)
+    """
+    base, dim, length = dials["base"], dials["dim"], dials["length"]
+    [row] = decay.sweep(length, [base], [dim])
+    distances = sampled_distances(length)
+    curves = [share(distances, dim, other) for other in decay.BASES]
+    return {
+        "distances": distances.tolist(),
+        "curves": [curve.tolist() for curve in curves],
+        "halves": [first_half(dim, other, length) for other in decay.BASES],
+        "values": share(torch.arange(length), dim, base).tolist(),
+        "belowHalf": -1 if row.below_half is None else row.below_half,
+        "firstNegative": -1 if row.summary.first_negative is None else row.summary.first_negative,
+        "least": row.summary.least,
+        "leastAt": row.summary.least_at,
+        "maxima": row.summary.local_maxima,
+        "mean": row.summary.mean,
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A value is a mean of cosines; distances and counts must be equal."""
+    base, dim, length = dials["base"], dials["dim"], dials["length"]
+    distances = sampled_distances(length)
+    values = sizes(torch.arange(length), dim, base)
+    data = compute(dials)
+    return {
+        **dict.fromkeys(data, 0.0),
+        "curves": [sizes(distances, dim, other).tolist() for other in decay.BASES],
+        "values": values.tolist(),
+        "least": values[data["leastAt"]].item(),
+        "mean": values.mean().item(),
+    }
+
+
+def sampled_distances(length: int) -> torch.Tensor:
+    """The distances below ``length`` at which the ten curves are computed: all below 128, then 64 in each octave, twice
+    those of the octave before.
+
+    >>> sampled_distances(264)[-6:].tolist()
+    [248, 250, 252, 254, 256, 260]
+    """
+    octave = torch.arange(NEAR // 2, NEAR)
+    parts = [torch.arange(NEAR)]
+    while 2 * octave[0] < length:
+        octave = 2 * octave
+        parts.append(octave)
+    distances = torch.cat(parts)
+    return distances[distances < length]
+
+
+def share(distances: torch.Tensor, dim: int, base: float) -> torch.Tensor:
+    """K(Δ)/K(0), float64, the shape of the distances."""
+    return distance_kernel(distances, dim, base) / (dim // 2)
+
+
+def sizes(distances: torch.Tensor, dim: int, base: float) -> torch.Tensor:
+    """The mean of |cos Δθ_i|."""
+    return angles(distances, dim, base).cos().abs().mean(-1)
+
+
+def first_half(dim: int, base: float, length: int) -> int:
+    """The first distance at which K(Δ)/K(0) is below ½, −1 if there is none below ``length``."""
+    found = decay.first_below(partial(share, dim=dim, base=base), 0.5, length)
+    return -1 if found is None else found

@@ -1,0 +1,71 @@
+"""What the explorer Timelapse shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook.explorers.timelapse import MOST_KEYS
+from ropebook.extrapolation import DynamicNTK, ntk_base
+from ropebook.sinusoidal import inv_freq
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The effective ``scale`` that dynamic NTK has at ``length``; the ``bases`` that the tokens were rotated with, one
+    for each. Of the ``keys`` chosen, by position: the root mean square of the score's error with the query at the
+    end, in units of the score's own spread, for random q and k (``errors``, 0 to 2; unrelated scores have √2); their
+    root mean square, ``error``.
+
+    >>> from ropebook.explorers.timelapse import Timelapse
+    >>> figure = Timelapse(length=64, trained_length=64)
+    >>> max(compute(figure.dials())["errors"])
+    0.0
+    >>> figure.length = 160
+    >>> round(compute(figure.dials())["scale"], 2)
+    2.5
+    """
+    base, dim, length = dials["base"], dials["dim"], dials["length"]
+    method = DynamicNTK(dials["trained_length"], dials["factor"])
+    scales = [method.effective_scale(n) for n in range(1, length + 1)]
+    keys = sampled_keys(length)
+    errors = 2 * (angle_errors(keys, dials) / 2).sin()
+    errors = errors.square().mean(-1).sqrt()
+    return {
+        "scale": scales[-1],
+        "bases": [ntk_base(base, dim, scale) for scale in scales],
+        "keys": keys,
+        "errors": errors.tolist(),
+        "error": errors.square().mean().sqrt().item(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A score has the spread 1, and so have both terms of an error."""
+    data = compute(dials)
+    return {
+        "scale": data["scale"],
+        "bases": data["bases"],
+        "keys": 0.0,
+        "errors": [1.0] * len(data["errors"]),
+        "error": 1.0,
+    }
+
+
+def sampled_keys(length: int) -> list[int]:
+    """The positions 0 … length − 1, or 256 of them from the first to the last.
+
+    >>> sampled_keys(3), sampled_keys(511)[:3], len(sampled_keys(511)), sampled_keys(511)[-1]
+    ([0, 1, 2], [0, 2, 4], 256, 510)
+    """
+    count = min(length, MOST_KEYS)
+    return [k * (length - 1) // max(1, count - 1) for k in range(count)]
+
+
+def angle_errors(keys: list[int], dials: dict[str, Any]) -> torch.Tensor:
+    """n(θ_i(n) − θ_i(now)): how far each pair of each cached key is turned too far, (keys, dim/2), float64, radians."""
+    theta = inv_freq(dials["dim"], dials["base"])
+    method = DynamicNTK(dials["trained_length"], dials["factor"])
+    now, _ = method(theta, dials["length"])
+    came = torch.stack([method(theta, key + 1)[0] for key in keys])
+    return torch.tensor(keys, dtype=torch.float64)[:, None] * (came - now)

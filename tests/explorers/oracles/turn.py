@@ -1,0 +1,83 @@
+"""What the explorer Turn shows, computed from the book\'s modules, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ropebook.derivation import rotate, rotation
+from ropebook.explorers.turn import FINE, SPAN, TRAIL
+from ropebook.sinusoidal import angles
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """``angles`` of all pairs at ``position``; the vector at position 0 (``start``) and ``turned``. Of the pair
+    chosen: the ``matrix`` (row by row), ``before`` and ``after``, its length at both; where it pointed at the last
+    positions, from ``trailStart`` on (``trail``: x, y, x, y, …); both coordinates around the position, from
+    ``first`` on, with 8 samples to a position (``waves``). How many pairs are ``young`` (no full turn yet).
+
+    >>> from ropebook.explorers.turn import Turn
+    >>> figure = Turn(dim=4, position=2, pair=0)  # the chapter's example by hand
+    >>> [round(x, 4) for x in compute(figure.dials())["turned"]]
+    [-2.2347, 0.077, 2.9194, 4.0592]
+    """
+    position, base, dim, pair = (dials[name] for name in ("position", "base", "dim", "pair"))
+    start = vector(dim)
+    turned = rotate(start, position, base)
+    radians = angles(position, dim, base)
+    both = slice(2 * pair, 2 * pair + 2)
+    first, at = window(position)
+    trail_start = max(0, position - TRAIL + 1)
+    return {
+        "angles": radians.tolist(),
+        "young": int((radians < 2 * math.pi).sum()),
+        "start": start.tolist(),
+        "turned": turned.tolist(),
+        "matrix": rotation(radians[pair]).flatten().tolist(),
+        "before": start[both].norm().item(),
+        "after": turned[both].norm().item(),
+        "trailStart": trail_start,
+        "trail": rotate(start, torch.arange(trail_start, position + 1), base)[:, both].flatten().tolist(),
+        "first": first,
+        "waves": rotate(start, at, base)[:, both].T.tolist(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A turned coordinate has two terms, each at most as long as the pair; whole numbers must be equal."""
+    data = compute(dials)
+    length = data["before"]
+    exact = dict.fromkeys(("young", "trailStart", "first"), 0.0)
+    pairs = vector(dials["dim"]).view(-1, 2).norm(dim=-1)
+    return {
+        "angles": data["angles"],
+        "start": data["start"],
+        "turned": pairs.repeat_interleave(2).tolist(),
+        "matrix": [1.0] * 4,
+        "before": length,
+        "after": length,
+        "trail": length,
+        "waves": length,
+        **exact,
+    }
+
+
+def vector(dim: int) -> torch.Tensor:
+    """The vector that is turned, q = (1, 2, 3, …, dim), float64.
+
+    >>> vector(4)
+    tensor([1., 2., 3., 4.], dtype=torch.float64)
+    """
+    return torch.arange(1, dim + 1, dtype=torch.float64)
+
+
+def window(position: int) -> tuple[int, torch.Tensor]:
+    """The first position that the curves show, and all their samples (SPAN · FINE + 1), float64.
+
+    >>> window(100)[0], window(100)[1][[0, -1]].tolist()
+    (76, [76.0, 124.0])
+    """
+    first = max(0, position - SPAN // 2)
+    return first, first + torch.arange(SPAN * FINE + 1, dtype=torch.float64) / FINE

@@ -1,0 +1,215 @@
+"""All explorers, and at which settings of its dials each is looked at: its corners, besides random ones."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ropebook.explorers import Explorer, Switch, measured
+from ropebook.explorers.bank import Bank
+from ropebook.explorers.clocks import Clocks
+from ropebook.explorers.distance import Distance
+from ropebook.explorers.fourier import Fourier
+from ropebook.explorers.heatmap import Heatmap
+from ropebook.explorers.ladder import METHODS, Ladder
+from ropebook.explorers.lock import Lock
+from ropebook.explorers.pairing import Pairing
+from ropebook.explorers.precision import Precision
+from ropebook.explorers.ramp import Ramp
+from ropebook.explorers.saturation import Saturation
+from ropebook.explorers.shuffle import Shuffle
+from ropebook.explorers.sweep import Sweep
+from ropebook.explorers.timelapse import Timelapse
+from ropebook.explorers.turn import Turn
+from tests.explorers import js
+from tests.explorers.made_up import Measured
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An explorer; settings that matter, in which dials that are not named stand as they open; how far random whole
+    numbers go where the limits would take too long."""
+
+    kind: type[Explorer]
+    corners: list[dict[str, Any]]
+    most: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.kind.script.removesuffix(".js")
+
+    def figures(self, samples: int, seed: int = 5) -> list[Explorer]:
+        """As it opens, at its corners, and at random settings."""
+        source = random.Random(seed)
+        drawn = [js.sample_dials(self.kind, source, **self.most) for _ in range(samples)]
+        own = [{name: dials[name] for name in self.kind.dial_traits()} for dials in drawn]
+        return [self.kind(**dials) for dials in [{}, *self.corners, *own]]
+
+
+def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, Any]]:
+    """Every combination of the limits of these dials."""
+    traits = explorer.dial_traits()
+    limits = [(False, True) if isinstance(traits[n], Switch) else (traits[n].min, traits[n].max) for n in names]
+    return [dict(zip(names, values, strict=True)) for values in itertools.product(*limits)]
+
+
+ALL = [
+    Entry(
+        Bank,
+        [
+            {"position": 0, "base": 1.0, "dim": 2, "length": 2},
+            {"position": 1_000_000, "base": 1e7, "dim": 512, "length": 1_000_000},
+            {"position": 4095},
+            {"position": 4096},
+        ],
+    ),
+    Entry(
+        Clocks,
+        [
+            {"position": 4096, "dim": 512, "span": 4096},
+            {"position": 0, "base": 1.0, "dim": 2, "span": 8},
+            {"position": 31, "base": 1e7, "dim": 26, "span": 64},
+            {"position": 32, "base": 8192.0, "dim": 28, "span": 65},
+            {"position": 700, "base": 50.0, "dim": 6, "span": 513},
+        ],
+        {"span": 1000},
+    ),
+    Entry(
+        Distance,
+        [
+            {"dim": 512, "query": 0, "length": 4096, "vectors": "random", "draw": 20},
+            {"query": 0, "length": 65536, "vectors": "ones"},
+            {"dim": 8, "query": 4096, "length": 4097, "vectors": "random"},
+            {"base": 1e7, "dim": 512, "query": 500_000, "length": 1_000_000, "vectors": "same", "draw": 3},
+            {"base": 1.0, "dim": 2, "query": 1, "length": 2, "vectors": "slow"},
+            {"base": 1.0, "dim": 6, "query": 999_999, "length": 1_000_000, "vectors": "slow"},
+            {"base": 500.0, "dim": 16, "length": 513, "vectors": "same", "draw": 2},
+        ],
+    ),
+    Entry(
+        Fourier,
+        [
+            {"dim": 512, "span": 4096, "peak": 4096, "distance": 0, "draw": 20},
+            {"dim": 2, "span": 16, "peak": 0, "distance": 16, "base": 1.0, "summed": 1},
+            {"dim": 34, "span": 512, "peak": 77, "distance": 300, "summed": 16, "draw": 1},  # fine to the last
+            {"dim": 36, "span": 513, "peak": 500, "distance": 513, "summed": 18, "draw": 2},
+        ],
+        {"dim": 128, "span": 1500},
+    ),
+    Entry(
+        Heatmap,
+        [
+            {"dim": 512, "length": 4096, "reference": 1234, "interleaved": False},
+            {"base": 1.0, "dim": 2, "length": 1, "reference": 0, "interleaved": True},
+            {"base": 1e7, "dim": 64, "length": 640, "reference": 639, "interleaved": True},
+            {"base": 1e7, "dim": 62, "length": 641, "reference": 640},  # two positions to a column
+            {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},  # four, and one left
+            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair just not turned
+            {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and just turned
+        ],
+        {"dim": 128, "length": 2000},
+    ),
+    Entry(
+        Ladder,
+        [dict.fromkeys(METHODS, False)]
+        + [
+            {**dials, **dict.fromkeys(METHODS, True)}
+            for dials in ends_of_all_dials(Ladder, "base", "dim", "trained_length", "factor")
+        ],
+    ),
+    Entry(
+        Lock,
+        [
+            {"m": 4096, "n": 4096, "shift": 255, "dim": 512, "pair": 255, "draw": 15},
+            {"m": 0, "n": 0, "shift": 0, "base": 1.0, "dim": 2, "pair": 0, "draw": 0},
+            {"m": 0, "n": 4096, "shift": 1, "base": 1e7, "dim": 128, "pair": 0, "draw": 7},
+        ],
+    ),
+    Entry(
+        Measured,
+        [
+            {"method": method, "factor": factor, "tuned": tuned, "position": position}
+            for (method, factor), tuned, position in zip(
+                itertools.product(measured.METHODS, ("2", "16")),
+                itertools.cycle((True, False, True)),
+                itertools.cycle((1, 8, 256, 257, 3000, 4096, 30)),
+                strict=False,
+            )
+        ]
+        + [{"run": "schemes", "tuned": True, "position": n} for n in (1, 256, 257, 4096)]
+        + [{"show": "retrieval", "run": run, "position": 700} for run in ("rope-10000-1", "schemes")],
+    ),
+    Entry(
+        Pairing,
+        [
+            {"dim": 4, "permute_q": True, "permute_k": True, "pairing": "half", "m": 64, "n": 0},
+            {"dim": 32, "permute_q": False, "permute_k": True, "pairing": "half", "m": 64, "n": 0},
+            {"dim": 10, "permute_q": True, "permute_k": False, "pairing": "interleaved", "m": 64, "n": 0},
+        ],
+    ),
+    Entry(
+        Precision,
+        [
+            {"dtype": dtype, "rounded": rounded, "first": first, "dim": 22, "count": 40}
+            for dtype in ("float64", "float32", "bfloat16", "float16")
+            for rounded in ("result", "frequencies", "positions", "everything")
+            for first in (250, 65_500, 9_999_999)
+        ]
+        + [{"dim": 512, "count": 128, "base": 1e7}, {"dtype": "float16", "rounded": "positions", "first": 70_000}],
+        {"dim": 128, "count": 64},
+    ),
+    Entry(
+        Ramp,
+        ends_of_all_dials(Ramp, "alpha", "beta", "trained_length", "base", "dim", "factor", "truncate")[::5],
+    ),
+    Entry(
+        Saturation,
+        [
+            {"dim": 1, "n_keys": 2, "draw": 15, "scaled": False},
+            {"dim": 512, "n_keys": 32, "scaled": False},
+            {"dim": 512, "n_keys": 32, "draw": 15},
+        ],
+    ),
+    Entry(
+        Shuffle,
+        [
+            {"words": "a"},
+            {"words": "abcdefghijkl " * 8, "order": [7, 6, 5, 4, 3, 2, 1, 0], "position": True, "causal": True},
+        ],
+    ),
+    Entry(
+        Sweep,
+        [
+            {"base": 1.0, "dim": 2, "length": 16},
+            {"base": 1e7, "dim": 512, "length": 4096},
+            {"base": 37.5, "dim": 6, "length": 129},
+            {"base": 1e4, "dim": 128, "length": 128},
+        ],
+    ),
+    Entry(
+        Timelapse,
+        [
+            {"length": 4096, "room": 4096, "trained_length": 16, "factor": 16.0, "base": 1e7, "dim": 512},
+            {"length": 4096, "room": 4096, "trained_length": 2048, "factor": 1.0, "base": 500.0, "dim": 4},
+            {"length": 1, "room": 64, "trained_length": 16, "dim": 4},
+            {"length": 257, "room": 300, "trained_length": 256, "factor": 3.0},
+        ],
+    ),
+    Entry(
+        Turn,
+        [
+            {"position": 4096, "dim": 512, "pair": 255},
+            {"position": 0, "base": 1.0, "dim": 2, "pair": 0},
+            {"position": 15, "base": 1e7, "dim": 64, "pair": 31},
+            {"position": 16, "base": 1.0, "dim": 8, "pair": 3},
+            {"position": 1, "dim": 4, "base": 1.62114, "pair": 1},
+        ],
+    ),
+]
+
+every = pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.name)
+"""A test of every explorer takes ``entry``."""

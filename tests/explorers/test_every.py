@@ -1,0 +1,186 @@
+"""What every explorer promises, tested once over all of them."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import math
+import re
+
+import pytest
+import traitlets
+
+from ropebook.explorers import Choice, Even, Numbers, Real, Switch, Text, Whole
+from ropebook.explorers.kit.joining import split
+from tests.explorers import js
+from tests.explorers.registry import ALL, every
+from tools.paths import ROOT
+
+FOLDER = ROOT / "code" / "ropebook" / "explorers"
+
+
+def test_every_explorer_is_registered():
+    assert sorted(entry.name for entry in ALL) == sorted(path.stem for path in FOLDER.glob("*.js"))
+
+
+# ---- JavaScript and Python ----
+
+
+@every
+def test_javascript_agrees_with_python(entry):
+    cases = [figure.dials() for figure in entry.figures(20)]
+    assert js.disagreements(entry.kind, cases, js.compute(entry.kind._esm, cases)) == []
+
+
+@every
+def test_a_script_is_its_parts(entry):
+    parts = split(entry.kind._esm)
+    own, declared = list(parts)[-1], f"{entry.name}.py"
+    assert own == entry.kind.script
+    assert declared in parts
+    assert all(name in (declared, own) or name.startswith("kit/") for name in parts)
+    assert "".join(f"//# part: {name}\n{text}" for name, text in parts.items()) == entry.kind._esm
+    assert [name for name, text in parts.items() if re.search(r"^export ", text, re.MULTILINE)] == [own]
+    assert not re.search(r"^import |https?://(?!www\.w3\.org)", entry.kind._esm, re.MULTILINE)
+    assert max(len(line) for name, text in parts.items() if name != declared for line in text.splitlines()) <= 120
+
+
+@every
+def test_a_dial_is_declared_in_python_only(entry):
+    """The script has what Python declares, and no other place where a dial could be."""
+    found = js.inside(entry.kind, "return figure.dials;")
+    assert [dial["trait"] for dial in found] == list(entry.kind.dial_traits())
+    own = split(entry.kind._esm)[entry.kind.script]
+    for dial in found:
+        assert f'trait: "{dial["trait"]}"' not in own
+
+
+# ---- Dials ----
+
+
+@every
+def test_dials_explain_themselves(entry):
+    story = 0
+    for name, trait in entry.kind.dial_traits().items():
+        told = trait.declared()
+        assert len(told["label"]) >= 4, name
+        assert len(told["note"]) >= 10, name
+        assert trait.metadata["sync"] is True
+        if told["kind"] == "number":
+            assert min(len(told["below"]), len(told["above"])) >= 10, name
+        if told["kind"] == "choice" and told["names"]:
+            assert len(told["names"]) == len(told["options"]), name
+        story += not told["more"]
+    assert 1 <= story <= 3
+
+
+@every
+def test_every_limit_is_allowed(entry):
+    for end in ("min", "max"):
+        dials = {n: getattr(trait, end) for n, trait in entry.kind.dial_traits().items() if hasattr(trait, "min")}
+        dials |= {"reference": 0, "query": 0, "pair": 0} if end == "min" else {}
+        for name in ("pair",):
+            if name in dials and end == "max":
+                dials[name] = dials["dim"] // 2 - 1
+        dials = {name: value for name, value in dials.items() if name in entry.kind.dial_traits() and value is not None}
+        if {"peak", "distance", "span"} <= set(dials) and end == "min":
+            dials |= {"peak": 0, "distance": 0}
+        figure = entry.kind(**dials)
+        assert {name: getattr(figure, name) for name in dials} == dials
+
+
+def wrong_values(name, trait):
+    """Values that the dial must refuse, and what it must say."""
+    if isinstance(trait, Whole):
+        allowed = rf"{name} must be an (even )?integer >= {trait.min} and <= {trait.max}.*, got "
+        wrong = [trait.min - 1, trait.max + 1, trait.min + 0.5, True, None, str(trait.min), math.nan]
+        return allowed, wrong + ([trait.min + 1] if isinstance(trait, Even) else [])
+    if isinstance(trait, Real):
+        allowed = rf"{name} must be a finite number >= {trait.min} and <= {trait.max}, got ".replace("+", r"\+")
+        return allowed, [trait.min - 0.01, trait.max * 1.01, math.nan, math.inf, True, None, str(trait.min)]
+    if isinstance(trait, Choice):
+        return rf"{name} must be one of .*, got ", [trait.values[0].upper() + "x", "", None, 1, [trait.values[0]]]
+    if isinstance(trait, Switch):
+        return rf"{name} must be True or False, got ", [1, 0, None, "on"]
+    assert isinstance(trait, (Text, Numbers))
+    return rf"({name} must|'{name}' trait|{name}' trait)", [3, None, [[]]]
+
+
+@every
+def test_bad_values_are_refused_and_change_nothing(entry):
+    figure = entry.kind()
+    before = figure.dials()
+    for name, trait in entry.kind.dial_traits().items():
+        message, wrong = wrong_values(name, trait)
+        for value in wrong:
+            with pytest.raises(traitlets.TraitError, match=message):
+                setattr(figure, name, value)
+            assert figure.dials() == before, (name, value)
+        with pytest.raises(traitlets.TraitError, match=message):
+            entry.kind(**{name: wrong[0]})
+
+
+@every
+def test_an_unknown_dial_is_refused(entry):
+    allowed = ", ".join([*entry.kind.dial_traits(), "alt"])
+    with pytest.raises(TypeError, match=f"{entry.kind.__name__} takes {allowed}; got heads"):
+        entry.kind(heads=3)
+
+
+@every
+def test_alt_says_what_is_to_be_seen(entry):
+    figure = entry.kind()
+    assert len(figure.alt) > 100
+    for alt in ("", "figure.png", " " * 30, "x" * 19):
+        with pytest.raises(traitlets.TraitError, match="alt must be at least 20 characters that say what is to be"):
+            entry.kind(alt=alt)
+        with pytest.raises(traitlets.TraitError, match="alt must be"):
+            figure.alt = alt
+    assert entry.kind(alt="x" * 20).alt == "x" * 20
+
+
+@every
+def test_dials_go_to_the_page_and_come_back(entry):
+    figure, seen = entry.kind(), []
+    name, trait = next((n, t) for n, t in entry.kind.dial_traits().items() if not isinstance(t, (Text, Numbers)))
+    now = getattr(figure, name)
+    other = {Choice: lambda: trait.values[trait.values.index(now) - 1], Switch: lambda: not now}.get(
+        type(trait), lambda: trait.min if now != trait.min else trait.max
+    )()
+    figure.observe(lambda change: seen.append(change["new"]), name)
+    figure.set_state({name: other})  # what arrives from the page
+    assert seen == [other]
+    state = figure.get_state()
+    assert {n: state[n] for n in figure.dial_traits()} == {n: getattr(figure, n) for n in figure.dial_traits()}
+    assert (state["_esm"], state["alt"]) == (entry.kind._esm, figure.alt)
+
+
+@every
+def test_dials_survive_the_address(entry):
+    """format, write, read, parse: what comes out is what went in."""
+    body = """
+      return input.map((values) => {
+        const entries = figure.dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait])]);
+        const hash = writeAddress("#other.x=1", "key", entries);
+        return readDials(figure.dials, input[0], readAddress(hash, "key"));
+      });
+    """
+    names = entry.kind.dial_traits()
+    cases = [{name: getattr(figure, name) for name in names} for figure in entry.figures(20)]
+    assert js.inside(entry.kind, body, cases) == [{"values": values, "refusals": []} for values in cases]
+
+
+# ---- Examples ----
+
+
+@every
+def test_the_examples_in_the_docstrings_run(entry):
+    module = importlib.import_module(f"ropebook.explorers.{entry.name}")
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", ["", ".kit.dials", ".kit.joining"])
+def test_the_examples_of_what_all_share_run(name):
+    found = doctest.testmod(importlib.import_module(f"ropebook.explorers{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0

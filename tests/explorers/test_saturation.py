@@ -1,0 +1,65 @@
+"""What only the explorer Saturation promises."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from ropebook.explorers.saturation import Saturation
+from tests.explorers import draws
+from tests.explorers.oracles import oracle
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_saturation_is_a_softmax_and_its_jacobian(scaled):
+    found = oracle(Saturation).compute({"dim": 48, "n_keys": 5, "draw": 3, "scaled": scaled})
+    query = draws.normals("query 3", 512)[:48]
+    keys = np.stack([draws.normals(f"key 3 {n}", 512)[:48] for n in range(5)])
+    scores = torch.from_numpy(keys @ query / (math.sqrt(48) if scaled else 1))
+    weights = scores.exp() / scores.exp().sum()
+    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-13)
+    np.testing.assert_allclose(found["weights"], weights, atol=1e-14)
+    assert found["everyDim"][47] == found["weights"]
+    assert found["gradient"] == pytest.approx(jacobian.square().sum().sqrt().item(), rel=1e-10)
+    assert found["everyGradient"][47] == found["gradient"]
+    assert found["entropy"] == pytest.approx(-(weights * weights.log()).sum().item(), rel=1e-12)
+    assert (len(found["everyDim"]), len(found["everyGradient"])) == (512, 512)
+
+
+def test_the_mean_over_all_draws():
+    found = oracle(Saturation).compute({"dim": 1, "n_keys": 7, "draw": 0, "scaled": True})
+    assert found["meanDims"][:8] == [1, 2, 3, 4, 5, 6, 8, 10]
+    assert found["meanDims"][-1] == 512
+    at = found["meanDims"].index(64)
+    for name, scaled in (("meanScaled", True), ("meanRaw", False)):
+        dials = {"dim": 64, "n_keys": 7, "scaled": scaled}
+        total = sum(oracle(Saturation).compute({**dials, "draw": draw})["gradient"] for draw in range(16))
+        assert found[name][at] == pytest.approx(total / 16, rel=1e-12)
+
+
+def test_terms_of_saturation():
+    dials = {"dim": 3, "n_keys": 2, "draw": 1, "scaled": False}
+    query = draws.normals("query 1", 3)
+    expected = [np.abs(query * draws.normals(f"key 1 {n}", 3)).sum() for n in range(2)]
+    np.testing.assert_allclose(oracle(Saturation).terms(dials)["scores"], expected)
+    np.testing.assert_allclose(
+        oracle(Saturation).terms({**dials, "scaled": True})["scores"], np.array(expected) / math.sqrt(3)
+    )
+    assert oracle(Saturation).terms(dials)["entropy"] == math.log(2)
+
+
+def test_traits_are_observed_from_both_sides():
+    figure, seen = Saturation(), []
+    figure.observe(lambda change: seen.append((change["name"], change["new"])), ["dim", "scaled"])
+    figure.dim = 128
+    figure.set_state({"dim": 256, "scaled": False})  # what arrives from the page
+    figure.dim = np.int64(256)
+    assert seen == [("dim", 128), ("dim", 256), ("scaled", False)]
+    assert type(figure.dim) is int
+    assert {name: figure.get_state()[name] for name in figure.dial_traits()} == figure.dials()
+    assert figure.get_state()["_esm"] == Saturation._esm
+    assert figure.get_state()["alt"] == figure.alt

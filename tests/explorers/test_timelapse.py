@@ -1,0 +1,87 @@
+"""What only the explorer Timelapse promises."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from ropebook import extrapolation
+from ropebook.explorers.timelapse import Timelapse
+from ropebook.sinusoidal import inv_freq
+from tests.explorers import js
+from tests.explorers.oracles import expected_of, oracle
+
+
+def test_bases_grow_beyond_the_trained_length():
+    figure = Timelapse(length=100, trained_length=64, factor=3.0, dim=16)
+    found, terms = expected_of(figure), oracle(type(figure)).terms(figure.dials())
+    expected = [1e4 * max(1, 3 * n / 64 - 2) ** (16 / 14) for n in range(1, 101)]
+    np.testing.assert_allclose(found["bases"], expected, rtol=1e-12)
+    assert found["bases"][:64] == [1e4] * 64
+    assert found["scale"] == pytest.approx(3 * 100 / 64 - 2, rel=1e-14)
+    assert found["keys"] == list(range(100))
+    assert set(terms) == set(found)
+    assert terms["errors"] == [1.0] * 100
+
+
+def test_the_error_of_a_score_is_what_random_queries_and_keys_find():
+    """Against rotated keys: the measured error of 20000 draws, in units of the measured spread."""
+    figure = Timelapse(length=40, trained_length=16, factor=2.0, dim=8)
+    found = expected_of(figure)
+    draws = torch.Generator().manual_seed(0)
+    q = torch.randn(20000, 8, generator=draws, dtype=torch.float64)
+    k = torch.randn(20000, 40, 8, generator=draws, dtype=torch.float64)
+    measured = extrapolation.cache_error(extrapolation.DynamicNTK(16, 2.0), q, k, inv_freq(8))
+    off = (measured.cached - measured.exact).square().mean(0).sqrt() / measured.exact.square().mean(0).sqrt()
+    np.testing.assert_allclose(found["errors"], off, atol=0.02)
+    assert found["errors"][0] == found["errors"][-1] == 0
+    assert max(found["errors"]) > 0.2
+    assert found["error"] == pytest.approx(math.sqrt(sum(e * e for e in found["errors"]) / 40), rel=1e-12)
+
+
+def test_up_to_the_trained_length_no_score_is_off():
+    found = oracle(Timelapse).compute(Timelapse(length=64).dials())
+    assert max(found["errors"]) == found["error"] == 0
+    assert oracle(Timelapse).compute(Timelapse(length=65).dials())["error"] > 0
+
+
+def test_of_a_long_text_256_keys_are_looked_at():
+    figure = Timelapse(room=4096, length=4096, trained_length=1024, dim=4)
+    found = expected_of(figure)
+    assert len(found["bases"]) == 4096
+    assert [len(found["keys"]), found["keys"][0], found["keys"][-1]] == [256, 0, 4095]
+    steps = np.diff(found["keys"])
+    assert set(steps.tolist()) == {16, 17}
+    short = oracle(type(figure)).compute({**figure.dials(), "length": 1})
+    assert (short["keys"], short["errors"]) == ([0], [0.0])
+
+
+def test_the_length_stays_within_the_room():
+    figure = Timelapse(room=512, length=400)
+    figure.room = 300
+    assert figure.length == 300
+    figure.room = 4096
+    assert figure.length == 300
+    figure.set_state({"room": 64, "length": 5})  # what arrives from the page, in either order
+    figure.set_state({"length": 900, "room": 1000})
+    assert (figure.room, figure.length) == (1000, 900)
+    spied = Timelapse._esm.replace("export default explorer(", "export default ((spec) => (globalThis.spec = spec))(")
+    main = "import e from './e.mjs'; console.log(JSON.stringify([[300, 9], [64, 90]].map(([room, length]) => "
+    settled = js._run({"e.mjs": spied, "main.mjs": main + "globalThis.spec.settle({ room, length }))));"}, None)
+    assert settled == [{"room": 300, "length": 9}, {"room": 64, "length": 64}]
+
+
+def test_the_cache_in_words():
+    cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 160)]
+    alone, trained, first, later = js.describe(Timelapse, cases)
+    assert alone == "The only token is rotated with the trained base, 10000: no score is off."
+    assert trained == "All 64 tokens, the query too, are rotated with the trained base, 10000: no score is off."
+    assert "The 64 keys before it keep 1 older base." in first
+    error = oracle(Timelapse).compute(cases[-1])["error"]
+    assert later == (
+        f"The query, token 160, is rotated with base 25750. The 159 keys before it keep 96 older bases. For random q "
+        f"and k its scores are off by {error:.2f} of their own spread; unrelated scores would be off by 1.41."
+    )

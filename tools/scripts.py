@@ -1,0 +1,32 @@
+"""Check the explorers' scripts by ESLint and TypeScript: python -m tools.scripts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tools import assets
+from tools.paths import ROOT
+
+ESLINT = ROOT / "node_modules" / "eslint" / "bin" / "eslint.js"
+TSC = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
+
+
+def lint(name: str, text: str) -> str:
+    """What ESLint has to say of `text` if it stood in the file `name`; "" if nothing."""
+    command = [assets.node(), str(ESLINT), "--stdin", "--stdin-filename", str(ROOT / name)]
+    return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=False).stdout
+
+
+def main() -> int:
+    assets.ensure()
+    commands = [
+        [ESLINT, "--max-warnings", "0", "code/ropebook/explorers", "book/_static/explorer-host.js", "tools/stills"],
+        [TSC, "--project", "tsconfig.json"],
+    ]
+    codes = [subprocess.run([assets.node(), *map(str, one)], cwd=ROOT, check=False).returncode for one in commands]
+    return max(codes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
