@@ -535,7 +535,8 @@ def ntk_exponent():
 
 
 def yarn_factor(factor: float, weight: float = 1.0) -> float:
-    """YaRN's factor on cos and sin, 0.1·w·ln s + 1; 1 at s = 1. Scores scale by its square. Peng et al. 2023, section 3.4.
+    """YaRN's factor on cos and sin, 0.1·w·ln s + 1; 1 at s = 1. What the rotated entries
+    add to a score grows by its square. Peng et al. 2023, section 3.4.
 
     >>> round(yarn_factor(16.0), 4), round(yarn_factor(16.0) ** 2, 4)
     (1.2773, 1.6314)
