@@ -921,6 +921,36 @@ def test_cache_error_by_brute_force(method):
     assert found.largest == largest(found.exact - found.cached) > 0.5
 
 
+def test_the_history_of_the_search_begins_with_the_best_of_the_first_generation():
+    values = []
+
+    def objective(factors):
+        values.append((factors - 2).square().sum().item())
+        return values[-1]
+
+    draws = torch.Generator().manual_seed(3)
+    found = X.search_factors(objective, plain(8), 4.0, 512, generations=2, population=12, generator=draws)
+    assert len(values) == 12 + 2 * 9  # a quarter survives
+    assert found.history == [min(values[:n]) for n in (12, 21, 30)]
+
+
+def test_only_what_follows_the_length_makes_kept_keys_wrong():
+    unsafe = {name for name, method in X.METHODS.items() if not method.cache_safe}
+    assert unsafe == {"dynamic_ntk", "dynamic_yarn", "longrope"}
+
+
+def test_an_extended_layer_needs_a_head():
+    with pytest.raises(ValueError, match="n_heads must be an integer >= 1, got 0"):
+        X.ExtendedAttention(8, 0, method="linear", options={"factor": 2.0})
+
+
+def test_an_extended_layer_projects_from_position_0():
+    layer = X.ExtendedAttention(8, 2, method="linear", options={"factor": 2.0}, keep="rotated")
+    x = torch.ones(1, 3, 8)
+    for ours, expected in zip(layer.project(x), layer.project(x, torch.arange(3)), strict=True):
+        assert torch.equal(ours, expected)
+
+
 @pytest.mark.parametrize("name", FREQUENCIES)
 def test_cache_safety_is_as_the_table_says(name):
     method, theta = example(name), plain(8, 100.0)
@@ -940,6 +970,8 @@ def test_cache_error_refuses():
         X.cache_error(X.DynamicNTK(16), random(7), random(5, 8), theta)
     with pytest.raises(ValueError, match="q must be"):
         X.cache_error(X.DynamicNTK(16), random(1)[0], random(8), theta)
+    with pytest.raises(ValueError, match=r"with the same d, got \(8,\) and \(8,\)"):
+        X.cache_error(X.DynamicNTK(16), random(8), random(8), theta)
     with pytest.raises(TypeError, match="k must be a floating-point tensor"):
         X.cache_error(X.DynamicNTK(16), random(8), torch.ones(5, 8).long(), theta)
 
