@@ -1,6 +1,7 @@
 """The precision module against rounding by hand, sinusoidal.rounding_error and expectations in closed form."""
 
 import doctest
+import inspect
 import math
 
 import pytest
@@ -101,6 +102,35 @@ def test_score_errors_against_their_expectation(rounded):
     expected = math.sqrt(2 * ((a - a0) ** 2 + (b - b0) ** 2).sum()) / dim
     found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded, generator=seeded()).item()
     assert found == pytest.approx(expected, rel=0.35)
+
+
+def test_score_errors_by_hand():
+    m, distance, dim = torch.tensor([256, 1001]), 1, 8
+    q, k = torch.randn(2, 64, 1, dim, dtype=torch.float64, generator=seeded(5))
+
+    def scores(bring):
+        turned = []
+        for x, at in ((q, m), (k, m - distance)):
+            angles = bring(at)[:, None] * sinusoidal.inv_freq(dim, 10000.0)
+            z = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.polar(torch.ones_like(angles), angles)
+            turned.append(z)
+        return (turned[0] * turned[1].conj()).sum(-1).real
+
+    off = scores(lambda at: at.bfloat16().double()) - scores(torch.Tensor.double)
+    expected = (off / (q.norm(dim=-1) * k.norm(dim=-1))).square().mean(0).sqrt()
+    found = precision.score_error(m, dim, rounded="positions", generator=seeded(5))
+    assert found[0] == 0  # 256 and 255 are numbers of bfloat16; 257 would not be
+    assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+def test_defaults_and_shapes():
+    for name in ("rounded_cos_sin", "table_error", "score_error"):
+        parameters = inspect.signature(getattr(precision, name)).parameters
+        assert (parameters["base"].default, parameters["dtype"].default) == (10000.0, torch.bfloat16)
+    positions = torch.arange(6).view(2, 3) * 100
+    errors = precision.table_error(positions, 8)
+    assert errors.shape == (2, 3)
+    assert torch.equal(errors, torch.stack([precision.table_error(row, 8) for row in positions]))
 
 
 P = torch.arange(5)
