@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
-from tests.test_explorers_lab import DISTANCES, LENGTH, TEXT, Measured
 
+from tests.explorers.made_up import DISTANCES, LENGTH, TEXT, Measured
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     CSS_BLUE,
