@@ -675,6 +675,17 @@ def test_a_large_result_travels_with_a_notebook_that_names_it(repository):
     assert sources[0] != sources[1]
 
 
+def test_stills_travel_with_a_notebook_that_imports_their_explorer(repository):
+    stills = repository / "code" / "ropebook" / "explorers" / "stills"
+    stills.mkdir()
+    for name in ("turn", "turning"):
+        (stills / f"{name}.svg").write_text("<svg/>")
+    text = "from ropebook.explorers.turn import Turn"
+    found = {name for name in first_cell.contents(repository, text) if name.endswith(".svg")}
+    assert found == {"ropebook/explorers/stills/turn.svg"}
+    assert not [name for name in first_cell.contents(repository) if name.endswith(".svg")]
+
+
 def test_the_archive_depends_on_contents_only(repository):
     files = first_cell.contents(repository)
     name, text = first_cell.archive(files)

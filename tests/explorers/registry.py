@@ -31,12 +31,19 @@ from tests.explorers.made_up import Measured
 
 @dataclass(frozen=True)
 class Entry:
-    """An explorer; settings that matter, in which dials that are not named stand as they open; how far random whole
-    numbers go where the limits would take too long."""
+    """An explorer, ``kind``; settings that matter (``corners``), in which dials that are not named stand as they open;
+    how far random whole numbers go where the limits would take too long (``most``). On a page: settings at which it
+    must be as high as it opens (``extremes``), unless it ``grows``, with no text on another, unless ``texts_touch``, or
+    by more than so many pixels ``over_the_edge``; and those where a turn of a dial is most work (``heaviest``)."""
 
     kind: type[Explorer]
     corners: list[dict[str, Any]]
     most: dict[str, int] = field(default_factory=dict)
+    extremes: list[dict[str, Any]] = field(default_factory=list)
+    heaviest: dict[str, Any] = field(default_factory=dict)
+    grows: bool = False
+    texts_touch: bool = False
+    over_the_edge: int = 2
 
     @property
     def name(self) -> str:
@@ -57,6 +64,9 @@ def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, A
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*limits)]
 
 
+LADDER_TOPS = {"base": 1e7, "dim": 512, "trained_length": 131072, "factor": 64.0, "alpha": 2.0, "beta": 64.0}
+LADDER_LOWS = {"base": 500.0, "dim": 4, "trained_length": 16, "factor": 1.0, "alpha": 0.25, "beta": 2.5}
+
 ALL = [
     Entry(
         Bank,
@@ -66,6 +76,11 @@ ALL = [
             {"position": 4095},
             {"position": 4096},
         ],
+        extremes=[
+            {"dim": 512, "length": 1_000_000, "position": 1_000_000, "base": 1e7},
+            {"dim": 32, "length": 2, "position": 7},
+        ],
+        heaviest={"dim": 512},
     ),
     Entry(
         Clocks,
@@ -77,6 +92,9 @@ ALL = [
             {"position": 700, "base": 50.0, "dim": 6, "span": 513},
         ],
         {"span": 1000},
+        extremes=[{"dim": 512, "span": 4096, "position": 4096}, {"dim": 32, "base": 1e7}],
+        heaviest={"dim": 512, "span": 4096, "position": 2000},
+        texts_touch=True,
     ),
     Entry(
         Distance,
@@ -89,6 +107,11 @@ ALL = [
             {"base": 1.0, "dim": 6, "query": 999_999, "length": 1_000_000, "vectors": "slow"},
             {"base": 500.0, "dim": 16, "length": 513, "vectors": "same", "draw": 2},
         ],
+        extremes=[
+            {"length": 1_000_000, "query": 999_999, "dim": 512, "vectors": "random"},
+            {"length": 2, "query": 1, "dim": 2, "vectors": "slow"},
+        ],
+        heaviest={"dim": 512, "length": 1_000_000, "query": 500_000, "vectors": "random"},
     ),
     Entry(
         Fourier,
@@ -99,6 +122,8 @@ ALL = [
             {"dim": 36, "span": 513, "peak": 500, "distance": 513, "summed": 18, "draw": 2},
         ],
         {"dim": 128, "span": 1500},
+        extremes=[{"dim": 512, "span": 4096, "peak": 4096, "distance": 4096, "draw": 9, "base": 1e7}],
+        heaviest={"dim": 512, "span": 4096, "peak": 2000, "distance": 1000, "draw": 1},
     ),
     Entry(
         Heatmap,
@@ -112,6 +137,9 @@ ALL = [
             {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and just turned
         ],
         {"dim": 128, "length": 2000},
+        extremes=[{"dim": 512, "length": 4096, "reference": 4000}],
+        heaviest={"dim": 512, "length": 4096, "reference": 2000},
+        texts_touch=True,
     ),
     Entry(
         Ladder,
@@ -120,6 +148,8 @@ ALL = [
             {**dials, **dict.fromkeys(METHODS, True)}
             for dials in ends_of_all_dials(Ladder, "base", "dim", "trained_length", "factor")
         ],
+        extremes=[{**LADDER_TOPS, **dict.fromkeys(METHODS, True)}, {**LADDER_LOWS, **dict.fromkeys(METHODS, False)}],
+        heaviest={"dim": 512, **dict.fromkeys(METHODS, True)},
     ),
     Entry(
         Lock,
@@ -128,6 +158,8 @@ ALL = [
             {"m": 0, "n": 0, "shift": 0, "base": 1.0, "dim": 2, "pair": 0, "draw": 0},
             {"m": 0, "n": 4096, "shift": 1, "base": 1e7, "dim": 128, "pair": 0, "draw": 7},
         ],
+        extremes=[{"m": 4096, "n": 4095, "shift": 255, "dim": 512, "pair": 255, "draw": 1}],
+        heaviest={"dim": 512, "m": 3000},
     ),
     Entry(
         Measured,
@@ -142,6 +174,14 @@ ALL = [
         ]
         + [{"run": "schemes", "tuned": True, "position": n} for n in (1, 256, 257, 4096)]
         + [{"show": "retrieval", "run": run, "position": 700} for run in ("rope-10000-1", "schemes")],
+        extremes=[
+            {"method": "linear", "factor": "16", "tuned": True, "position": 4096},
+            {"method": "none", "position": 1},
+            {"method": "dynamic_ntk_anew", "run": "rope-10000-1"},
+            {"show": "retrieval", "method": "linear", "factor": "2"},
+        ],
+        heaviest={"run": "schemes"},
+        over_the_edge=8,
     ),
     Entry(
         Pairing,
@@ -150,6 +190,8 @@ ALL = [
             {"dim": 32, "permute_q": False, "permute_k": True, "pairing": "half", "m": 64, "n": 0},
             {"dim": 10, "permute_q": True, "permute_k": False, "pairing": "interleaved", "m": 64, "n": 0},
         ],
+        extremes=[{"dim": 32, "permute_k": True, "m": 0, "n": 64}],
+        heaviest={"dim": 32},
     ),
     Entry(
         Precision,
@@ -161,10 +203,17 @@ ALL = [
         ]
         + [{"dim": 512, "count": 128, "base": 1e7}, {"dtype": "float16", "rounded": "positions", "first": 70_000}],
         {"dim": 128, "count": 64},
+        extremes=[
+            {"dim": 512, "count": 128, "first": 10**7},
+            {"dtype": "float16", "first": 65_500, "rounded": "positions"},
+        ],
+        heaviest={"dim": 512, "count": 128, "first": 10**6},
     ),
     Entry(
         Ramp,
         ends_of_all_dials(Ramp, "alpha", "beta", "trained_length", "base", "dim", "factor", "truncate")[::5],
+        extremes=[LADDER_TOPS, {**LADDER_LOWS, "truncate": False}],
+        heaviest={"dim": 512},
     ),
     Entry(
         Saturation,
@@ -173,6 +222,9 @@ ALL = [
             {"dim": 512, "n_keys": 32, "scaled": False},
             {"dim": 512, "n_keys": 32, "draw": 15},
         ],
+        extremes=[{"n_keys": 32, "dim": 512}, {"n_keys": 2, "dim": 1, "scaled": False}],
+        heaviest={"n_keys": 32},
+        texts_touch=True,
     ),
     Entry(
         Shuffle,
@@ -180,6 +232,10 @@ ALL = [
             {"words": "a"},
             {"words": "abcdefghijkl " * 8, "order": [7, 6, 5, 4, 3, 2, 1, 0], "position": True, "causal": True},
         ],
+        extremes=[{"words": "embeddings " * 8}],
+        grows=True,
+        over_the_edge=30,  # names of rows, at the left
+        texts_touch=True,
     ),
     Entry(
         Sweep,
@@ -189,6 +245,8 @@ ALL = [
             {"base": 37.5, "dim": 6, "length": 129},
             {"base": 1e4, "dim": 128, "length": 128},
         ],
+        extremes=[{"base": 9_999_999.5, "dim": 2, "length": 16}],
+        heaviest={"dim": 512},
     ),
     Entry(
         Timelapse,
@@ -198,6 +256,11 @@ ALL = [
             {"length": 1, "room": 64, "trained_length": 16, "dim": 4},
             {"length": 257, "room": 300, "trained_length": 256, "factor": 3.0},
         ],
+        extremes=[
+            {"room": 4096, "length": 4096, "trained_length": 16, "factor": 16.0, "base": 1e7, "dim": 512},
+            {"room": 64, "length": 1, "trained_length": 2048, "dim": 4},
+        ],
+        heaviest={"room": 4096, "length": 4000, "trained_length": 512, "factor": 2.0, "dim": 512},
     ),
     Entry(
         Turn,
@@ -208,6 +271,8 @@ ALL = [
             {"position": 16, "base": 1.0, "dim": 8, "pair": 3},
             {"position": 1, "dim": 4, "base": 1.62114, "pair": 1},
         ],
+        extremes=[{"position": 4096, "dim": 512, "pair": 255}, {"dim": 2, "pair": 0, "position": 0}],
+        heaviest={"dim": 512, "position": 2000},
     ),
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import os
 import threading
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.site.figures import STATIC, Quiet, page_of
 from tools import book, browser
 from tools.paths import HTML
 
@@ -120,3 +123,50 @@ def visit(chromium: Browser, server: str) -> Iterator:
     yield opened
     for context in contexts:
         context.close()
+
+
+# ---- Explorers in a page of their own ----
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explorers")
+    for name in ("explorer-host.js", "explorers.css"):
+        (folder / name).write_text((STATIC / name).read_text())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def root(folder: Path) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture
+def opened(chromium, folder: Path, root: str) -> Iterator:
+    """Open a page of widgets; anything that the console or the network says makes the test fail at its end."""
+    contexts, complaints = [], []
+
+    def open_(
+        widgets: list, over: str = "http", fragment: str = "", shared: bool = True, spoil=None, **options
+    ) -> Page:
+        options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
+        contexts.append(chromium.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda request: complaints.append(request.url))
+        text = page_of(widgets, shared, spoil or (lambda state: None))
+        (folder / "page.html").write_text(text, encoding="utf-8")
+        page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
+        if options.get("java_script_enabled", True) and not spoil:
+            page.wait_for_function("n => document.querySelectorAll('.rb-summary').length === n", arg=len(widgets))
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []

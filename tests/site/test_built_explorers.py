@@ -42,9 +42,24 @@ def test_a_script_stands_once_on_a_page(site, path):
     text = (site / path).read_text(encoding="utf-8")
     parts = json.loads(STATE.findall(text)[0])["parts"]
     for name, source in parts.items():
+        assert text.count(f"{json.dumps(name)}: ") == 1, name
+        if name.endswith(".py"):
+            continue  # constants, of which two figures may have the same
         # A line of code that only this script has; in the page it is written as JSON.
         line = max((line for line in source.splitlines() if line.isascii() and not set('"\\<') & set(line)), key=len)
         assert text.count(line) == 1, name
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_no_id_stands_twice_on_a_page(site, path):
+    """Stills have clips and gradients, and a page may have several."""
+    text = (site / path).read_text(encoding="utf-8")
+    stills = re.findall(r'<div class="explorer-still">(<svg .*?</svg>)', text, re.DOTALL)
+    assert stills
+    ids = [name for still in stills for name in re.findall(r' id="([^"]+)"', still)]
+    assert len(ids) == len(set(ids))
+    used = {name for still in stills for name in re.findall(r"url\(#([^)]+)\)", still)}
+    assert used <= set(ids)
 
 
 @pytest.mark.parametrize("over", ["http", "file"])

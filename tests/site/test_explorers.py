@@ -5,127 +5,22 @@ The pages are made here, with the widgets' state as MyST-NB writes it, so that t
 
 from __future__ import annotations
 
-import functools
-import http.server
-import json
 import re
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import traitlets
-from ipywidgets.embed import dependency_state
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from ropebook.explorers import Choice, Explorer
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.kit.dials import declare
-from ropebook.explorers.kit.joining import join, split
+from ropebook.explorers.kit.joining import join
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.timelapse import Timelapse
 from tests.explorers.oracles import expected_of
-from tools.paths import ROOT
-
-STATIC = ROOT / "book" / "_static"
-VIEW = "application/vnd.jupyter.widget-view+json"
-STATE = "application/vnd.jupyter.widget-state+json"
-DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
-
-
-def script(kind: str, value: object) -> str:
-    return f'<script type="{kind}">{json.dumps(value).replace("<", chr(92) + "u003c")}</script>'
-
-
-def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str:
-    """A page with the widgets' stills, views and state; ``shared``: every part of a script once, as on the site."""
-    models = dependency_state(widgets, drop_defaults=False)
-    state = {"version_major": 2, "version_minor": 0, "state": models}
-    if shared:
-        state["parts"] = {}
-        for model in (model["state"] for model in models.values() if "_esm" in model["state"]):
-            parts = split(model["_esm"])
-            state["parts"] |= parts
-            model["_esm"] = {"parts": list(parts)}
-    spoil(state)
-    views = [
-        f'<h2 id="part-{i}">Part</h2><div class="explorer" data-explorer="{type(widget).__name__.lower()}">'
-        f'<div class="explorer-still">{widget.still()}</div>{script(VIEW, {"model_id": widget.model_id})}</div>'
-        for i, widget in enumerate(widgets)
-    ]
-    return (
-        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Explorers</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}body{{margin:0}}</style>'
-        f"</head><body><main><h1>Explorers</h1>{''.join(views)}</main>{script(STATE, state)}"
-        '<script defer src="explorer-host.js"></script></body></html>'
-    )
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("explorers")
-    for name in ("explorer-host.js", "explorers.css"):
-        (folder / name).write_text((STATIC / name).read_text())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def root(folder: Path) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@pytest.fixture
-def opened(chromium, folder: Path, root: str) -> Iterator:
-    """Open a page of widgets; anything that the console or the network says makes the test fail at its end."""
-    contexts, complaints = [], []
-
-    def open_(
-        widgets: list, over: str = "http", fragment: str = "", shared: bool = True, spoil=None, **options
-    ) -> Page:
-        options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
-        contexts.append(chromium.new_context(**options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("requestfailed", lambda request: complaints.append(request.url))
-        text = page_of(widgets, shared, spoil or (lambda state: None))
-        (folder / "page.html").write_text(text, encoding="utf-8")
-        page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
-        if options.get("java_script_enabled", True) and not spoil:
-            page.wait_for_function("n => document.querySelectorAll('.rb-summary').length === n", arg=len(widgets))
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
-
-
-def dials(page: Page, which: int = 0) -> dict:
-    return page.evaluate("n => document.querySelectorAll('.explorer-live')[n].ropebook.values()", which)
-
-
-def words(page: Page) -> list[str]:
-    """What stands on the buttons, without the small numbers."""
-    return page.locator(".rb-word > span:first-child").all_inner_texts()
-
-
-def hash_of(page: Page) -> str:
-    page.wait_for_timeout(350)
-    return page.evaluate("location.hash")
-
+from tests.site.figures import DARK, dials, hash_of, words
 
 # ---- Alive ----
 
@@ -362,7 +257,6 @@ class Chooser(Explorer):
     SCRIPT = """import { dials } from "./chooser.py";
 import { html, setText } from "./kit/elements.js";
 import { explorer } from "./kit/mount.js";
-from tests.explorers.oracles import computed, expected_of, oracle
       export default explorer({
         title: "Chooser", note: "A note.", compute: (values) => values, dials,
         build: (stage) => {

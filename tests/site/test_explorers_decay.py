@@ -16,16 +16,9 @@ from ropebook.explorers.bank import Bank
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.sweep import Sweep
 from tests.explorers.oracles import expected_of
-from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
-from tests.site.test_explorers_sinusoidal import data, enter
-from tests.site.work import slowest_event
+from tests.site.figures import data, dials, enter, hash_of, stage_width
 
 BLUE, ORANGE, GREY, VIOLET = (11, 98, 196), (179, 71, 10), (209, 217, 224), (138, 47, 163)
-ALL = [Distance, Sweep, Bank]
-
-
-def stage_width(page: Page, which: int = 0) -> int:
-    return page.locator(".rb-stage").nth(which).evaluate("e => Math.floor(e.clientWidth)")
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
@@ -61,15 +54,6 @@ def stats(page: Page, which: int = 0) -> dict[str, str]:
     return dict(zip(box.locator("dt").all_inner_texts(), box.locator("dd").all_inner_texts(), strict=True))
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
-def test_all_come_alive(opened, over):  # noqa: F811
-    figures = [explorer() for explorer in ALL]
-    page = opened(figures, over=over)
-    expect(page.locator(".explorer-alive .rb")).to_have_count(3)
-    for image, figure in zip(page.get_by_role("img").all(), figures, strict=True):
-        assert image.get_attribute("aria-label") == figure.alt
-
-
 # ---- The score against distance ----
 
 
@@ -83,7 +67,7 @@ def upright(found: dict) -> tuple[float, float]:
 
 @pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize("length, query, vectors", [(512, 256, "ones"), (65536, 0, "ones"), (300, 100, "random")])
-def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):  # noqa: F811
+def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
     figure = Distance(length=length, query=query, vectors=vectors, dim=64)
     page = opened([figure], viewport={"width": width, "height": 900})
     expected = expected_of(figure)
@@ -126,7 +110,7 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):  
     assert found["Local maxima"].startswith("—" if length > 4096 else str(expected["maxima"]))
 
 
-def test_the_buttons_set_the_six_figures(opened):  # noqa: F811
+def test_the_buttons_set_the_six_figures(opened):
     page = opened([Distance(base=77, vectors="same", query=10)])
     buttons = page.get_by_role("group", name="The six figures").get_by_role("button")
     expect(buttons).to_have_count(6)
@@ -143,7 +127,7 @@ def test_the_buttons_set_the_six_figures(opened):  # noqa: F811
     assert stats(page)["Least score"].endswith("of the samples")
 
 
-def test_the_query_follows_hand_and_keys(opened):  # noqa: F811
+def test_the_query_follows_hand_and_keys(opened):
     page = opened([Distance(length=1001, query=100, dim=16)])
     pad = page.get_by_role("slider", name="Query position in the picture")
     box = pad.bounding_box()
@@ -166,7 +150,7 @@ def test_the_query_follows_hand_and_keys(opened):  # noqa: F811
     expect(pad).to_have_attribute("aria-valuemax", "499")
 
 
-def test_choices_of_vectors(opened):  # noqa: F811
+def test_choices_of_vectors(opened):
     page = opened([Distance()])
     for name, option in [("q and k", "random"), ("slow pairs", "slow"), ("q = k", "same")]:
         page.get_by_role("radio", name=name, exact=True).check()
@@ -180,7 +164,7 @@ def test_choices_of_vectors(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 760])
-def test_the_panels_of_the_sweep(opened, width):  # noqa: F811
+def test_the_panels_of_the_sweep(opened, width):
     figure = Sweep(base=1e4)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
@@ -209,7 +193,7 @@ def test_the_panels_of_the_sweep(opened, width):  # noqa: F811
         assert len(rows_of(near, BLUE, 60)), k
 
 
-def test_a_panel_chooses_its_base(opened):  # noqa: F811
+def test_a_panel_chooses_its_base(opened):
     page = opened([Sweep(base=50)])
     expect(page.locator(".rb-stage [aria-pressed=true]")).to_have_count(0)
     page.get_by_role("button", name="Choose base 500", exact=True).click()
@@ -228,7 +212,7 @@ def test_a_panel_chooses_its_base(opened):  # noqa: F811
 # ---- The bank ----
 
 
-def test_models_and_steps(opened):  # noqa: F811
+def test_models_and_steps(opened):
     page = opened([Bank()])
     turned = {"GPT-NeoX-20B": 8, "Llama 2 7B": 46, "Mistral 7B": 46, "Llama 3 8B": 35, "Gemma 3 4B (global layers)": 80}
     settings = Counter((model.dim, model.base, model.context) for model in decay.MODELS)  # two models may share one
@@ -249,7 +233,7 @@ def test_models_and_steps(opened):  # noqa: F811
 
 @pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize("position", [1000, 6000])
-def test_the_hands_point_where_the_pairs_do(opened, width, position):  # noqa: F811
+def test_the_hands_point_where_the_pairs_do(opened, width, position):
     figure = Bank(position=position, dim=64)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -282,7 +266,7 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):  # noqa: F
 
 
 @pytest.mark.parametrize("length, base, slow", [(4096, 1e4, True), (2, 1.0, True), (10**6, 1e7, True), (64, 1, False)])
-def test_the_strip_of_wavelengths(opened, length, base, slow):  # noqa: F811
+def test_the_strip_of_wavelengths(opened, length, base, slow):
     figure = Bank(length=length, base=base, dim=32)
     page = opened([figure], viewport={"width": 760, "height": 900})
     stage = stage_width(page)
@@ -306,62 +290,8 @@ def test_the_strip_of_wavelengths(opened, length, base, slow):  # noqa: F811
 
 # ---- All ----
 
-EXTREMES = [
-    Distance,
-    lambda: Distance(length=1_000_000, query=999_999, dim=512, vectors="random"),
-    lambda: Distance(length=2, query=1, dim=2, vectors="slow"),
-    Sweep,
-    lambda: Sweep(base=9_999_999.5, dim=2, length=16),
-    Bank,
-    lambda: Bank(dim=512, length=1_000_000, position=1_000_000, base=1e7),
-    lambda: Bank(dim=32, length=2, position=7),
-]
 
-
-@pytest.mark.parametrize("width", [340, 390, 1280])
-def test_nothing_is_cut_off_and_nothing_overlaps(opened, width):  # noqa: F811
-    page = opened([make() for make in EXTREMES], viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    edges = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent).map((t) => {
-          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
-          return [b.left - a.left, a.right - b.right, t.textContent];
-        }))"""
-    )
-    assert [found for found in edges if max(found[:2]) > 2] == []
-    overlaps = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => {
-          const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent);
-          const boxes = texts.map((t) => t.getBoundingClientRect());
-          const found = [];
-          boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
-            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (across > 1 && down > 4) found.push([texts[i].textContent, texts[i + 1 + j].textContent]);
-          }));
-          return found;
-        })"""
-    )
-    assert overlaps == []
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    for group in (heights[:3], heights[3:5], heights[5:]):
-        assert len(set(group)) == 1  # turning a dial moves nothing below
-
-
-def test_bad_input_leaves_the_dial_and_says_why(opened):  # noqa: F811
-    page = opened([Distance()])
-    for name, text, why in [
-        ("Length L", "1000001", "1000001 is more than 1000000 (longer texts show only bands). Still 512."),
-        ("Query position m", "-1", "-1 is less than 0 (positions are counted from 0). Still 256."),
-        ("Dimension d", "9", "9 is not one of 2, 4, 6, … (entries come in pairs). Still 256."),
-        ("Base b", "NaN", "“NaN” is not a number. Still 10000."),
-    ]:
-        enter(page, name, text)
-        expect(page.get_by_role("status")).to_contain_text(why)
-    assert dials(page) == Distance().dials()
-
-
-def test_pictures_follow_the_theme(opened):  # noqa: F811
+def test_pictures_follow_the_theme(opened):
     page = opened([Distance(), Sweep(), Bank()])
     sums = """[...document.querySelectorAll('.rb-stage canvas')].map((canvas) => {
       const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
@@ -376,27 +306,3 @@ def test_pictures_follow_the_theme(opened):  # noqa: F811
     assert page.evaluate(sums) == [False] * 3
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_function(f"{sums}.every(Boolean)")
-
-
-def test_a_setting_can_be_shared(opened):  # noqa: F811
-    figures = [Distance, Sweep, Bank]
-    page = opened([make() for make in figures])
-    page.get_by_role("radio", name="slow pairs").check()
-    page.get_by_role("textbox", name="Length L").first.fill("900")
-    page.get_by_role("textbox", name="Length L").first.press("Enter")
-    page.get_by_role("button", name="Choose base 1000", exact=True).click()
-    page.get_by_role("textbox", name="Position m", exact=True).fill("77")
-    page.get_by_role("textbox", name="Position m", exact=True).press("Enter")
-    hash_ = hash_of(page)
-    assert set(hash_[1:].split("&")) == {
-        "distance.vectors=slow", "distance.length=900", "sweep.base=1000", "bank.position=77"}  # fmt: skip
-    again = opened([make() for make in figures], fragment=hash_)
-    assert [dials(again, which) for which in range(3)] == [dials(page, which) for which in range(3)]
-
-
-def test_work_per_event_is_small(opened):  # noqa: F811
-    """At 512 entries and the longest texts. 8 ms is the aim, 50 ms the alarm; the best of five, as others work too."""
-    figures = [Distance(dim=512, length=1_000_000, query=500_000, vectors="random"), Sweep(dim=512), Bank(dim=512)]
-    page = opened(figures)
-    for which in range(3):
-        assert 0 < slowest_event(page, which, alarm=50) <= 50

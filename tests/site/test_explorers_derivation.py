@@ -13,9 +13,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.turn import Turn
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
-from tests.site.test_explorers_sinusoidal import data, enter
-from tests.site.work import slowest_event
+from tests.site.figures import data, dials, enter, hash_of
 
 BLUE, ORANGE, GREEN, VIOLET = "rgb(11, 98, 196)", "rgb(179, 71, 10)", "rgb(20, 115, 60)", "rgb(138, 47, 163)"
 
@@ -66,20 +64,12 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
-def test_both_come_alive(opened, over):  # noqa: F811
-    page = opened([Turn(), Lock()], over=over)
-    expect(page.locator(".explorer-alive .rb")).to_have_count(2)
-    for image, figure in zip(page.get_by_role("img").all(), (Turn(), Lock()), strict=True):
-        assert image.get_attribute("aria-label") == figure.alt
-
-
 # ---- The turned vector ----
 
 
 @pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize("position, base, dim, pair", [(5, 1e4, 16, 1), (23, 100.0, 4, 0), (1, 1.62114, 4, 1)])
-def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):  # noqa: F811
+def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     figure = Turn(position=position, base=base, dim=dim, pair=pair)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
@@ -114,7 +104,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     assert number(length.split()[0]) == pytest.approx(abs(start), abs=1e-6)
 
 
-def test_positions_passed_are_marked_on_the_circle(opened):  # noqa: F811
+def test_positions_passed_are_marked_on_the_circle(opened):
     page = opened([Turn(position=20, pair=1)], viewport={"width": 760, "height": 900})
     angle = 10**-0.5
     spots = page.locator(".rb-stage svg circle[r='4']").evaluate_all(
@@ -133,7 +123,7 @@ def test_positions_passed_are_marked_on_the_circle(opened):  # noqa: F811
     assert not {"19", "18", "12", "5"} & set(marks(page, "> g:first-child"))
 
 
-def test_the_coordinates_are_drawn_as_waves(opened):  # noqa: F811
+def test_the_coordinates_are_drawn_as_waves(opened):
     figure = Turn(position=40, dim=4, base=100, pair=0)
     page = opened([figure], viewport={"width": 760, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
@@ -153,7 +143,7 @@ def test_the_coordinates_are_drawn_as_waves(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("dim, cell", [(16, 96), (128, 48)])
-def test_a_click_on_a_dial_chooses_its_pair(opened, dim, cell):  # noqa: F811
+def test_a_click_on_a_dial_chooses_its_pair(opened, dim, cell):
     page = opened([Turn(position=30, dim=dim, pair=0)], viewport={"width": 760, "height": 900})
     box = page.locator(".rb-stage svg rect").bounding_box()
     stage = page.locator(".rb-stage svg").bounding_box()
@@ -177,7 +167,7 @@ def test_a_click_on_a_dial_chooses_its_pair(opened, dim, cell):  # noqa: F811
 
 
 @pytest.mark.parametrize("dim, labels", [(16, True), (32, True), (34, False), (512, False)])
-def test_small_dials_say_how_far_they_have_come(opened, dim, labels):  # noqa: F811
+def test_small_dials_say_how_far_they_have_come(opened, dim, labels):
     figure = Turn(position=20, dim=dim)
     page = opened([figure])
     angles = np.array(expected_of(figure)["angles"])
@@ -197,7 +187,7 @@ def test_small_dials_say_how_far_they_have_come(opened, dim, labels):  # noqa: F
     assert "Both pairs at position 7" in page.locator(".rb-stage svg text").all_text_contents()
 
 
-def test_steps_and_the_eighth_of_a_turn(opened):  # noqa: F811
+def test_steps_and_the_eighth_of_a_turn(opened):
     page = opened([Turn(position=3)])
     for name, position in [
         ("1 position on", 4),
@@ -216,7 +206,7 @@ def test_steps_and_the_eighth_of_a_turn(opened):  # noqa: F811
     expect(page.locator(".rb-stage")).to_contain_text("2θ₁ = 1.57 rad = 90.0°")
 
 
-def test_a_pair_beyond_the_last_becomes_the_last(opened):  # noqa: F811
+def test_a_pair_beyond_the_last_becomes_the_last(opened):
     page = opened([Turn(), Lock()])
     for which in range(2):
         field = page.get_by_role("textbox", name="Pair i").nth(which)
@@ -239,7 +229,7 @@ def test_a_pair_beyond_the_last_becomes_the_last(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("width, draw, sign", [(390, 8, 1), (760, 8, 1), (760, 4, -1)])
-def test_the_arrows_of_the_lock(opened, width, draw, sign):  # noqa: F811
+def test_the_arrows_of_the_lock(opened, width, draw, sign):
     figure = Lock(m=12, n=5, shift=9, pair=3, draw=draw)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -273,7 +263,7 @@ def test_the_arrows_of_the_lock(opened, width, draw, sign):  # noqa: F811
         assert turned > 0
 
 
-def test_the_shift_leaves_ropes_score_alone(opened):  # noqa: F811
+def test_the_shift_leaves_ropes_score_alone(opened):
     figure = Lock(dim=64)
     page = opened([figure])
     shown = {}
@@ -298,7 +288,7 @@ def test_the_shift_leaves_ropes_score_alone(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 760])
-def test_both_scores_are_drawn_against_the_shift(opened, width):  # noqa: F811
+def test_both_scores_are_drawn_against_the_shift(opened, width):
     figure = Lock(shift=50)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -326,7 +316,7 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):  # noqa: F811
     assert "Score of the only pair" in marks(page)
 
 
-def test_names_at_the_tips_do_not_cover_each_other(opened):  # noqa: F811
+def test_names_at_the_tips_do_not_cover_each_other(opened):
     page = opened([Lock()], viewport={"width": 390, "height": 900})
     for m, n, pair, draw in [(0, 0, 0, 11), (0, 0, 3, 6), (3, 3, 7, 4), (0, 0, 2, 4)]:
         for name, value in [("Query position m", m), ("Key position n", n), ("Pair i", pair), ("Random draw", draw)]:
@@ -341,85 +331,3 @@ def test_names_at_the_tips_do_not_cover_each_other(opened):  # noqa: F811
 
 
 # ---- Both ----
-
-
-@pytest.mark.parametrize("width", [340, 390, 700, 1280])
-def test_no_sideways_scrolling_and_nothing_cut_off(opened, width):  # noqa: F811
-    figures = [
-        Turn(),
-        Turn(position=4096, dim=512, pair=255),
-        Turn(dim=2, pair=0, position=0),
-        Lock(),
-        Lock(m=4096, n=4095, shift=255, dim=512, pair=255, draw=1),
-    ]
-    page = opened(figures, viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    edges = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent).map((t) => {
-          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
-          return [b.left - a.left, a.right - b.right, t.textContent];
-        }))"""
-    )
-    assert [found for found in edges if max(found[:2]) > 2] == []
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    assert heights[0] == heights[1] == heights[2]  # turning a dial moves nothing below
-    assert heights[3] == heights[4]
-
-
-@pytest.mark.parametrize("width", [340, 390, 1280])
-def test_titles_notes_and_numbers_do_not_overlap(opened, width):  # noqa: F811
-    figures = [
-        Turn(),
-        Turn(position=4096, dim=512, pair=255),
-        Turn(position=4000, dim=2, pair=0),
-        Lock(),
-        Lock(m=4096, n=4095, shift=255, dim=512, pair=255, draw=1),
-    ]
-    page = opened(figures, viewport={"width": width, "height": 844})
-    overlaps = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => {
-          const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent);
-          const boxes = texts.map((t) => t.getBoundingClientRect());
-          const found = [];
-          boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
-            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (across > 1 && down > 4) found.push([texts[i].textContent, texts[i + 1 + j].textContent]);
-          }));
-          return found;
-        })"""
-    )
-    assert overlaps == []
-
-
-def test_pictures_follow_the_theme(opened):  # noqa: F811
-    page = opened([Turn(), Lock()])
-    colours = """[...document.querySelectorAll('.rb-stage svg :is(path, circle, text)')].map((e) => {
-      const { stroke, fill } = getComputedStyle(e);
-      return `${stroke} ${fill}`;
-    })"""
-    light = page.evaluate(colours)
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(f"(light) => {colours}.join() !== light.join()", arg=light)
-    dark = page.evaluate(colours)
-    inks = {(a, b) for a, b in zip(light, dark, strict=True) if "rgb(31, 35, 40)" in a or "rgb(11, 98, 196)" in a}
-    assert inks
-    assert all(a != b for a, b in inks)
-
-
-def test_a_setting_can_be_shared(opened):  # noqa: F811
-    page = opened([Turn(), Lock()])
-    page.get_by_role("slider", name="Position m, slider").first.press("ArrowRight")
-    enter(page, "Shift t", 77)
-    enter(page, "Random draw", 9)
-    hash_ = hash_of(page)
-    assert set(hash_[1:].split("&")) == {"turn.position=6", "lock.shift=77", "lock.draw=9"}
-    again = opened([Turn(), Lock()], fragment=hash_)
-    assert [dials(again, which) for which in range(2)] == [dials(page, which) for which in range(2)]
-
-
-def test_work_per_event_is_small(opened):  # noqa: F811
-    """At 512 entries. 8 ms is the aim, 50 ms the alarm; the best of five, as others may work too."""
-    page = opened([Turn(dim=512, position=2000), Lock(dim=512, m=3000)])
-    for which in range(2):
-        assert 0 < slowest_event(page, which, alarm=50) <= 50

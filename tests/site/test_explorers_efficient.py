@@ -14,9 +14,7 @@ from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.precision import Precision
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
-from tests.site.test_explorers_sinusoidal import BLUE, INK, ORANGE, WHITE, data, enter, pixels
-from tests.site.work import slowest_event
+from tests.site.figures import BLUE, INK, ORANGE, WHITE, data, dials, enter, hash_of, pixels, stage_width
 
 # Every text of a stage: words, left, right, top and bottom in pixels.
 BOXES = """(stage) => [...stage.querySelectorAll('svg text')].filter((t) => t.textContent
@@ -28,10 +26,6 @@ BOXES = """(stage) => [...stage.querySelectorAll('svg text')].filter((t) => t.te
 
 def texts(page: Page) -> list[str]:
     return page.locator(".rb-stage svg text").all_text_contents()
-
-
-def stage_width(page: Page) -> int:
-    return page.locator(".rb-stage").evaluate("e => e.clientWidth")
 
 
 def number(text: str) -> float:
@@ -49,7 +43,7 @@ def fourier_places(width: int, span: int) -> tuple:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_sum_shows_what_python_computes(opened, width):  # noqa: F811
+def test_the_sum_shows_what_python_computes(opened, width):
     figure = Fourier(dim=12, peak=30, distance=44, span=90, draw=2, base=100)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 1000})
@@ -101,7 +95,7 @@ def test_the_sum_shows_what_python_computes(opened, width):  # noqa: F811
     assert (peak < 130).sum() > 60
 
 
-def test_keys_move_the_distance_and_enter_puts_the_peak_there(opened):  # noqa: F811
+def test_keys_move_the_distance_and_enter_puts_the_peak_there(opened):
     page = opened([Fourier()])
     pad = page.get_by_role("slider", name=re.compile("^Distance: left and right"))
     pad.focus()
@@ -120,7 +114,7 @@ def test_keys_move_the_distance_and_enter_puts_the_peak_there(opened):  # noqa: 
     assert hash_of(page) == "#fourier.peak=13&fourier.distance=13"
 
 
-def test_the_pointer_drags_the_distance_and_a_double_click_puts_the_peak_there(opened):  # noqa: F811
+def test_the_pointer_drags_the_distance_and_a_double_click_puts_the_peak_there(opened):
     page = opened([Fourier(span=100, peak=10, distance=5)])
     box = page.get_by_role("slider", name=re.compile("^Distance: left")).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 50)
@@ -140,7 +134,7 @@ def test_the_pointer_drags_the_distance_and_a_double_click_puts_the_peak_there(o
     assert dials(page)["distance"] == 25
 
 
-def test_the_span_takes_peak_and_distance_along(opened):  # noqa: F811
+def test_the_span_takes_peak_and_distance_along(opened):
     page = opened([Fourier()])
     enter(page, "Longest Δ shown", 50)
     assert (dials(page)["peak"], dials(page)["distance"]) == (50, 50)
@@ -184,7 +178,7 @@ def cells(page: Page) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_arcs_and_lines_tell_what_belongs_together(opened, width):  # noqa: F811
+def test_arcs_and_lines_tell_what_belongs_together(opened, width):
     page = opened([Pairing()], viewport={"width": width, "height": 1000})
     verdicts = page.locator(".rb-verdict")
     halves, order = [*"02461357"], [*"01234567"]
@@ -227,7 +221,7 @@ def test_arcs_and_lines_tell_what_belongs_together(opened, width):  # noqa: F811
         assert np.ptp(np.diff(points[:, 0])) < 0.02
 
 
-def test_dials_of_the_pairs(opened):  # noqa: F811
+def test_dials_of_the_pairs(opened):
     page = opened([Pairing()])
     page.get_by_role("switch", name="Permute k").check()
     page.get_by_role("radio", name="interleaved").check()
@@ -249,7 +243,7 @@ def test_dials_of_the_pairs(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):  # noqa: F811
+def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):
     page = opened([Pairing(permute_q=False)], reduced_motion=motion)
     page.wait_for_timeout(100)
     second = page.locator(".rb-piece").nth(1)  # channel 1 goes to the middle
@@ -276,7 +270,7 @@ def precision_places(width: int) -> tuple[int, int, int, int, int]:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("settings", [{}, {"dtype": "float16", "rounded": "positions", "first": 4090, "base": 77}])
-def test_the_tables_show_what_python_computes(opened, width, settings):  # noqa: F811
+def test_the_tables_show_what_python_computes(opened, width, settings):
     figure = Precision(count=16, dim=8, **settings)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 1000})
@@ -306,7 +300,7 @@ def test_the_tables_show_what_python_computes(opened, width, settings):  # noqa:
         assert used == {62 + (row + 0.5) * 20 + 4: f"{expected['used'][row]:.0f}" for row in starts}
 
 
-def test_rows_keep_their_places_above_what_is_lost(opened):  # noqa: F811
+def test_rows_keep_their_places_above_what_is_lost(opened):
     """Positions 65470 to 65488 become 65472, those to 65519 become 65504, and the others infinite."""
     figure = Precision(dtype="float16", rounded="positions", first=65_470, count=64, dim=8, base=77)
     page = opened([figure])
@@ -320,7 +314,7 @@ def test_rows_keep_their_places_above_what_is_lost(opened):  # noqa: F811
     assert [float(lost.get_attribute(name)) for name in ("x", "y", "width", "height")] == [right, 312, panel, 70]
 
 
-def test_columns_that_share_a_pixel_are_blended(opened):  # noqa: F811
+def test_columns_that_share_a_pixel_are_blended(opened):
     """At base 1 all pairs are alike: a row is one colour for all cosines, however many columns there are."""
     page = opened([Precision(base=1, dim=512, count=8, first=20, dtype="float64")])
     left, _, panel, _, _ = precision_places(stage_width(page))
@@ -331,7 +325,7 @@ def test_columns_that_share_a_pixel_are_blended(opened):  # noqa: F811
         np.testing.assert_allclose(found, np.tile(wanted, (len(found), 1)), atol=3)
 
 
-def test_choosing_a_type_and_what_is_rounded(opened):  # noqa: F811
+def test_choosing_a_type_and_what_is_rounded(opened):
     page = opened([Precision()])
     page.get_by_role("radio", name="result").check()
     assert page.locator(".rb-stats dd").first.inner_text().split() == ["64", "of", "64"]
@@ -356,7 +350,7 @@ def test_choosing_a_type_and_what_is_rounded(opened):  # noqa: F811
     expect(bad.get_by_role("status")).to_contain_text("float8")
 
 
-def test_the_page_rounds_as_torch_does(opened):  # noqa: F811
+def test_the_page_rounds_as_torch_does(opened):
     """The browser has the same numbers as Node, which the unit tests ask."""
     page = opened([Precision(first=300, count=40, dim=16)])
     found = data(page)
@@ -366,60 +360,3 @@ def test_the_page_rounds_as_torch_does(opened):  # noqa: F811
 
 
 # ---- All ----
-
-
-@pytest.mark.parametrize("width", [340, 390, 700, 1280])
-def test_no_sideways_scrolling_and_nothing_cut_off_or_overlapping(opened, width):  # noqa: F811
-    figures = [
-        Fourier(),
-        Fourier(dim=512, span=4096, peak=4096, distance=4096, draw=9, base=1e7),
-        Pairing(),
-        Pairing(dim=32, permute_k=True, m=0, n=64),
-        Precision(),
-        Precision(dim=512, count=128, first=10**7),
-        Precision(dtype="float16", first=65_500, rounded="positions"),
-    ]
-    page = opened(figures, viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    for stage, figure in zip(page.locator(".rb-stage").all(), figures, strict=True):
-        room = stage.evaluate("e => e.clientWidth")
-        boxes = stage.evaluate(BOXES)
-        assert [box for box in boxes if box[1] < -2 or box[2] > room + 2] == []
-        for k, (text, left, right, top, bottom) in enumerate(boxes):
-            for other, *edges in boxes[k + 1 :]:
-                across = min(right, edges[1]) - max(left, edges[0])
-                down = min(bottom, edges[3]) - max(top, edges[2])
-                assert min(across, down - 5) <= 1, (figure, text, other)
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    assert len(set(heights[:2])) == len(set(heights[2:4])) == len(set(heights[4:])) == 1  # nothing below moves
-
-
-def test_pictures_follow_the_theme(opened):  # noqa: F811
-    page = opened([Fourier(), Precision()])
-    pictures = "[...document.querySelectorAll('.rb-stage canvas')].map((c) => c.toDataURL())"
-    light = page.evaluate(pictures)
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(f"(light) => {pictures}.every((c, i) => c !== light[i])", arg=light)
-
-
-@pytest.mark.parametrize("over", ["http", "file"])
-def test_all_come_alive(opened, over):  # noqa: F811
-    figures = [Fourier(), Pairing(), Precision()]
-    page = opened(figures, over=over)
-    expect(page.locator(".explorer-alive .rb")).to_have_count(3)
-    for image, figure in zip(page.get_by_role("img").all(), figures, strict=True):
-        assert image.get_attribute("aria-label") == figure.alt
-
-
-def test_work_per_event_is_small(opened):  # noqa: F811
-    """At the largest dials. 8 ms is the aim, 50 ms the alarm; the best of five, as others may work too."""
-    figures = [
-        Fourier(dim=512, span=4096, peak=2000, distance=1000, draw=1),
-        Pairing(dim=32),
-        Precision(dim=512, count=128, first=10**6),
-    ]
-    page = opened(figures)
-    for which, figure in enumerate(figures):
-        best = slowest_event(page, which, alarm=50)
-        print(f"{type(figure).__name__}: 95th percentile {best:.1f} ms")
-        assert 0 < best <= 50

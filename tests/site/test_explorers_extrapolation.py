@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from ropebook.explorers.ladder import METHODS as LAID
 from ropebook.explorers.ladder import Ladder
@@ -15,53 +15,25 @@ from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.extrapolation import METHODS
 from tests.explorers.oracles import expected_of
-from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
-from tests.site.test_explorers_sinusoidal import data, enter, pixels
-
-INK, MUTED, BLUE, ORANGE, GREEN, VIOLET = (
-    f"rgb({c})" for c in ("31, 35, 40", "89, 99, 110", "11, 98, 196", "179, 71, 10", "20, 115, 60", "138, 47, 163")
+from tests.site.figures import (
+    CSS_BLUE,
+    CSS_GREEN,
+    CSS_INK,
+    CSS_ORANGE,
+    CSS_VIOLET,
+    data,
+    dials,
+    enter,
+    hash_of,
+    lines,
+    of,
+    pixels,
+    stage_width,
+    texts,
 )
-COLOURS = {"ink": INK, "3": GREEN, "4": VIOLET}
+
+COLOURS = {"ink": CSS_INK, "3": CSS_GREEN, "4": CSS_VIOLET}
 ON = dict.fromkeys(LAID, True)
-
-
-def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
-    """Colour, width, dashes and points of every line of the picture."""
-    found = page.locator(".rb-stage svg path").evaluate_all(
-        """all => all.filter((p) => p.getAttribute('d') && getComputedStyle(p).stroke !== 'none').map((p) => {
-          const { stroke, strokeWidth, strokeDasharray } = getComputedStyle(p);
-          return [stroke, parseFloat(strokeWidth), strokeDasharray, p.getAttribute('d')];
-        })"""
-    )
-    return [
-        (
-            colour,
-            width,
-            dashes.replace("px", "").replace(",", ""),
-            np.array([[float(n) for n in p.split(",")] for p in re.findall(r"-?[\d.]+,-?[\d.]+", d)]),
-        )
-        for colour, width, dashes, d in found
-    ]
-
-
-def of(page: Page, colour: str, width: float, dashes: str = "none") -> list[np.ndarray]:
-    return [points for one in lines(page) if one[:3] == (colour, width, dashes) for points in [one[3]]]
-
-
-def stage_width(page: Page) -> int:
-    return page.locator(".rb-stage").first.evaluate("e => e.clientWidth")
-
-
-def texts(page: Page) -> list[str]:
-    return page.locator(".rb-stage svg text").all_text_contents()
-
-
-@pytest.mark.parametrize("over", ["http", "file"])
-def test_all_come_alive(opened, over):  # noqa: F811
-    page = opened([Ladder(), Ramp(), Timelapse()], over=over)
-    expect(page.locator(".explorer-alive .rb")).to_have_count(3)
-    for image, figure in zip(page.get_by_role("img").all(), (Ladder(), Ramp(), Timelapse()), strict=True):
-        assert image.get_attribute("aria-label") == figure.alt
 
 
 # ---- The ladder ----
@@ -69,7 +41,7 @@ def test_all_come_alive(opened, over):  # noqa: F811
 
 @pytest.mark.parametrize("width, rows, high", [(390, 2, 250), (760, 1, 290)])
 @pytest.mark.parametrize("setting", [{}, {"dim": 16, "factor": 8.0}, {"base": 500.0, "trained_length": 16}])
-def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, setting):  # noqa: F811
+def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, setting):
     figure = Ladder(**setting, **ON)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -89,7 +61,7 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, se
         return floor - np.log(np.array(wave) / 5) / math.log(longest / 5) * high
 
     size = max(3, min(8, (x[-1] - x[0]) / pairs * 0.7))
-    for colour, some in ((BLUE, slice(0, turned)), (ORANGE, slice(turned, None))):
+    for colour, some in ((CSS_BLUE, slice(0, turned)), (CSS_ORANGE, slice(turned, None))):
         if waves[some].size:
             [found] = [points for c, w, _, points in lines(page) if c == colour and abs(w - size) < 0.01]
             np.testing.assert_allclose(found, np.stack([x[some], y(waves[some])], -1), atol=0.06)
@@ -103,7 +75,7 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, se
     assert shaded == pytest.approx([46 + turned / pairs * (stage - 56)] * 2, abs=0.01)
 
 
-def test_methods_are_switched_on_and_off(opened):  # noqa: F811
+def test_methods_are_switched_on_and_off(opened):
     page = opened([Ladder()])
     stats = page.locator(".rb-stats")
     expect(stats).to_contain_text("16.4 radians")
@@ -114,14 +86,14 @@ def test_methods_are_switched_on_and_off(opened):  # noqa: F811
     expect(stats).not_to_contain_text("NTK-aware")
     assert "Llama 3.1" in texts(page)
     assert "NTK-aware" not in texts(page)
-    assert not of(page, VIOLET, 2)
+    assert not of(page, CSS_VIOLET, 2)
     assert hash_of(page) == "#ladder.ntk=off&ladder.llama3=on"
     for name in ("Position interpolation", "YaRN", "Llama 3.1"):
         page.get_by_role("switch", name=name).uncheck()
     expect(page.locator(".rb-summary")).to_contain_text("beyond those of training as the model is.")
 
 
-def test_a_model_is_chosen_by_its_name(opened):  # noqa: F811
+def test_a_model_is_chosen_by_its_name(opened):
     page = opened([Ladder()])
     button = page.get_by_role("button", name="Llama 2")
     expect(button).to_have_attribute("aria-pressed", "true")
@@ -147,14 +119,14 @@ def test_a_model_is_chosen_by_its_name(opened):  # noqa: F811
 
 @pytest.mark.parametrize("width, high", [(390, 190), (760, 220)])
 @pytest.mark.parametrize("setting", [{}, {"dim": 8, "beta": 8.0}, {"factor": 1.0}])
-def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting):  # noqa: F811
+def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting):
     figure = Ramp(**setting)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage, pairs = stage_width(page), figure.dim // 2
     x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
     floor = 86 + high
-    for colour, name in ((BLUE, "paper"), (ORANGE, "code")):
+    for colour, name in ((CSS_BLUE, "paper"), (CSS_ORANGE, "code")):
         line = of(page, colour, 2)[0]
         np.testing.assert_allclose(line, np.stack([x, floor - np.array(expected[name]) * high], -1), atol=0.06)
     ratio, top = np.array(expected["ratio"]), floor + 92
@@ -164,7 +136,7 @@ def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting): 
     assert greatest in scale
     least = min(0.9, *(1 / next(t for t in (1.25, 1.5, 2, 3, 4, 6) if t >= 1 / r) for r in ratio if r < 0.9), 0.9)
     heights = bottom - np.log(ratio / least) / math.log(greatest / least) * (bottom - top)
-    [line] = of(page, INK, 2)
+    [line] = of(page, CSS_INK, 2)
     np.testing.assert_allclose(line, np.stack([x, heights], -1), atol=0.06)
     dot = page.locator(".rb-stage svg circle")
     assert float(dot.get_attribute("cy")) == pytest.approx(heights[expected["pair"]], abs=0.06)
@@ -175,7 +147,7 @@ def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting): 
     )
 
 
-def test_the_ends_of_the_ramp_can_be_dragged(opened):  # noqa: F811
+def test_the_ends_of_the_ramp_can_be_dragged(opened):
     page = opened([Ramp()], viewport={"width": 760, "height": 1000})
     box = page.locator(".rb-stage div > div").bounding_box()
 
@@ -208,7 +180,7 @@ def test_the_ends_of_the_ramp_can_be_dragged(opened):  # noqa: F811
 
 @pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize("setting", [{}, {"room": 600, "length": 500, "trained_length": 100}])
-def test_tokens_have_the_colour_of_their_base(opened, width, setting):  # noqa: F811
+def test_tokens_have_the_colour_of_their_base(opened, width, setting):
     figure = Timelapse(**setting)
     page = opened([figure], viewport={"width": width, "height": 900})
     assert np.array(data(page)["errors"]) == pytest.approx(np.array(expected_of(figure)["errors"]), abs=1e-9)
@@ -241,7 +213,7 @@ def test_tokens_have_the_colour_of_their_base(opened, width, setting):  # noqa: 
     ]
     np.testing.assert_allclose(found, expected, atol=3)
     floor = 50 + deep + 202
-    [curve] = of(page, ORANGE, 2)
+    [curve] = of(page, CSS_ORANGE, 2)
     expected = np.array(data(page)["errors"])
     np.testing.assert_allclose((floor - curve[:, 1]) / 104 * 1.7, expected, atol=0.002)
     keys = np.array(data(page)["keys"])
@@ -249,7 +221,7 @@ def test_tokens_have_the_colour_of_their_base(opened, width, setting):  # noqa: 
     assert f"Cached keys of a text of {figure.length} tokens" in texts(page)
 
 
-def test_pointer_and_keys_move_the_end_of_the_text(opened):  # noqa: F811
+def test_pointer_and_keys_move_the_end_of_the_text(opened):
     page = opened([Timelapse()], viewport={"width": 760, "height": 1000})
     pad = page.get_by_role("slider", name=re.compile("^Length of the text"))
     box = pad.bounding_box()
@@ -285,7 +257,7 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):  # noqa: F811
     expect(page.locator(".rb-stats dd").last).to_have_text("1 of 17 tokens")
 
 
-def test_the_text_plays_and_stops(opened):  # noqa: F811
+def test_the_text_plays_and_stops(opened):
     page = opened([Timelapse(room=64, length=50)])
     button = page.get_by_role("button", name="Play")
     button.click()
@@ -302,7 +274,7 @@ def test_the_text_plays_and_stops(opened):  # noqa: F811
     assert dials(page)["length"] == stopped
 
 
-def test_a_length_beyond_the_room_becomes_the_room(opened):  # noqa: F811
+def test_a_length_beyond_the_room_becomes_the_room(opened):
     page = opened([Timelapse()])
     enter(page, "Length now n", 2000)
     assert dials(page)["length"] == 256
@@ -316,89 +288,7 @@ def test_a_length_beyond_the_room_becomes_the_room(opened):  # noqa: F811
 # ---- All ----
 
 
-@pytest.mark.parametrize(
-    "explorer, label, typed, reason",
-    [
-        *(
-            (explorer, *bad)
-            for explorer in (Ladder, Ramp, Timelapse)
-            for bad in [
-                ("Factor s", "0.5", "0.5 is less than 1 ("),
-                ("Factor s", "NaN", "“NaN” is not a number"),
-                ("Dimension d", "2", "2 is less than 4 ("),
-                ("Dimension d", "9", "9 is not one of 4, 6, 8, … (entries come in pairs)"),
-                ("Base b", "1", "1 is less than 500 ("),
-            ]
-        ),
-        (Ladder, "Slow end α", "3", "3 is more than 2 (α must be less than β, which begins at 2.5)"),
-        (Ramp, "Fast end β", "1", "1 is less than 2.5 (β must be more than α, which ends at 2)"),
-        (Timelapse, "Length now n", "0", "0 is less than 1 (a text has a token)"),
-    ],
-)
-def test_a_bad_number_is_refused_with_its_reason(opened, explorer, label, typed, reason):  # noqa: F811
-    figure = explorer()
-    page = opened([figure])
-    field = page.get_by_role("textbox", name=label)
-    before = field.input_value()
-    enter(page, label, typed)
-    expect(page.get_by_role("status")).to_contain_text(f"{label}: {reason}")
-    expect(page.get_by_role("status")).to_contain_text(f"Still {before}.")
-    expect(field).to_have_value(before)
-    assert dials(page) == figure.dials()
-
-
-def extremes() -> list:
-    tops = {"base": 1e7, "dim": 512, "trained_length": 131072, "factor": 64.0, "alpha": 2.0, "beta": 64.0}
-    lows = {"base": 500.0, "dim": 4, "trained_length": 16, "factor": 1.0, "alpha": 0.25, "beta": 2.5}
-    return [
-        Ladder(),
-        Ladder(**tops, **ON),
-        Ladder(**lows, **dict.fromkeys(LAID, False)),
-        Ramp(),
-        Ramp(**tops),
-        Ramp(**lows, truncate=False),
-        Timelapse(),
-        Timelapse(room=4096, length=4096, trained_length=16, factor=16.0, base=1e7, dim=512),
-        Timelapse(room=64, length=1, trained_length=2048, dim=4),
-    ]
-
-
-@pytest.mark.parametrize("width", [340, 390, 700, 1280])
-def test_nothing_scrolls_sideways_is_cut_off_or_overlaps(opened, width):  # noqa: F811
-    page = opened(extremes(), viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    edges = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent).map((t) => {
-          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
-          return [b.left - a.left, a.right - b.right, t.textContent];
-        }))"""
-    )
-    assert [found for found in edges if max(found[:2]) > 2] == []
-    overlaps = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage, which) => {
-          const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent);
-          const boxes = texts.map((t) => t.getBoundingClientRect());
-          const found = [];
-          boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
-            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (across > 1 && down > 4) found.push([which, texts[i].textContent, texts[i + 1 + j].textContent]);
-          }));
-          return found;
-        })"""
-    )
-    assert overlaps == []
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    below = page.locator(".rb-stage").evaluate_all(
-        """all => all.map((stage) => stage.querySelector('svg[role=img]').getBoundingClientRect().bottom
-          - stage.getBoundingClientRect().bottom)"""
-    )
-    assert max(below) <= 1
-    for first in (0, 3, 6):
-        assert heights[first] == heights[first + 1] == heights[first + 2]  # turning a dial moves nothing below
-
-
-def test_pictures_follow_the_theme(opened):  # noqa: F811
+def test_pictures_follow_the_theme(opened):
     page = opened([Ladder(), Ramp(), Timelapse()])
     colours = """[...document.querySelectorAll('.rb-stage svg :is(path, circle, text)')].map((e) => {
       const { stroke, fill } = getComputedStyle(e);
@@ -408,26 +298,14 @@ def test_pictures_follow_the_theme(opened):  # noqa: F811
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_function(f"(light) => {colours}.join() !== light.join()", arg=light)
     dark = page.evaluate(colours)
-    inks = {(a, b) for a, b in zip(light, dark, strict=True) if INK in a or BLUE in a}
+    inks = {(a, b) for a, b in zip(light, dark, strict=True) if CSS_INK in a or CSS_BLUE in a}
     assert inks
     assert all(a != b for a, b in inks)
     page.wait_for_timeout(100)
     assert np.abs(pixels(page, [(5, 55)]) - tokens).max() > 20
 
 
-def test_a_setting_can_be_shared(opened):  # noqa: F811
-    figures = [Ladder, Ramp, Timelapse]
-    page = opened([figure() for figure in figures])
-    page.get_by_role("slider", name="Factor s, slider").first.press("PageUp")
-    page.get_by_role("switch", name="Round the ends").uncheck()
-    enter(page, "Length now n", 200)
-    hash_ = hash_of(page)
-    assert set(hash_[1:].split("&")) == {"ladder.factor=8", "ramp.truncate=off", "timelapse.length=200"}
-    again = opened([figure() for figure in figures], fragment=hash_)
-    assert [dials(again, which) for which in range(3)] == [dials(page, which) for which in range(3)]
-
-
-def test_work_per_event_is_small(opened):  # noqa: F811
+def test_work_per_event_is_small(opened):
     """At 512 entries and 4096 tokens. 8 ms is the aim, 50 ms the alarm; the best of five, as others may work too."""
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
     page = opened([Ladder(dim=512, **ON), Ramp(dim=512), longest])

@@ -7,14 +7,22 @@ import math
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
-from tests.test_explorers_lab import BANDS, DISTANCES, LENGTH, TEXT, Measured
 
+from tests.explorers.made_up import DISTANCES, LENGTH, TEXT, Measured
 from tests.explorers.oracles import expected_of
-from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
-from tests.site.test_explorers_extrapolation import BLUE, GREEN, INK, MUTED, VIOLET, of, stage_width, texts
-from tests.site.test_explorers_sinusoidal import data, enter
-from tests.site.work import slowest_event
-from tools import assets
+from tests.site.figures import (
+    CSS_BLUE,
+    CSS_GREEN,
+    CSS_INK,
+    CSS_MUTED,
+    CSS_VIOLET,
+    data,
+    dials,
+    enter,
+    of,
+    stage_width,
+    texts,
+)
 
 LEFT = 46
 EXTREMES = [
@@ -52,15 +60,6 @@ def x_of(page: Page, positions: np.ndarray | list | float, least: int = 1) -> np
     return left + np.log2(np.array(positions) / least) / math.log2(TEXT / least) * (right - left)
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
-def test_it_comes_alive(opened, over):  # noqa: F811
-    page = opened([Measured()], over=over)
-    expect(page.locator(".explorer-alive .rb")).to_have_count(1)
-    assert page.get_by_role("img").get_attribute("aria-label") == Measured().alt
-    figure = Measured()
-    assert data(page) == expected_of(figure)
-
-
 # ---- Loss ----
 
 
@@ -68,7 +67,7 @@ def test_it_comes_alive(opened, over):  # noqa: F811
 @pytest.mark.parametrize(
     "choice", [{}, {"method": "ntk", "factor": "16", "position": 100}, {"method": "dynamic_ntk_anew"}]
 )
-def test_lines_stand_where_they_belong(opened, width, choice):  # noqa: F811
+def test_lines_stand_where_they_belong(opened, width, choice):
     figure = Measured(**choice)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -79,7 +78,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):  # noqa: F811
     def y(bits: list | float) -> np.ndarray:
         return floor - (np.array(bits) - low) / (high - low) * (floor - top)
 
-    for colour, thick, curve in zip((INK, MUTED), (2.25, 1.75), expected["curves"], strict=True):
+    for colour, thick, curve in zip((CSS_INK, CSS_MUTED), (2.25, 1.75), expected["curves"], strict=True):
         line = max(of(page, colour, thick), key=len)
         np.testing.assert_allclose(line, np.stack([x_of(page, expected["at"]), y(curve)], -1), atol=0.06)
     circles = page.locator(".rb-stage svg circle[r='4.5']").all()
@@ -91,7 +90,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):  # noqa: F811
     assert "last 256 bytes only" in texts(page)
 
 
-def test_the_window_is_drawn_beyond_the_trained_length(opened):  # noqa: F811
+def test_the_window_is_drawn_beyond_the_trained_length(opened):
     page = opened([Measured()], viewport={"width": 760, "height": 900})
     steps = page.locator(".rb-stage svg path").evaluate_all(
         "all => all.filter((p) => getComputedStyle(p).strokeDasharray === '5px, 4px').map((p) => p.getAttribute('d'))"
@@ -104,7 +103,7 @@ def test_the_window_is_drawn_beyond_the_trained_length(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 760])
-def test_differences_and_what_is_decided(opened, width):  # noqa: F811
+def test_differences_and_what_is_decided(opened, width):
     figure = Measured(method="linear", factor="8")
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -121,31 +120,31 @@ def test_differences_and_what_is_decided(opened, width):  # noqa: F811
     assert slope[0] < 0  # more bits are higher up
     assert np.polyval(slope, apart) == pytest.approx(heights, abs=0.1)
     fills = [ring.evaluate("e => getComputedStyle(e).fill") for ring in rings]
-    assert [fill == INK for fill in fills] == sure
+    assert [fill == CSS_INK for fill in fills] == sure
     for one, error in zip(apart, errors, strict=True):
         text = f"{one:+.3f}" + (f" ± {2 * error:.3f}" if width > 700 else "")
         assert text.replace("-", "−") in texts(page)
-    spans = [abs(line[0, 1] - line[1, 1]) for line in of(page, INK, 1.5) if len(line) == 2]
+    spans = [abs(line[0, 1] - line[1, 1]) for line in of(page, CSS_INK, 1.5) if len(line) == 2]
     assert spans[-5:] == pytest.approx([4 * error * abs(slope[0]) for error in errors], abs=0.25)
 
 
-def test_all_schemes(opened):  # noqa: F811
+def test_all_schemes(opened):
     figure = Measured(run="schemes", position=3000)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": 760, "height": 900})
     for colour, thick, dashes in [
-        (INK, 2.25, "none"),
-        (BLUE, 2, "0 4"),
-        (BLUE, 1.75, "none"),
-        (GREEN, 1.75, "none"),
-        (VIOLET, 1.75, "none"),
-        (GREEN, 2.25, "7 4"),
-        (MUTED, 1.75, "7 4"),
+        (CSS_INK, 2.25, "none"),
+        (CSS_BLUE, 2, "0 4"),
+        (CSS_BLUE, 1.75, "none"),
+        (CSS_GREEN, 1.75, "none"),
+        (CSS_VIOLET, 1.75, "none"),
+        (CSS_GREEN, 2.25, "7 4"),
+        (CSS_MUTED, 1.75, "7 4"),
     ]:
         line = max(of(page, colour, thick, dashes), key=len)
         known = max(stop for stop in (LENGTH, TEXT) if len(line) in (44, 28) and (stop == TEXT) == (len(line) == 44))
         assert line[-1, 0] <= x_of(page, known) + 0.1
-        assert (known == LENGTH) == ((colour, thick) == (GREEN, 2.25))
+        assert (known == LENGTH) == ((colour, thick) == (CSS_GREEN, 2.25))
     names = texts(page)
     for value in expected["here"]:
         assert any(name.endswith("–" if value is None else f"{value:.2f}") for name in names)
@@ -157,12 +156,12 @@ def test_all_schemes(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 760])
-def test_shares_stand_where_they_belong(opened, width):  # noqa: F811
+def test_shares_stand_where_they_belong(opened, width):
     figure = Measured(show="retrieval", position=700)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     _, _, top, floor = plot(page)
-    line = max(of(page, INK, 2.25), key=len)
+    line = max(of(page, CSS_INK, 2.25), key=len)
     heights = floor - np.array(expected["far"][0]) * (floor - top)
     np.testing.assert_allclose(line, np.stack([x_of(page, DISTANCES, 16), heights], -1), atol=0.06)
     circles = page.locator(".rb-stage svg circle")
@@ -180,7 +179,7 @@ def limits(page: Page, label: str) -> str:
     return page.locator(".rb-dial", has_text=label).locator(".rb-limits").inner_text()
 
 
-def test_a_dial_without_effect_says_so_and_stays(opened):  # noqa: F811
+def test_a_dial_without_effect_says_so_and_stays(opened):
     page = opened([Measured()])
     assert limits(page, "Factor s") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
@@ -204,7 +203,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):  # noqa: F811
         assert limits(page, label) == "No effect here: all schemes are shown as they were trained."
 
 
-def test_pointer_and_keys_move_where_it_is_read(opened):  # noqa: F811
+def test_pointer_and_keys_move_where_it_is_read(opened):
     page = opened([Measured()], viewport={"width": 760, "height": 1000})
     pad = page.get_by_role("slider", name="Position in the picture")
     box = pad.bounding_box()
@@ -246,7 +245,7 @@ def test_pointer_and_keys_move_where_it_is_read(opened):  # noqa: F811
     expect(pad).to_have_attribute("aria-valuetext", f"byte 1: YaRN, s = 4 {data(page)['here'][0]:.2f} bits, byte 1")
 
 
-def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):  # noqa: F811
+def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):
     page = opened([Measured(show="retrieval", position=1000)])
     pad = page.get_by_role("slider", name="Distance in the picture")
     expect(pad).to_have_attribute("aria-valuenow", "768")
@@ -256,99 +255,4 @@ def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):  # noqa: F8
         assert dials(page)["position"] == position, key
 
 
-@pytest.mark.parametrize(
-    "typed, reason",
-    [
-        ("0", "0 is less than 1 (bytes are counted from 1)"),
-        ("4097", "4097 is more than 4096 (the texts end there)"),
-        ("1.5", "1.5 is not a whole number"),
-        ("NaN", "“NaN” is not a number"),
-    ],
-)
-def test_a_bad_number_is_refused_with_its_reason(opened, typed, reason):  # noqa: F811
-    page = opened([Measured()])
-    enter(page, "Position or distance", typed)
-    expect(page.get_by_role("status")).to_contain_text(f"Position or distance: {reason}")
-    expect(page.get_by_role("status")).to_contain_text("Still 1024.")
-    assert dials(page) == Measured().dials()
-
-
 # ---- All ----
-
-
-@pytest.mark.parametrize("width", [340, 390, 700, 1280])
-def test_nothing_scrolls_sideways_is_cut_off_or_overlaps(opened, width):  # noqa: F811
-    page = opened([Measured(**some) for some in EXTREMES], viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    edges = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent).map((t) => {
-          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
-          return [b.left - a.left, a.right - b.right, t.textContent];
-        }))"""
-    )
-    assert [found for found in edges if max(found[:2]) > 8] == []
-    overlaps = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage, which) => {
-          const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent);
-          const boxes = texts.map((t) => t.getBoundingClientRect());
-          const found = [];
-          boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
-            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (across > 1 && down > 4) found.push([which, texts[i].textContent, texts[i + 1 + j].textContent]);
-          }));
-          return found;
-        })"""
-    )
-    assert overlaps == []
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    assert len(set(heights[:4])) == 1  # turning a dial moves nothing below
-    assert heights[5] == heights[0]
-
-
-def test_the_picture_follows_the_theme(opened):  # noqa: F811
-    page = opened([Measured()])
-    colours = """[...document.querySelectorAll('.rb-stage svg :is(path, circle, text)')].map((e) => {
-      const { stroke, fill } = getComputedStyle(e);
-      return `${stroke} ${fill}`;
-    })"""
-    light = page.evaluate(colours)
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(f"(light) => {colours}.join() !== light.join()", arg=light)
-    dark = page.evaluate(colours)
-    pairs = {(a, b) for a, b in zip(light, dark, strict=True) if INK in a}
-    assert pairs
-    assert all(a != b for a, b in pairs)
-
-
-def test_a_setting_can_be_shared(opened):  # noqa: F811
-    page = opened([Measured()])
-    page.get_by_role("radio", name="Self-Extend").check()
-    page.get_by_role("radio", name="16").check()
-    page.get_by_role("switch", name="Fine-tuned").check()
-    enter(page, "Position or distance", 2000)
-    hash_ = hash_of(page)
-    assert set(hash_[1:].split("&")) == {
-        "measured.method=self_extend",
-        "measured.factor=16",
-        "measured.tuned=on",
-        "measured.position=2000",
-    }
-    again = opened([Measured()], fragment=hash_)
-    assert dials(again) == dials(page)
-
-
-@pytest.mark.parametrize("some", [EXTREMES[0], EXTREMES[3], EXTREMES[4], EXTREMES[6]])
-def test_axe_finds_nothing(opened, some):  # noqa: F811
-    page = opened([Measured(**some)])
-    page.add_script_tag(content=assets.axe())
-    found = page.evaluate("axe.run(document)")
-    assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in found["violations"]] == []
-
-
-def test_work_per_event_is_small(opened):  # noqa: F811
-    """8 ms is the aim, 50 ms the alarm."""
-    assert len(BANDS) == 5
-    page = opened([Measured(), Measured(run="schemes"), Measured(show="retrieval", run="schemes")])
-    for which in range(3):
-        assert slowest_event(page, which, 50) < 50

@@ -7,59 +7,17 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from ropebook.explorers.clocks import Clocks
 from ropebook.explorers.heatmap import Heatmap
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.test_explorers import dials, folder, hash_of, opened, root  # noqa: F401 (fixtures)
-from tests.site.work import slowest_event
-
-
-def data(page: Page, which: int = 0) -> dict:
-    script = "n => JSON.parse(JSON.stringify(document.querySelectorAll('.explorer-live')[n].ropebook.data(),"
-    return page.evaluate(script + " (_, value) => ArrayBuffer.isView(value) ? [...value] : value))", which)
-
-
-def enter(page: Page, name: str, value: object) -> None:
-    field = page.get_by_role("textbox", name=name)
-    field.fill(str(value))
-    field.press("Enter")
-
-
-def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
-    """The colours (points, 3) of the first canvas on white paper; points in CSS pixels."""
-    return np.array(
-        page.evaluate(
-            """(points) => points.map(([x, y]) => {
-              const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-              copy.fillStyle = "white";
-              copy.fillRect(0, 0, 1, 1);
-              copy.drawImage(document.querySelector("canvas"), -Math.floor(x), -Math.floor(y));
-              return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
-            })""",
-            points,
-        )
-    )
-
-
-WHITE, BLUE, ORANGE, INK, GREY = np.array(
-    [(255, 255, 255), (11, 98, 196), (179, 71, 10), (31, 35, 40), (209, 217, 224)]
-)
-
+from tests.site.figures import BLUE, ORANGE, WHITE, dials, enter, hash_of, pixels
 
 # ---- The heatmap ----
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
-def test_both_come_alive(opened, over):  # noqa: F811
-    page = opened([Heatmap(), Clocks()], over=over)
-    expect(page.locator(".explorer-alive .rb")).to_have_count(2)
-    for image, figure in zip(page.get_by_role("img").all(), (Heatmap(), Clocks()), strict=True):
-        assert image.get_attribute("aria-label") == figure.alt
-
-
-def test_the_heatmap_shows_what_python_computes(opened):  # noqa: F811
+def test_the_heatmap_shows_what_python_computes(opened):
     figure = Heatmap(base=50, dim=8, length=20, reference=7)
     expected = expected_of(figure)
     page = opened([figure])
@@ -89,7 +47,7 @@ def test_the_heatmap_shows_what_python_computes(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("dim, length", [(100, 30), (256, 100), (512, 640)])
-def test_equal_rows_have_equal_colours(opened, dim, length):  # noqa: F811
+def test_equal_rows_have_equal_colours(opened, dim, length):
     """Base 1 turns every pair alike, so that a column has one colour for all sines, however rows fall on pixels."""
     page = opened([Heatmap(base=1, dim=dim, length=length)])
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
@@ -103,7 +61,7 @@ def test_equal_rows_have_equal_colours(opened, dim, length):  # noqa: F811
             np.testing.assert_allclose(found[0], wanted, atol=3)
 
 
-def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):  # noqa: F811
+def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):
     figure = Heatmap(base=1e4, dim=8, length=48, reference=30)
     kernel = expected_of(figure)["kernel"]
     page = opened([figure])
@@ -157,7 +115,7 @@ def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):  # noq
     expect(said).to_contain_text("Position 1, entry 0")
 
 
-def test_pointer_moves_the_cursor_and_a_click_sets_the_reference(opened):  # noqa: F811
+def test_pointer_moves_the_cursor_and_a_click_sets_the_reference(opened):
     page = opened([Heatmap(dim=8, length=48, reference=30)])
     box = page.get_by_role("slider", name=re.compile("^Cursor")).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 10.5 / 48, box["y"] + 32 * 5.5)
@@ -171,7 +129,7 @@ def test_pointer_moves_the_cursor_and_a_click_sets_the_reference(opened):  # noq
     assert hash_of(page) == "#heatmap.reference=20"
 
 
-def test_touch_reads_without_setting_the_reference(opened):  # noqa: F811
+def test_touch_reads_without_setting_the_reference(opened):
     page = opened([Heatmap(dim=8, length=48, reference=30)], viewport={"width": 390, "height": 844}, has_touch=True)
     pad = page.get_by_role("slider", name=re.compile("^Cursor"))
     pad.scroll_into_view_if_needed()
@@ -181,7 +139,7 @@ def test_touch_reads_without_setting_the_reference(opened):  # noqa: F811
     assert dials(page)["reference"] == 30
 
 
-def test_the_reference_follows_a_shorter_length(opened):  # noqa: F811
+def test_the_reference_follows_a_shorter_length(opened):
     page = opened([Heatmap()])
     enter(page, "Length", 100)
     assert dials(page)["reference"] == 99
@@ -195,7 +153,7 @@ def test_the_reference_follows_a_shorter_length(opened):  # noqa: F811
 # ---- The clocks ----
 
 
-def test_the_clocks_show_what_python_computes(opened):  # noqa: F811
+def test_the_clocks_show_what_python_computes(opened):
     figure = Clocks(position=300, dim=8)
     page = opened([figure])
     for position in (300, 301, 317):
@@ -216,7 +174,7 @@ def test_the_clocks_show_what_python_computes(opened):  # noqa: F811
         page.get_by_role("button", name="1 position on" if position == 300 else "16 positions on", exact=True).click()
 
 
-def test_steps_by_button_and_key_stop_at_the_ends(opened):  # noqa: F811
+def test_steps_by_button_and_key_stop_at_the_ends(opened):
     page = opened([Clocks(position=10)])
     button = {by: page.get_by_role("button", name=name, exact=True) for by, name in [
         (-16, "16 positions back"), (-1, "1 position back"), (1, "1 position on"), (16, "16 positions on"),
@@ -241,7 +199,7 @@ def test_steps_by_button_and_key_stop_at_the_ends(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize("dim, columns, cell", [(8, 4, 96), (32, 8, 48), (128, 16, 32)])
-def test_hands_rings_and_their_colours(opened, dim, columns, cell):  # noqa: F811
+def test_hands_rings_and_their_colours(opened, dim, columns, cell):
     """On each hand, and on its ring before and behind it, a point has the colour that says how far it has come."""
     figure = Clocks(position=100, dim=dim)
     page = opened([figure], viewport={"width": 700, "height": 900})
@@ -275,7 +233,7 @@ def test_hands_rings_and_their_colours(opened, dim, columns, cell):  # noqa: F81
 
 
 @pytest.mark.parametrize("dim, span", [(8, 64), (40, 200)])
-def test_digits_and_waves_stand_where_they_belong(opened, dim, span):  # noqa: F811
+def test_digits_and_waves_stand_where_they_belong(opened, dim, span):
     figure = Clocks(position=100, dim=dim, span=span, base=5000)
     page = opened([figure], viewport={"width": 760, "height": 900})
     data_ = expected_of(figure)
@@ -320,54 +278,3 @@ def test_digits_and_waves_stand_where_they_belong(opened, dim, span):  # noqa: F
 
 
 # ---- Both ----
-
-
-@pytest.mark.parametrize("width", [340, 390, 700, 1280])
-def test_no_sideways_scrolling_and_nothing_cut_off(opened, width):  # noqa: F811
-    figures = [
-        Heatmap(),
-        Heatmap(dim=512, length=4096, reference=4000),
-        Clocks(),
-        Clocks(dim=512, span=4096, position=4096),
-        Clocks(dim=32, base=1e7),
-    ]
-    page = opened(figures, viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    edges = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent).map((t) => {
-          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
-          return [b.left - a.left, a.right - b.right, t.textContent];
-        }))"""
-    )
-    assert [found for found in edges if max(found[:2]) > 2] == []
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    assert heights[0] == heights[1]  # turning a dial moves nothing below
-    assert heights[2] == heights[3] == heights[4]
-
-
-def test_pictures_follow_the_theme(opened):  # noqa: F811
-    page = opened([Heatmap(), Clocks()])
-    pictures = "[...document.querySelectorAll('.rb-stage canvas')].map((c) => c.toDataURL())"
-    light = page.evaluate(pictures)
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(f"(light) => {pictures}.every((c, i) => c !== light[i])", arg=light)
-
-
-def test_a_setting_can_be_shared(opened):  # noqa: F811
-    page = opened([Heatmap(), Clocks()])
-    page.get_by_role("textbox", name="Base b").first.fill("500")
-    page.get_by_role("textbox", name="Base b").first.press("Enter")
-    enter(page, "Positions shown", 4096)
-    page.get_by_role("switch", name="Interleaved").check()
-    hash_ = hash_of(page)
-    assert set(hash_[1:].split("&")) == {"heatmap.base=500", "heatmap.interleaved=on", "clocks.span=4096"}
-    again = opened([Heatmap(), Clocks()], fragment=hash_)
-    assert [dials(again, which) for which in range(2)] == [dials(page, which) for which in range(2)]
-    assert data(again)["kernel"] == data(page)["kernel"]
-
-
-def test_work_per_event_is_small(opened):  # noqa: F811
-    """At 512 entries and 4096 positions. 8 ms is the aim, 50 ms the alarm; the best of five, as others may work too."""
-    page = opened([Heatmap(dim=512, length=4096, reference=2000), Clocks(dim=512, span=4096, position=2000)])
-    for which in range(2):
-        assert 0 < slowest_event(page, which, alarm=50) <= 50

@@ -9,7 +9,8 @@ import { slim } from "./slim.mjs";
 const WIDTH = 740;
 const FONT = "font:400 13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-variant-numeric:tabular-nums";
 const LARGEST = 95_000; // characters; what is larger is drawn with fewer points
-const FINENESS = [[0.15, 1], [0.3, 1], [0.6, 2], [1.2, 3]]; // how far a line may be from its points, how large a dot, in pixels
+// How far, in pixels, a line may be from its points, and how large a dot of a picture is.
+const FINENESS = [[0.15, 1], [0.3, 1], [0.6, 2], [1.2, 3]];
 const LAYERS = ["svg", "canvas"];
 
 const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
@@ -18,15 +19,16 @@ const quote = (text) => escape(text).replace(/"/g, "&quot;");
 // The script's own colours, for light and for dark pages; of two that are the same one is a little off, so that what is
 // drawn says which of them it is.
 function themesOf(script) {
-  const light = Object.fromEntries([...script.matchAll(/--rb-(\w+): var\(--fig-\w+, (#\w{6})\)/g)].map(([, n, c]) => [n, c]));
-  const dark = Object.fromEntries([...script.matchAll(/--rb-(\w+): (#\w{6});/g)].map(([, n, c]) => [n, c]));
+  const found = (form) => Object.fromEntries([...script.matchAll(form)].map(([, name, colour]) => [name, colour]));
+  const light = found(/--rb-(\w+): var\(--fig-\w+, (#\w{6})\)/g);
+  const dark = found(/--rb-(\w+): (#\w{6});/g);
   return [light, { ...light, ...dark }].map((theme) => {
     const apart = {};
     for (const [name, colour] of Object.entries(theme)) {
-      let value = parseInt(colour.slice(1), 16);
-      while (Object.values(apart).includes(hex(value))) value += value & 1 ? -1 : 1;
-      while (Object.values(apart).includes(hex(value))) value -= 256;
-      apart[name] = hex(value);
+      const value = parseInt(colour.slice(1), 16);
+      let step = 0;
+      while (Object.values(apart).includes(hex(value ^ step))) step += 1;
+      apart[name] = hex(value ^ step);
     }
     return { apart, fallback: light };
   });
@@ -58,8 +60,8 @@ function svgText(node) {
   if (node.style.transform) styles.push(`transform:${node.style.transform}`);
   const style = styles.filter(Boolean).join(";").replace(/\s*([:;])\s*/g, "$1").replace(/;+/g, ";").replace(/;$/, "");
   if (style) rest.style = style;
-  const attributes = Object.entries(rest).filter(([name]) => !name.startsWith("aria") && name !== "role" && name !== "tabindex")
-    .map(([name, value]) => ` ${name}="${quote(value)}"`).join("");
+  const drawn = Object.entries(rest).filter(([name]) => !/^(aria-.*|role|tabindex)$/.test(name));
+  const attributes = drawn.map(([name, value]) => ` ${name}="${quote(value)}"`).join("");
   return `<${node.localName}${attributes}>${node.childNodes.map(svgText).join("")}</${node.localName}>`;
 }
 
@@ -74,7 +76,9 @@ function widthOf(node) {
 // side by side in a row that says so. Buttons and words beside the drawing are left out.
 function laidOut(node) {
   const style = node.getAttribute("style") ?? "";
-  if (node.localName === "canvas") return { text: node.recorder?.out.join("") ?? "", height: parseFloat(node.style.height) || 0 };
+  if (node.localName === "canvas") {
+    return { text: node.recorder?.out.join("") ?? "", height: parseFloat(node.style.height) || 0 };
+  }
   if (node.localName === "svg") {
     return { text: node.childNodes.map(svgText).join(""), height: Number(node.getAttribute("height") ?? 0), over: /absolute/.test(style) };
   }
@@ -133,7 +137,8 @@ function both(light, dark) {
   return one.map((text, i) => {
     if (text === other[i]) return text;
     if (text.startsWith("<image ")) {
-      return text.replace("<image ", '<image class="on-light" ') + other[i].replace("<image ", '<image class="on-dark" display="none" ');
+      const marked = (one, more) => one.replace("<image ", `<image class="${more} `);
+      return marked(text, 'on-light"') + marked(other[i], 'on-dark" display="none"');
     }
     if (!/^(#|var)/.test(text)) throw new Error(`the drawings for light and for dark pages differ: ${text.slice(0, 80)}`);
     return `light-dark(${text},${other[i]})`;

@@ -1,6 +1,6 @@
 // A clock hand for each pair: which of them make a full turn within a context, and how far the others come.
 
-import { dials, MOST_LENGTH } from "./bank.py";
+import { dials, MODELS, MOST_LENGTH } from "./bank.py";
 import { invFreq } from "./kit/rope.js";
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
@@ -8,14 +8,6 @@ import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, packCells, scale, textWidth, titled } from "./kit/drawing.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
-
-// [name, dim, base, context]: how many entries of each head turn, and the length of the training texts,
-// or of the attention's window where that is shorter (Mistral).
-const MODELS = [
-  ["GPT-NeoX-20B", 24, 1e4, 2048], ["LLaMA 7B", 128, 1e4, 2048], ["Llama 2 7B", 128, 1e4, 4096],
-  ["Mistral 7B", 128, 1e4, 4096], ["Gemma 7B", 256, 1e4, 8192], ["Llama 3 8B", 128, 5e5, 8192],
-  ["Qwen2.5 7B", 128, 1e6, 32768], ["Gemma 3 4B (global layers)", 256, 1e6, 32768],
-];
 
 function compute({ position, base, dim, length }) {
   const theta = invFreq(dim, base);

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook import decay
 from ropebook.explorers import Even, Explorer, Real, Whole
 
 MOST_DIMS = 512
 MOST_LENGTH = 1_000_000
+
+
+MODELS = [
+    (model.name, model.dim, model.base, model.context) for model in decay.MODELS
+]
+"""Of published models: how many entries of each head turn, the base, and the length of the training texts."""
 
 
 class Bank(Explorer):

@@ -1,6 +1,6 @@
 // The score of one query with the same key at every position of a text: how it falls with distance, and how it swings.
 
-import { CLOSE, dials, MOST_COLUMNS, MOST_SAMPLES, NEAR, SPOTS } from "./distance.py";
+import { CLOSE, dials, FIGURES, MOST_COLUMNS, MOST_SAMPLES, NEAR, SPOTS } from "./distance.py";
 import { evenEdges, fourierSums, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
@@ -8,8 +8,6 @@ import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
-// The six figures of the text: dimension and length.
-const FIGURES = [256, 16, 8].flatMap((dim) => [512, 65536].map((length) => ({ dim, length })));
 
 // The score is Σ a_i cos Δθ_i + b_i sin Δθ_i.
 const lastWaves = lastCall((vectors, draw, dim) => {

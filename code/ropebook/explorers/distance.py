@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook import decay
 from ropebook.explorers import Choice, Even, Explorer, Real, Whole
 
 MOST_DIMS = 512
@@ -18,6 +19,13 @@ CLOSE = (0, 2, 4)
 """Where a column is sampled, in positions: of the fastest wave, 2π long, these show both sides."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
 """And as shares of its width: unevenly, so that no wave hides between the samples."""
+
+
+FIGURES = [
+    {"dim": dim, "length": length}
+    for dim, length in dict.fromkeys((one.dim, one.length) for one in decay.FIGURES)
+]
+"""The figures of the text, for the buttons."""
 
 
 class Distance(Explorer):

@@ -1,6 +1,6 @@
 // The score of equal vectors against distance for ten bases side by side, and large for one base of choice.
 
-import { dials, MOST_LENGTH, NEAR } from "./sweep.py";
+import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
 import { cosSinGrid, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
@@ -8,7 +8,6 @@ import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, scale, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
-const BASES = [1, 2, 10, 1e2, 5e2, 1e3, 1e4, 1e5, 1e6, 1e7];
 
 // Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before. As in
 // fourierSums in blocks, of 16 distances A ± B; and twice A and twice B are twice the angles, which need no further

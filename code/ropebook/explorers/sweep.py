@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.decay import BASES  # noqa: F401 (for the script)
 from ropebook.explorers import Even, Explorer, Real, Whole
 
 MOST_DIMS = 512

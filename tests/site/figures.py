@@ -1,0 +1,140 @@
+"""Explorers in a page that is made here, with the widgets' state as MyST-NB writes it, so that the book need not be
+built for them; and what the tests read and do in such a page."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+
+import numpy as np
+from ipywidgets.embed import dependency_state
+from playwright.sync_api import Page
+
+from ropebook.explorers.kit.joining import split
+from tools.paths import ROOT
+
+STATIC = ROOT / "book" / "_static"
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
+
+
+def script(kind: str, value: object) -> str:
+    return f'<script type="{kind}">{json.dumps(value).replace("<", chr(92) + "u003c")}</script>'
+
+
+def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str:
+    """A page with the widgets' stills, views and state; ``shared``: every part of a script once, as on the site."""
+    models = dependency_state(widgets, drop_defaults=False)
+    state = {"version_major": 2, "version_minor": 0, "state": models}
+    if shared:
+        state["parts"] = {}
+        for model in (model["state"] for model in models.values() if "_esm" in model["state"]):
+            parts = split(model["_esm"])
+            state["parts"] |= parts
+            model["_esm"] = {"parts": list(parts)}
+    spoil(state)
+    views = [
+        f'<h2 id="part-{i}">Part</h2><div class="explorer" data-explorer="{type(widget).__name__.lower()}">'
+        f'<div class="explorer-still">{widget.still()}</div>{script(VIEW, {"model_id": widget.model_id})}</div>'
+        for i, widget in enumerate(widgets)
+    ]
+    return (
+        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Explorers</title>'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}body{{margin:0}}</style>'
+        f"</head><body><main><h1>Explorers</h1>{''.join(views)}</main>{script(STATE, state)}"
+        '<script defer src="explorer-host.js"></script></body></html>'
+    )
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def dials(page: Page, which: int = 0) -> dict:
+    return page.evaluate("n => document.querySelectorAll('.explorer-live')[n].ropebook.values()", which)
+
+
+def words(page: Page) -> list[str]:
+    """What stands on the buttons, without the small numbers."""
+    return page.locator(".rb-word > span:first-child").all_inner_texts()
+
+
+def hash_of(page: Page) -> str:
+    page.wait_for_timeout(350)
+    return page.evaluate("location.hash")
+
+
+def data(page: Page, which: int = 0) -> dict:
+    """What the figure shows, as its script computed it."""
+    script = "n => JSON.parse(JSON.stringify(document.querySelectorAll('.explorer-live')[n].ropebook.data(),"
+    return page.evaluate(script + " (_, value) => ArrayBuffer.isView(value) ? [...value] : value))", which)
+
+
+def enter(page: Page, name: str, value: object) -> None:
+    field = page.get_by_role("textbox", name=name)
+    field.fill(str(value))
+    field.press("Enter")
+
+
+def stage_width(page: Page, which: int = 0) -> int:
+    return page.locator(".rb-stage").nth(which).evaluate("e => Math.floor(e.clientWidth)")
+
+
+# ---- What is drawn ----
+
+
+def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
+    """The colours (points, 3) of the first canvas on white paper; points in CSS pixels."""
+    return np.array(
+        page.evaluate(
+            """(points) => points.map(([x, y]) => {
+              const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+              copy.fillStyle = "white";
+              copy.fillRect(0, 0, 1, 1);
+              copy.drawImage(document.querySelector("canvas"), -Math.floor(x), -Math.floor(y));
+              return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+            })""",
+            points,
+        )
+    )
+
+
+WHITE, BLUE, ORANGE, INK, GREY = np.array(
+    [(255, 255, 255), (11, 98, 196), (179, 71, 10), (31, 35, 40), (209, 217, 224)]
+)
+
+
+CSS_INK, CSS_MUTED, CSS_BLUE, CSS_ORANGE, CSS_GREEN, CSS_VIOLET = (
+    f"rgb({c})" for c in ("31, 35, 40", "89, 99, 110", "11, 98, 196", "179, 71, 10", "20, 115, 60", "138, 47, 163")
+)
+
+
+def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
+    """Colour, width, dashes and points of every line of the picture."""
+    found = page.locator(".rb-stage svg path").evaluate_all(
+        """all => all.filter((p) => p.getAttribute('d') && getComputedStyle(p).stroke !== 'none').map((p) => {
+          const { stroke, strokeWidth, strokeDasharray } = getComputedStyle(p);
+          return [stroke, parseFloat(strokeWidth), strokeDasharray, p.getAttribute('d')];
+        })"""
+    )
+    return [
+        (
+            colour,
+            width,
+            dashes.replace("px", "").replace(",", ""),
+            np.array([[float(n) for n in p.split(",")] for p in re.findall(r"-?[\d.]+,-?[\d.]+", d)]),
+        )
+        for colour, width, dashes, d in found
+    ]
+
+
+def of(page: Page, colour: str, width: float, dashes: str = "none") -> list[np.ndarray]:
+    return [points for one in lines(page) if one[:3] == (colour, width, dashes) for points in [one[3]]]
+
+
+def texts(page: Page) -> list[str]:
+    return page.locator(".rb-stage svg text").all_text_contents()
