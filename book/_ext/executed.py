@@ -34,7 +34,7 @@ def read_page(text: str) -> NotebookNode:
     env = _app.env
     path = Path(env.doc2path(env.docname))
     notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=str(path))
-    if execute.has_code(path):
+    if execute.has_code(path) and (_app.builder.name != "lab" or execute.is_current(path)):  # nothing runs for copies
         ran = execute.executed(path, LOGGER.info)
         env.note_dependency(str(execute.EXECUTED / f"{path.stem}.ipynb"))
         execute.copy_outputs(notebook, ran)
@@ -79,6 +79,8 @@ def _view(model: dict, data: dict) -> str:
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """A module may have changed under a page whose own text has not."""
+    if app.builder.name == "lab":
+        return []
     stale = {str(path) for path in execute.runnable() if not execute.is_current(path)}
     return [name for name in env.found_docs if str(env.doc2path(name)) in stale]
 
