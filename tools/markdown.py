@@ -232,7 +232,8 @@ class Writer:
                 self.notes.append(self.within(node.children[1:], f"{node[0].astext()}. "))
                 return ""
             case nodes.citation():
-                return self.within([child for child in node if not isinstance(child, nodes.label)], "- ")
+                # A label and its text. Each time that the page is resolved the entry gets both once more.
+                return self.within(node.children[1:2], "- ")
             case nodes.target() | nodes.comment():
                 return ""
         self.fail(node)
