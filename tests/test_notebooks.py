@@ -6,6 +6,7 @@ import base64
 import contextlib
 import copy
 import html
+import importlib
 import importlib.metadata
 import io
 import json
@@ -19,6 +20,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import nbformat
@@ -851,6 +853,24 @@ def test_copies_for_the_lab_hold_no_outputs_and_nothing_runs(tmp_path, monkeypat
     assert copy_.cells[1].source == "1"
     assert copy_.cells[1].outputs == []
     assert leftovers(copy_.cells[0].source) == []
+
+
+@pytest.mark.parametrize("current", [True, False])
+def test_reading_a_page_for_a_copy_runs_nothing(tmp_path, monkeypatch, current):
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    executed = importlib.import_module("executed")
+    path = tmp_path / "a.md"
+    path.write_text(FRONT + "That is {glue:text}`share:.1f` of all." + CODE)
+    ran = execute.read_chapter(path)
+    ran.cells[1].outputs = [new_output("stream", text="1")]
+    config = MdParserConfig(enable_extensions=SETTINGS["myst_enable_extensions"])
+    env = SimpleNamespace(docname="a", doc2path=lambda name: str(path), myst_config=config, note_dependency=print)
+    monkeypatch.setattr(executed, "_app", SimpleNamespace(env=env, builder=SimpleNamespace(name="lab")))
+    monkeypatch.setattr(execute, "is_current", lambda path: current)
+    monkeypatch.setattr(execute, "executed", lambda path, _: ran if current else pytest.fail("a chapter was executed"))
+    prose, code = executed.read_page(path.read_text()).cells
+    assert prose.source == f"That is {'{glue:text}`share:.1f`' if current else '…'} of all."
+    assert bool(code.outputs) == current
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there is no root here")
