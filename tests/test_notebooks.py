@@ -1,12 +1,16 @@
-"""Student notebooks: each construct of MyST becomes plain Markdown, code stays as it is, the notebooks run alone."""
+"""Student notebooks: a page becomes plain Markdown, code stays as it is, the notebooks run alone."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
+import html
+import importlib
 import importlib.metadata
 import io
 import json
+import lzma
 import os
 import re
 import shutil
@@ -14,395 +18,341 @@ import subprocess
 import venv
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import nbformat
 import pytest
 import yaml
+from docutils import nodes
 from hypothesis import given
 from hypothesis import strategies as st
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import book as builder
-from tools import execute, first_cell, myst, notebooks
-from tools.citations import Citations
-from tools.flatten import STATE, FlattenError, flatten
-from tools.paths import BOOK, HTML, ROOT
+from tools import execute, first_cell, notebooks
+from tools.markdown import NotebookError, Writer
+from tools.notebooks import STATE
+from tools.paths import HTML, ROOT
 from tools.pictures import as_images
 
 CHAPTERS = execute.chapters()
 
 # ------------------------------------------------------------------ a small book
 
+FRONT = "---\nfile_format: mystnb\nkernelspec: {display_name: Python 3, name: python3, language: python}\n---\n\n"
+CODE = "\n\n```{code-cell} python\n1\n```\n"
 BIBLIOGRAPHY = r"""
-@article{one, author = {Curie, Marie}, title = {Salts}, journal = {CR}, year = {1898}, url = {https://e.org/1}}
+@article{one, author = {Curie, Marie}, title = {Salts}, journal = {CR}, year = {1898}, url = {https://e.org/1_(a)}}
 @article{two, author = {van der Berg, A and L{\"u}, Y}, title = {Pairs}, journal = {J}, year = {2001}, doi = {10.1/x}}
-@article{three, author = {Bo, A and Co, B and Do, C}, title = {Turns}, journal = {J}, year = {2021}, eprint = {2104.1}}
-@article{twin, author = {Bo, A and Co, B and Do, C}, title = {After}, journal = {J}, year = {2021}}
-@misc{page, title = {A page}}
+@article{three, author = {Bo, A and Co, B and Do, C}, title = {Turns}, journal = {J}, year = {2021}}
 """
-OTHER = """---
-kernelspec: {display_name: Python 3, name: python3}
----
-(top)=
-# Attention and $d$
-
-(masks)=
-## Masks
-
-```{math}
-:label: eq-softmax
-a
-```
-```{math}
-:label: eq-scores
-b
-```
-```{code-cell}
-1
-```
-"""
+OTHERS = {
+    "attention": "(top)=\n# Attention and $d$\n\n(masks)=\n## Masks\n\n```{math}\n:label: eq-softmax\na\n```\n" + CODE,
+    "notation": "(symbols)=\n# Notation\n\n:::{glossary}\nhead\n  One of several.\n:::",
+    "references": "# References\n\n:::{bibliography}\n:style: unsrt\n:::",
+}
 
 
-@pytest.fixture(scope="session")
-def book_dir(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("book")
-    (folder / "references.bib").write_text(BIBLIOGRAPHY, encoding="utf-8")
-    (folder / "attention.md").write_text(OTHER, encoding="utf-8")
-    (folder / "notation.md").write_text("(symbols)=\n# Notation\n", encoding="utf-8")
-    return folder
+SETTINGS = {
+    **yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["parse"],
+    "extensions": ["myst_nb", "sphinxcontrib.bibtex", "tools.notebooks"],
+    "bibtex_bibfiles": ["references.bib"],
+    "bibtex_reference_style": "author_year",
+    "nb_execution_mode": "off",
+    "nitpicky": True,
+    "numfig": True,
+}
 
 
-def flat(book_dir: Path, *sources: str) -> list[str]:
-    """The cells that some Markdown cells become."""
-    notebook = new_notebook(cells=[new_markdown_cell(source) for source in sources])
-    return [cell.source for cell in flatten(notebook, "chapter", book_dir, standalone=False).cells]
+class Book:
+    """A small book that Sphinx has read; those of its pages that have code are its chapters."""
+
+    def __init__(self, folder: Path, pages: dict[str, str | nbformat.NotebookNode]) -> None:
+        for name, page in pages.items():
+            if isinstance(page, str):
+                text = (FRONT if "{code-cell}" in page else "") + page
+                (folder / f"{name}.md").write_text(text, encoding="utf-8")
+            else:
+                nbformat.write(page, folder / f"{name}.ipynb")
+        (folder / "references.bib").write_text(BIBLIOGRAPHY, encoding="utf-8")
+        (folder / "index.md").write_text("# Book\n\n```{toctree}\n:numbered:\n" + "\n".join(pages) + "\n```\n")
+        self.folder, self.warnings = folder, io.StringIO()
+        with patch_docutils(), docutils_namespace():
+            out, read = folder / "out", folder / "read"
+            self.app = Sphinx(folder, None, out, read, "notebooks", SETTINGS, status=None, warning=self.warnings)
+            list(self.app.env.check_dependents(self.app, set(self.app.builder.read())))  # this numbers the chapters
+        self.app.builder.chapter = self.chapter
+        self.app.builder.prepare_writing(set())
+
+    def chapter(self, docname: str) -> nbformat.NotebookNode:
+        path = Path(self.app.env.doc2path(docname))
+        return nbformat.read(path, as_version=4) if path.suffix == ".ipynb" else execute.read_chapter(path)
+
+    def notebook(self, name: str) -> nbformat.NotebookNode:
+        builder = self.app.builder
+        return builder.notebook(name, self.app.env.get_and_resolve_doctree(name, builder))
+
+    def cells(self, name: str) -> list[str]:
+        """A notebook's cells, without the first two, that say what it is, and without those that hold only "1"."""
+        return [cell.source for cell in self.notebook(name).cells[2:] if cell.source != "1"]
 
 
 CONSTRUCTS = {
-    "plain": ("# A\n\ntext *b* `c` $d$\n\n- x\n- y\n\n> z", "# A\n\ntext *b* `c` $d$\n\n- x\n- y\n\n> z"),
+    "plain": (
+        "text *b* `c` $d$\n\n- x\n- y\n\n> z\n\n---\n\n1. e",
+        "text *b* `c` $d$\n\n- x\n- y\n\n> z\n\n---\n\n1. e",
+    ),
+    "parts": ("## B\n\n### C\n\n## D", "## B\n\n### C\n\n## D"),
+    "what looks like markup": (
+        r"2\*3\*4 a\_b\_ \[c](d) \$5 and \$6 \`e\`",
+        r"2\*3\*4 a\_b\_ \[c\](d) \$5 and \$6 \`e\`",
+    ),
+    "what looks like a list": ("a\n\\- b\n\\1. c\n\n1\\. d", "a\n\\- b\n\\\\1. c\n\n1\\. d"),
     "math": ("```{math}\na\n=b\n```", "$$\na\n=b\n$$"),
-    "math on the first line": ("```{math} a\nb\n```", "$$\na\nb\n$$"),
-    "math in colons": (":::{math}\na\n:::", "$$\na\n$$"),
-    "math in tildes": ("~~~{math}\na\n~~~", "$$\na\n$$"),
     "math with blank lines": ("```{math}\na\n\n  \nb\n```", "$$\na\nb\n$$"),
     "math with remarks": ("```{math}\na 5\\% % no\n% no\nb\\\\% no\n```", "$$\na 5\\%\nb\\\\\n$$"),
-    "math with a label": ("```{math}\n:label: eq-x\n:class: identity\na\n```", "$$\na\n\\tag{1}\n$$"),
-    "math with yaml": ("```{math}\n---\nlabel: eq-x\n---\na\n```", "$$\na\n\\tag{1}\n$$"),
+    "math with a label": ("```{math}\n:label: eq-l\n:class: identity\na\n```", "$$\na\n\\tag{N.1}\n$$"),
     "math with rows": (
-        "```{math}\n:label: eq-x\n\\begin{align*}\na\n\\end{align*}\n```",
-        "$$\n\\begin{aligned}\na\n\\end{aligned}\n\\tag{1}\n$$",
+        "```{math}\n:label: eq-r\n\\begin{align*}\na\n\\end{align*}\n```",
+        "$$\n\\begin{aligned}\na\n\\end{aligned}\n\\tag{N.1}\n$$",
     ),
     "math of one equation": (
-        "```{math}\n:label: eq-x\n\\begin{equation}\na\n\\end{equation}\n```",
-        "$$\na\n\\tag{1}\n$$",
+        "```{math}\n:label: eq-o\n\\begin{equation}\na\n\\end{equation}\n```",
+        "$$\na\n\\tag{N.1}\n$$",
     ),
-    "math in a list": ("- a\n  ```{math}\n  b\n  c\n  ```\n  d", "- a\n\n  $$ b c $$\n\n  d"),
-    "math that opens an item": ("1. ```{math}\n   b\n   ```\n2. c", "1. $$ b $$\n\n2. c"),
+    "math in a list": ("- a\n\n  ```{math}\n  b\n  c\n  ```\n\n  d", "- a\n\n  $$ b c $$\n\n  d"),
     "math in a quotation": ("> a\n>\n> $$\n> b\n> c\n> $$", "> a\n>\n> $$ b c $$"),
-    "dollars": ("$$\na\n\nb\n$$", "$$\na\nb\n$$"),
-    "dollars with a label": ("$$ a $$ (eq-x)\n\n{eq}`eq-x`", "$$\na\n\\tag{1}\n$$\n\n(1)"),
     "inline math": ("{math}`x_1` $ y $ $a\nb$ c", "$x_1$ $y$ $a b$ c"),
-    "role over two lines": ("a {term}`b\nc` d\ne", "a *b c* d\ne"),
     "equations": (
         "{eq}`eq-b` {eq}`eq-a`\n\n$$ 1 $$ (eq-a)\n\n$$ 2 $$ (eq-b)",
-        "(2) (1)\n\n$$\n1\n\\tag{1}\n$$\n\n$$\n2\n\\tag{2}\n$$",
+        "(N.2) (N.1)\n\n$$\n1\n\\tag{N.1}\n$$\n\n$$\n2\n\\tag{N.2}\n$$",
     ),
-    "equation elsewhere": ("{eq}`eq-scores`", "(2) of [Attention and $d$](attention.ipynb)"),
+    "equation elsewhere": ("{eq}`eq-softmax`", "(1.1) of [Attention and $d$](attention.ipynb)"),
     "note": ("```{note}\na\n\nb\n```", "> **Note**\n>\n> a\n>\n> b"),
-    "note on its first line": ("```{tip} a\nb\n```", "> **Tip**\n>\n> a\n> b"),
-    "note without spaces": ("a\n```{note}\nb\n```\nc", "a\n\n> **Note**\n>\n> b\n\nc"),
     "seealso": (":::{seealso}\na\n:::", "> **See also**\n>\n> a"),
-    "admonition": (":::{admonition} A {term}`b` $c$\n:class: tip\nd\n:::", "> **A *b* $c$**\n>\n> d"),
-    "margin": (":::{margin}\na\n:::", "> a"),
-    "dropdown class": (
+    "admonition": (":::{admonition} A {term}`head` $c$\n:class: tip\nd\n:::", "> **A *head* $c$**\n>\n> d"),
+    "folded": (
         ":::{admonition} Hint {math}`x<y` & `c`\n:class: tip dropdown\na\n```{math}\nb\n```\n:::",
         "<details>\n<summary>Hint $x&lt;y$ &amp; <code>c</code></summary>\n\na\n\n$$\nb\n$$\n\n</details>",
     ),
-    "dropdown": (":::{dropdown} T\n:open:\na\n:::", "<details open>\n<summary>T</summary>\n\na\n\n</details>"),
     "nested": (
-        "::::{note}\na\n:::{dropdown} T\n```{math}\nb\nc\n```\n:::\nd\n::::",
-        "> **Note**\n>\n> a\n>\n> <details>\n> <summary>T</summary>\n>\n> $$ b c $$\n>\n> </details>\n>\n> d",
+        "::::{note}\na\n:::{tip}\n```{math}\nb\nc\n```\n:::\nd\n::::",
+        "> **Note**\n>\n> a\n>\n> > **Tip**\n> >\n> > $$ b c $$\n>\n> d",
     ),
-    "nested in ticks": ("````{note}\n```{tip}\na\n```\n````", "> **Note**\n>\n> > **Tip**\n> >\n> > a"),
-    "starts nested": ("::::{note}\n:::{tip}\na\n:::\n::::", "> **Note**\n>\n> > **Tip**\n> >\n> > a"),
     "note in an item": ("- a\n\n  :::{note}\n  b\n  :::\n- c", "- a\n\n  > **Note**\n  >\n  > b\n\n- c"),
-    "note in a quotation": ("> a\n> ```{note}\n> b\n> ```\n> c", "> a\n>\n> > **Note**\n> >\n> > b\n>\n> c"),
     "table": (
-        ":::{table} T\n| a |\n|---|\n| {eq}`eq-softmax` |\n:::",
-        "**T**\n\n| a |\n|---|\n| (1) of [Attention and $d$](attention.ipynb) |",
+        ":::{table} T\n| a | b |\n|---|--:|\n| {eq}`eq-softmax` | |\n:::",
+        "**T**\n\n| a | b |\n| --- | ---: |\n| (1.1) of [Attention and $d$](attention.ipynb) |  |",
     ),
-    "cells": (
-        "| {term}`a` | b `{c}` |\n|---|---|\n| {term}`d` | $\\|x\\|$ {sub}`1` `e\\|f` |",
-        "| *a* | b `{c}` |\n|---|---|\n| *d* | $\\vert x\\vert$ <sub>1</sub> `e\\|f` |",
+    "bars in a table": (
+        "| a |\n|---|\n| $\\|x\\|$ {sub}`1` `e\\|f` g\\|h |",
+        "| a |\n| --- |\n| $\\vert x\\vert$ <sub>1</sub> `e\\|f` g\\|h |",
     ),
     "code-block": ("```{code-block} python\n:caption: A\nx = 1\n```", "**A**\n\n```python\nx = 1\n```"),
-    "code-block with ticks": ("~~~{code-block} text\n```\n~~~", "````text\n```\n````"),
-    "definitions": ("A {term}`b`\n: c\n  d\n\n  e\n\nF\n: g", "- **A *b***: c\n  d\n\n  e\n- **F**: g"),
-    "definitions in an item": ("- A\n  : c\n    d", "- - **A**: c\n    d"),
-    "remarks": ("a\n% b\nc\n\n% d\n% e\n\nf", "a\n\nc\n\n\nf"),
-    "target": ("a\n\n(x)=\n## B", "a\n\n## B"),
-    "block break": ("a\n\n+++\n\nb", "a\n\n\nb"),
-    "term": ("{term}`a`, {term}`b <c>`", "*a*, *b*"),
+    "code that holds ticks": (
+        "~~~text\n```\n{eq}`x` $5\n~~~\n\n`` a`b ``",
+        "````text\n```\n{eq}`x` $5\n````\n\n`` a`b ``",
+    ),
+    "definitions": ("A {term}`head`\n: c\n  d\n\n  e\n\nF\n: g", "- **A *head***: c\n  d\n\n  e\n\n- **F**: g"),
+    "remarks and targets": ("a\n% b\n\n(x)=\n## B\n\n+++\n\nc", "a\n\n## B\n\nc"),
+    "term": ("{term}`head`, {term}`b <head>`", "*head*, *b*"),
     "doc": (
-        "{doc}`attention`, {doc}`it </book/attention>`, {doc}`notation`",
-        "[Attention and $d$](attention.ipynb), [it](attention.ipynb), Notation",
+        "{doc}`attention`, {doc}`it <attention>`, {doc}`notation`",
+        "[Attention and d](attention.ipynb), [it](attention.ipynb), Notation",
     ),
     "ref elsewhere": (
         "{ref}`masks`, {ref}`them <masks>`, {ref}`symbols`",
         "[Masks](attention.ipynb), [them](attention.ipynb), Notation",
     ),
-    "ref here": ("(x)=\n## B $c$\n\n{ref}`x`, {ref}`d <x>`", "## B $c$\n\n“B $c$”, d"),
-    "ref to an equation": ("{ref}`eq-softmax`", "(1) of [Attention and $d$](attention.ipynb)"),
-    "ref to a note": (":::{note}\n:name: n\na\n:::\n\n{ref}`n`", "> **Note**\n>\n> a\n\n“Note”"),
+    "ref here": ("(here)=\n## B c\n\n{ref}`here`, {ref}`d <here>`", "## B c\n\n“B c”, d"),
     "links": (
-        "[a {term}`b`](attention.md#masks) [](attention.md) [n](notation.md) [f](../code/x.py) [w](https://e.org)",
-        "[a *b*](attention.ipynb) [Attention and $d$](attention.ipynb) n f [w](https://e.org)",
+        "[a *b*](attention.md) [](attention.md) [n](notation.md) [f](references.bib) [w](https://e.org)",
+        "[a *b*](attention.ipynb) [Attention and d](attention.ipynb) n f [w](<https://e.org>)",
     ),
-    "links to labels": (
-        "[](#masks) [t](#masks) [](#eq-scores)",
-        "[Masks](attention.ipynb) [t](attention.ipynb) (2) of [Attention and $d$](attention.ipynb)",
-    ),
-    "link to here": ("(x)=\n# B\n\n[c](#x) [](#x)", "# B\n\nc “B”"),
     "web addresses": ("<https://e.org> ![a](https://e.org/x.svg)", "<https://e.org> ![a](https://e.org/x.svg)"),
-    "roles of one word": (
-        "{sub}`2` {sup}`<n>` {kbd}`Tab` {code}`x` {abbr}`MHA (many heads)`",
-        '<sub>2</sub> <sup>&lt;n&gt;</sup> <kbd>Tab</kbd> `x` <abbr title="many heads">MHA</abbr>',
+    "hard line ends": ("*a*  \nb\\\nc", "*a*<br />\nb<br />\nc"),
+    "html": ("a <b>c</b>\n\n<div>\nd\n</div>", "a <b>c</b>\n\n<div>\nd\n</div>"),
+    "footnotes": (
+        "a[^b], again[^b], more[^more]\n\n[^b]: A *note*.\n\n    ```python\n    x\n    ```\n[^more]: End.",
+        "a<sup>1</sup>, again<sup>1</sup>, more<sup>2</sup>",
+        "## Notes\n\n1. A *note*.\n\n   ```python\n   x\n   ```\n2. End.",
     ),
-    "code that holds ticks": ("{code}`` a`b ``", "`` a`b ``"),
-    "escapes": (r"\{eq}`x` \$5 \{term\}", r"\{eq}`x` \$5 \{term\}"),
-    "heading that closes": ("## {term}`a` ##", "## *a* ##"),
-    "underlined heading": ("{term}`a`\n===", "*a*\n==="),
-    "hard line ends": ("{term}`a`  \nb\\\nc", "*a*  \nb\\\nc"),
-    "nothing": ("% only a remark", None),
+    "citations": (
+        "{cite:t}`one` {cite}`two,three`\n\n:::{note}\n{cite:p}`two`\n:::",
+        "Curie \\[[1898](<https://e.org/1_(a)>)\\] "
+        "\\[[van der Berg and Lü, 2001](<https://doi.org/10.1/x>), Bo *et al.*, 2021\\]\n\n"
+        "> **Note**\n>\n> \\[[van der Berg and Lü, 2001](<https://doi.org/10.1/x>)\\]",
+        "## References\n\n- Marie Curie. Salts. *CR*, 1898. URL: <https://e.org/1_(a)>.\n"
+        "- A van der Berg and Y Lü. Pairs. *J*, 2001. [doi:10.1/x](<https://doi.org/10.1/x>).\n"
+        "- A Bo, B Co, and C Do. Turns. *J*, 2021.",
+    ),
+    "nothing": ("% only a remark", ""),
 }
+ERRORS = {
+    "image": ("a\n\nb ![b](c.svg)", "image 'c.svg' does not travel with a notebook"),
+    "figure": ("a\n\n```{figure} c.svg\nb\n```", "a notebook cannot show figure"),
+    "list-table": ("- ```{parsed-literal}\n  a\n  ```\n\n```{sidebar} b\nc\n```", "a notebook cannot show sidebar"),
+    "abbreviation": ("a\n\n{abbr}`MHA (many heads)`", "a notebook cannot show abbreviation: MHA"),
+    "scheme": ("a [b](ftp://e.org/x)", "a notebook cannot follow ftp://e.org/x"),
+}
+WARNINGS = {
+    "directive": ("a\n\n```{nonsense} b\nc\n```", 10, "Unknown directive type: 'nonsense'"),
+    "box": (":::{note}\n```{code-cell}\n2\n```\n:::", 9, "Found an unexpected `code-cell`"),
+    "role": ("a\nb {nonsense}`c`", 8, 'Unknown interpreted text role "nonsense"'),
+    "equation": ("{eq}`eq-none`", 8, "equation not found: eq-none"),
+    "label": ("{ref}`none`", 8, "undefined label: 'none'"),
+    "page": ("{doc}`none`", 8, "unknown document: 'none'"),
+    "work": ("{cite}`nobody`", 8, 'could not find bibtex key "nobody"'),
+    "footnote": ("a[^b]\n\n[^b]: c\n\n[^b]: d", "", "Multiple footnote definitions found for label: 'b'"),
+    "glue": ("{glue:text}`none`", 8, "No key 'none' found"),
+}
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory) -> Book:
+    folder = tmp_path_factory.mktemp("book")
+    (folder / "c.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'></svg>")
+    pages = dict(OTHERS)
+    for kind, found in (("right", CONSTRUCTS), ("wrong", ERRORS), ("warned", WARNINGS)):
+        for name, (source, *_) in found.items():
+            pages[f"{kind}-{name.replace(' ', '-')}"] = f"# Page\n\n{source}{CODE}"
+    return Book(folder, pages)
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
-def test_each_construct(book_dir, name):
-    source, expected = CONSTRUCTS[name]
-    assert flat(book_dir, source) == ([] if expected is None else [expected])
+def test_each_construct(book, name):
+    page = f"right-{name.replace(' ', '-')}"
+    number = ".".join(map(str, book.app.env.toc_secnumbers[page][""]))
+    found = [
+        cell.replace("\xa0", " ").replace(f"{{{number}.", "{N.").replace(f"({number}.", "(N.")
+        for cell in book.cells(page)
+    ]
+    first, *others = CONSTRUCTS[name][1:]
+    assert found == [f"# Page\n\n{first}".strip(), *others]
+    if name != "code that holds ticks":
+        assert [left for cell in found for left in leftovers(cell)] == []
 
 
-ERRORS = {
-    "directive": ("a\n\n```{nonsense} b\nc\n```", "line 3: unknown directive {nonsense}"),
-    "directive in colons": ("a\n\n:::{figure} x.svg\n:::", "line 3: unknown directive {figure}"),
-    "directive in a note": ("````{note}\n:class: tip\n\na\n```{code-cell}\n1\n```\n````", "line 5: unknown directive"),
-    "directive in a note's first lines": ("````{note} a\n```{raw} html\n```\n````", "line 2: unknown directive {raw}"),
-    "directive in an item": ("- a\n  - ```{list-table}\n    ```", "line 2: unknown directive {list-table}"),
-    "role": ("a\nb {nonsense}`c`", "line 2: unknown role {nonsense}`c`"),
-    "role in a title": ("\n:::{tip}\n:::\n:::{admonition} {numref}`x`\n:::", "line 4: unknown role {numref}`x`"),
-    "role in a cell": ("| a |\n|---|\n| {index}`b` |", "line 3: unknown role {index}"),
-    "role in a definition": ("A\n: b\n\n  {index}`b`", "line 4: unknown role {index}"),
-    "role in a footnote": ("a[^b]\n\n[^b]: c {index}`d`", "line 3: unknown role {index}"),
-    "abbreviation": ("{abbr}`MHA`", "unknown role {abbr}`MHA`"),
-    "no name": ("::: note\na\n:::", "line 1: ::: note is no directive: its name must stand in braces"),
-    "options": ("```{note}\n:a: 'b\nc\n```", "line 1: the options of {note} cannot be read"),
-    "options without end": ("```{note}\n---\na: b\n```", "line 1: the options of {note} begin with ---"),
-    "not closed at the end": ("a\n\n```{note}", "line 3: {note} is not closed by ```"),
-    "not closed": ("a\n\n:::{note}\nb", "line 3: {note} is not closed by :::"),
-    "closed too short": ("````{note}\nb\n```", "line 1: {note} is not closed by ````"),
-    "closed too short in colons": ("::::{note}\nb\n:::", "line 3: ::: is no directive"),
-    "no title": (":::{admonition}\na\n:::", "line 1: {admonition} needs a title on its first line"),
-    "equation": ("{eq}`eq-x`", "line 1: no equation has the label 'eq-x'"),
-    "equation twice": ("$$ a $$ (x)\n\n$$ a $$ (x)", "line 3: two equations have the label 'x'"),
-    "label": ("{ref}`x`", "line 1: nothing in the book has the label 'x'"),
-    "label of no heading": ("(x)=\na\n\n{ref}`x`", "line 4: 'x' stands before nothing that has a title"),
-    "page": ("{doc}`x`", "line 1: the book has no page 'x'"),
-    "link": ("[a](project:x.md)", "line 1: a notebook cannot follow [a](project:x.md)"),
-    "link in brackets": ("a\n<path:x>", "line 2: a notebook cannot follow <path:x>"),
-    "link without text": ("[](x.md)", "line 1: [](x.md) has no text"),
-    "image": ("a\n![b](c.svg)", "line 2: image 'c.svg' does not travel"),
-    "role in an image": ("![{term}`b`](https://e.org)", "line 1: a role cannot stand in the text of image"),
-    "footnote": ("a[^b]", "line 1: footnote [^b] is not defined"),
-    "dollar": ("a\n\n5 $", r"line 3: a dollar sign that begins no formula"),
-    "dollars in a paragraph": ("a\n$$\nb\n$$", "a dollar sign that begins no formula"),
-    "front matter": ("---\na: b\n---", "a notebook cannot show front_matter"),
-}
+def test_a_work_is_listed_once_although_its_page_is_resolved_again(book):
+    book.app.builder.prepare_writing(set())
+    assert book.cells("right-citations")[1].count("Salts") == 1
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_is_not_known_is_an_error_that_says_where(book_dir, name):
-    source, message = ERRORS[name]
-    with pytest.raises(FlattenError) as caught:
-        flat(book_dir, "before", source)
-    assert str(caught.value).startswith("chapter, cell 2, ") or "footnote" in name
-    assert message in str(caught.value)
+def test_what_a_notebook_cannot_show_is_an_error_that_names_the_page(book, name):
+    page = f"wrong-{name.replace(' ', '-')}"
+    with pytest.raises(NotebookError, match=f"^{page}.*: {re.escape(ERRORS[name][1])}"):
+        book.cells(page)
 
 
-def test_errors_count_lines_in_the_chapters_file(book_dir, tmp_path):
-    shutil.copytree(book_dir, tmp_path / "b")
-    text = OTHER + "\n## More\n\ntext\n\n- a {nonsense}`b`\n"
-    (tmp_path / "b" / "late.md").write_text(text)
-    line = text.split("\n").index("- a {nonsense}`b`") + 1
-    with pytest.raises(FlattenError, match=rf"^late, line {line}: unknown role"):
-        flatten(execute.read_chapter(tmp_path / "b" / "late.md"), "late", tmp_path / "b")
+@pytest.mark.parametrize("name", WARNINGS)
+def test_what_means_nothing_is_a_warning_that_names_the_line(book, name):
+    """The book is built with every warning an error."""
+    _, line, message = WARNINGS[name]
+    page = f"warned-{name}"
+    with contextlib.suppress(NotebookError):
+        book.notebook(page)
+    assert re.search(rf"{page}\.md:{line}: .*{re.escape(message)}", book.warnings.getvalue())
 
 
-def test_errors_count_lines_although_a_cell_is_not_in_the_file(tmp_path):
-    (tmp_path / "chapter.md").write_text("a\n\nb {x}`y`\n\nb {x}`y`\n")
-    with pytest.raises(FlattenError, match=r"^chapter, line 3: unknown role"):
-        flat(tmp_path, "this stands in no file " * 9, "b {x}`y`")
-    notebook = new_notebook(cells=[new_code_cell("b {x}`y`"), new_markdown_cell("b {x}`y`")])
-    with pytest.raises(FlattenError, match=r"^chapter, line 5: unknown role"):
-        flatten(notebook, "chapter", tmp_path)
+def test_nothing_else_is_warned_of(book):
+    for name in CONSTRUCTS:
+        book.cells(f"right-{name.replace(' ', '-')}")
+    assert [line for line in book.warnings.getvalue().splitlines() if "right-" in line] == []
 
 
-def test_an_error_in_another_chapter_names_that_chapter(tmp_path):
-    (tmp_path / "other.md").write_text("# A\n\n$$ a $$ (x)\n\n$$ a $$ (x)\n")
-    with pytest.raises(FlattenError, match=r"^other, line 5: two equations"):
-        flat(tmp_path, "{eq}`y`")
-
-
-def test_a_work_that_is_not_in_the_bibliography(book_dir, tmp_path):
-    for folder in (book_dir, tmp_path):
-        with pytest.raises(FlattenError, match=r"chapter: references\.bib has no entry 'nobody'"):
-            flat(folder, "{cite}`nobody`")
-
-
-def test_chapters_are_the_numbered_pages(tmp_path):
-    book = tmp_path / "book"
-    book.mkdir()
-    parts = [
-        {"numbered": 1, "chapters": [{"file": "book/one"}, {"file": "book/two"}]},
-        {"numbered": False, "chapters": [{"file": "book/three"}]},
-        {"numbered": 1, "chapters": [{"file": "book/four"}]},
-    ]
-    (tmp_path / "_toc.yml").write_text(yaml.safe_dump({"root": "book/intro", "parts": parts}))
-    for page in ("intro", "one", "two", "three", "four"):
-        (book / f"{page}.md").write_text(f"# {page}\n\n$$ a $$ (eq-{page})\n")
-    cell = "\n```{code-cell}\n1\n```\n"
-    for page in ("one", "three"):
-        (book / f"{page}.md").write_text((book / f"{page}.md").read_text() + cell)
-    found = {}
-    for page in ("intro", "one", "two", "three", "four"):
-        notebook = new_notebook(cells=[new_markdown_cell("$$ b $$ (eq-b)\n\n{eq}`eq-b` {eq}`eq-four`")])
-        found[page] = flatten(notebook, page, book, standalone=False).cells[0].source if page != "four" else ""
-    assert found["intro"] == "$$\nb\n\\tag{1}\n$$\n\n(1) (3.1) of four"
-    assert found["one"] == "$$\nb\n\\tag{1.1}\n$$\n\n(1.1) (3.1) of four"
-    assert found["two"] == "$$\nb\n\\tag{2.1}\n$$\n\n(2.1) (3.1) of four"
-    assert found["three"] == "$$\nb\n\\tag{1}\n$$\n\n(1) (3.1) of four"
-    # A page with code that is no chapter has no notebook.
-    assert flat(book, "{doc}`one` {doc}`two` {doc}`three`") == ["[one](one.ipynb) two three"]
-    assert lab(book, tmp_path / "lab") == ["one.ipynb"]
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_equations_have_the_built_pages_numbers(chapter):
-    if not builder.STAMP.exists() or builder.STAMP.read_text() != builder.fingerprint():
-        pytest.skip("the site was not built from these files; make html builds it")
-    page = (HTML / "book" / f"{chapter.stem}.html").read_text(encoding="utf-8")
-    notebook = flatten(execute.read_chapter(chapter), chapter.stem, BOOK, standalone=False)
-    tags = [tag for cell in notebook.cells for tag in re.findall(r"\\tag\{([\d.]+)\}", cell.source)]
-    assert tags == re.findall(r'class="eqno">\(([\d.]+)\)', page)
-
-
-# ------------------------------------------------------------------ what refers from cell to cell
-
-
-def test_numbers_run_on_and_references_reach_over_cells(book_dir):
-    found = flat(
-        book_dir,
-        "{eq}`eq-b`[^note] and [link][ref]",
-        "% gone",
-        "$$ a $$ (eq-a)\n\n[ref]: https://e.org 'Title'\n[^note]: A *note*.\n\n    ```python\n    {eq}`a`\n    ```",
-        "$$ b $$ (eq-b)\n\nagain[^note], more[^more]\n\n[^more]: See[^last].\n[^last]: End.",
-    )
-    assert found == [
-        '(2)<sup>1</sup> and [link](<https://e.org> "Title")',
-        "$$\na\n\\tag{1}\n$$\n\n[ref]: https://e.org 'Title'",
-        "$$\nb\n\\tag{2}\n$$\n\nagain<sup>1</sup>, more<sup>2</sup>",
-        "## Notes\n\n1. A *note*.\n\n   ```python\n   {eq}`a`\n   ```\n2. See<sup>3</sup>.\n3. End.",
-    ]
-
-
-def test_citations_and_references(book_dir):
-    text, references = flat(
-        book_dir,
-        "{cite:t}`one` {cite:t}`two,page` {cite}`three, twin`\n\n:::{note}\n{cite:p}`two`\n:::",
-    )
-    assert text == (
-        "[Curie (1898)](<https://e.org/1>) [van der Berg and Lü (2001)](<https://doi.org/10.1/x>); A page (n.d.) "
-        "([Bo et al., 2021a](<https://arxiv.org/abs/2104.1>); Bo et al., 2021b)\n\n"
-        "> **Note**\n>\n> ([van der Berg and Lü, 2001](<https://doi.org/10.1/x>))"
-    )
-    lines = references.split("\n")
-    assert lines[:2] == ["## References", ""]
-    order = ["A page", "Turns", "After", "Salts", "Pairs"]
-    assert [title for line in lines[2:] for title in order if title in line] == order
-    assert len(lines) == 2 + len(order)
-    assert lines[3].endswith("(cited as 2021a)")
-    assert lines[4].endswith("(cited as 2021b)")
-    assert "cited as" not in lines[2] + lines[5] + lines[6]
-    assert "Marie Curie" in lines[5]
-    assert "*CR*" in lines[5]
-
-
-def test_references_stand_where_the_chapter_wants_them(book_dir):
-    found = flat(book_dir, "{cite}`one`", "## Reading\n\n```{bibliography}\n:style: unsrt\n```\n\nend")
-    assert len(found) == 2
-    assert re.fullmatch(r"## Reading\n\n- Marie Curie.*Salts.*\n\nend", found[1])
-
-
-def test_nothing_is_cited_without_need_of_a_file(tmp_path):
-    assert Citations(tmp_path / "none.bib", []).references() == ""
-    assert flat(tmp_path, "text") == ["text"]
-
-
-# ------------------------------------------------------------------ code is never altered
-
-NASTY = st.lists(
-    st.sampled_from(
-        ["{eq}`x`", ":::{note}", ":::", "$$", "$a", "$", "% a", "(x)=", "+++", "[^a]", "[^a]: b", "[b](c.md)", "{a}`b`"]
-        + ["{math}", "A", ": b", "", "  ", "~~~{tip}", "---", ":label: x", "![](x.png)", "\\", "|a|", "|-|"]
-    ),
-    min_size=1,
-    max_size=8,
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("{glue:text}`share:.1f`", "2.2"),
+        ("{glue:}`share`", "2.25"),
+        ("{glue:text}`glued.ipynb::share:.2f`", "2.25"),
+    ],
 )
+def test_numbers_that_a_cell_computed_stand_in_the_prose(tmp_path, form, shown):
+    data = {"application/papermill.record/text/plain": "2.25"}
+    metadata = {"scrapbook": {"name": "share", "mime_prefix": "application/papermill.record/"}}
+    cell = new_code_cell("glue('share', 2.25)", outputs=[new_output("display_data", data=data, metadata=metadata)])
+    prose = new_markdown_cell(f"# A\n\nThat is {form} of all.")
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    book = Book(tmp_path, {"glued": new_notebook(cells=[cell, prose], metadata=metadata)})
+    assert book.cells("glued")[1:] == [f"# A\n\nThat is {shown} of all."]
+    assert book.warnings.getvalue() == ""
+
+
+def test_cells_that_the_page_leaves_out_stay(tmp_path):
+    gone, folded = ":tags: [remove-input, remove-output]", ":tags: [hide-input]"
+    cells = [f"\n```{{code-cell}}\n{tags}\n{k}0\n```\n\nafter {k}\n" for k, tags in enumerate([gone, folded, gone])]
+    book = Book(tmp_path, {"one": "# A\n" + "".join(cells)})
+    assert book.cells("one") == ["# A\n\nafter 0", "00", "10", "after 1\n\nafter 2", "20"]
+
+
+def test_another_cell_than_on_the_page_is_an_error(book, monkeypatch):
+    other = new_notebook(cells=[new_markdown_cell("a"), new_code_cell("2")])
+    monkeypatch.setattr(book.app.builder, "chapter", lambda docname: other)
+    with pytest.raises(NotebookError, match=r"^attention: its cell 1 is another one than on the page: 1$"):
+        book.notebook("attention")
+
+
+def test_chapters_are_the_numbered_pages_with_code(tmp_path):
+    book = Book(tmp_path, {**OTHERS, "second": "# B\n\n$$ b $$ (eq-b)" + CODE})
+    (tmp_path / "loose.md").write_text(FRONT + "# C" + CODE)
+    book.app.builder.read()
+    assert book.app.builder.get_outdated_docs() == ["attention", "second"]
+
+
+# ------------------------------------------------------------------ words and code stay as they are
+
+MARKS = r"a B 12 . ) * ** _ ` `` $ $$ \ [ ] (x) <b> </b> # ## + - --- = > ~~ | & &amp; &#35; ! {eq} :// <!-- |-|"
+NASTY = [*re.split(" ", MARKS), " ", "\n"]
+PLAIN = MarkdownIt("commonmark").enable("table").enable("strikethrough").use(dollarmath_plugin)
+
+
+def written(*blocks: nodes.Node) -> str:
+    """What the writer makes of some blocks."""
+    return Writer(None, "page", None, None, {}).blocks(list(blocks))
+
+
+@given(st.lists(st.sampled_from(NASTY), min_size=1, max_size=12), st.booleans())
+def test_words_stay_as_they_are(parts, in_list):
+    words = "\n".join(line.strip() for line in "".join(parts).split("\n") if line.strip())
+    paragraph = nodes.paragraph("", words)
+    block = nodes.bullet_list("", nodes.list_item("", paragraph)) if in_list else paragraph
+    shown = re.sub(r"</?(p|ul|li)>", "", PLAIN.render(written(block)))
+    assert html.unescape(shown).strip().split("\n") == (words.split("\n") if words else [""])
 
 
 @given(
-    lines=NASTY,
-    frame=st.sampled_from(["%s", "a\n\n%s\n\nb", "- a\n\n%s", "> %s", "````{note}\n%s\n````", "::::{tip}\n%s\n::::"]),
-    fence=st.sampled_from([("```python", "```"), ("```", "```"), ("~~~~ text", "~~~~")]),
+    st.lists(st.sampled_from([*NASTY, ":::{note}", "{eq}`x`"]), min_size=1, max_size=12),
+    st.sampled_from(["", "> ", "- "]),
 )
-def test_fenced_code_stays_as_it_is(book_dir, lines, frame, fence):
-    code = [line.replace("~~~", "~~") for line in lines]
-    block = "\n".join([fence[0], *code, fence[1]])
-    prefix = {"- ": "  ", "> ": "> "}.get(frame[:2], "")
-    source = frame.replace("%s", block.replace("\n", "\n" + (prefix if frame[0] == ">" else "")))
-    if frame[0] == "-":
-        source = "- a\n\n" + "\n".join("  " + line for line in block.split("\n"))
-    tokens = MarkdownIt("commonmark").parse("\n".join(flat(book_dir, source)))
-    assert [token.content for token in tokens if token.type == "fence"] == ["\n".join(code) + "\n"]
-
-
-@given(lines=NASTY)
-def test_code_in_a_line_stays_as_it_is(book_dir, lines):
-    code = " ".join(["x", *lines, "x"])
-    source = f"{{term}}`a` ``{code}`` {{term}}`b`"
-    assert flat(book_dir, source) == [f"*a* ``{code}`` *b*"]
-
-
-def test_indented_code_stays_as_it_is(book_dir):
-    assert flat(book_dir, "a\n\n    :::{note}\n    {eq}`x`\n\nb") == ["a\n\n    :::{note}\n    {eq}`x`\n\nb"]
-
-
-PLAIN = ["# A\n", "text *b* `c`", "- a\n- b\n  - c", "> a\n> b", "1. a\n\n   b", "| a |\n|---|\n| `b` |", "$$\na\n$$"]
-PLAIN += ["a  \nb", "<b>a</b>", "<!-- a -->", "```\na\n```", "---", "[a](https://e.org)", "a $b$ c", "A\n==="]
-
-
-@given(st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6))
-def test_plain_markdown_stays_as_it_is(book_dir, parts):
-    source = "\n\n".join(["first", *parts])
-    assert flat(book_dir, source) == [source.strip("\n")]
+def test_code_stays_as_it_is(parts, frame):
+    code = "x" + "".join(parts) + "x"
+    literal, block = nodes.paragraph("", "", nodes.literal("", code.replace("\n", " "))), nodes.literal_block("", code)
+    children = [literal, block]
+    if frame == "> ":
+        children = [nodes.block_quote("", *children)]
+    elif frame == "- ":
+        children = [nodes.bullet_list("", nodes.list_item("", *children))]
+    tokens = PLAIN.parse(written(*children))
+    assert [token.content for token in tokens if token.type == "fence"] == [code + "\n"]
+    inline = [child for token in tokens for child in token.children or []]
+    assert [(child.type, child.content) for child in inline] == [("code_inline", code.replace("\n", " "))]
 
 
 # ------------------------------------------------------------------ nothing raw leaks
@@ -410,10 +360,13 @@ def test_plain_markdown_stays_as_it_is(book_dir, parts):
 RAW = re.compile(r"^\s*(:::|%|\+\+\+|\([\w-]+\)=)|\[\^[^\]]+\]|^: ", re.MULTILINE)
 
 
+MYST = create_md_parser(MdParserConfig(enable_extensions=("colon_fence", "dollarmath", "deflist")), RendererHTML)
+
+
 def leftovers(markdown: str) -> list[str]:
     """What is still MyST, both for a tokenizer that knows MyST and for one that knows CommonMark only."""
     found = []
-    for token in myst.PARSER.parse(markdown):
+    for token in MYST.parse(markdown):
         children = {child.type for child in token.children or []}
         if token.type.startswith(("myst", "colon", "footnote", "dl_", "math_block_label")):
             found.append(token.type)
@@ -439,24 +392,41 @@ def test_leftovers_are_seen(raw):
     assert leftovers(raw)
 
 
-@pytest.mark.parametrize("name", CONSTRUCTS)
-def test_no_construct_leaves_myst(book_dir, name):
-    for cell in flat(book_dir, CONSTRUCTS[name][0]):
-        if name != "escapes":
-            assert leftovers(cell) == []
+@pytest.fixture(scope="session")
+def written_notebooks(tmp_path_factory) -> Path:
+    """The book's notebooks: those beside the site if that is up to date, else new ones."""
+    if builder.STAMP.exists() and builder.STAMP.read_text().split()[0] == builder.fingerprint():
+        return HTML / "notebooks"
+    out = tmp_path_factory.mktemp("notebooks")
+    builder.build("notebooks", out)
+    return out
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_no_myst_is_left_in_a_chapter(chapter):
-    notebook = flatten(execute.read_chapter(chapter), chapter.stem, BOOK)
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            assert leftovers(cell.source) == [], cell.source
+def test_a_chapter_says_all_that_its_page_says_and_no_myst(chapter, written_notebooks):
+    notebook = nbformat.read(written_notebooks / f"{chapter.stem}.ipynb", as_version=4)
+    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert [left for source in prose for left in leftovers(source)] == []
+    ran = execute.executed(chapter)
+    code = [cell.source for cell in ran.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in notebook.cells if cell.cell_type == "code"][1:] == code
+    sources = "\n".join(cell.source for cell in ran.cells if cell.cell_type == "markdown")
+    headings = [line.lstrip("#") for line in sources.split("\n") if re.match("#+ ", line)]
+    found = [line.lstrip("#") for line in "\n".join(prose).split("\n") if re.match("#+ ", line)]
+    plain = str.maketrans("’“”", '\'""', "\\")
+    assert [line.translate(plain) for line in found][: len(headings)] == [line.translate(plain) for line in headings]
+    labels = re.findall(r":label: (\S+)", sources)
+    assert len(re.findall(r"\\tag\{[\d.]+\}", "\n".join(prose))) == len(labels)
 
 
-def test_the_tokenizer_knows_what_the_site_knows():
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    assert sorted(config["parse"]["myst_enable_extensions"]) == sorted(myst.EXTENSIONS)
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_equations_have_the_built_pages_numbers(chapter, written_notebooks):
+    if written_notebooks != HTML / "notebooks":
+        pytest.skip("the site was not built from these files; make html builds it")
+    page = (HTML / "book" / f"{chapter.stem}.html").read_text(encoding="utf-8")
+    notebook = nbformat.read(written_notebooks / f"{chapter.stem}.ipynb", as_version=4)
+    tags = [tag for cell in notebook.cells for tag in re.findall(r"\\tag\{([\d.]+)\}", cell.source)]
+    assert tags == re.findall(r'class="eqno">\(([\d.]+)\)', page)
 
 
 # ------------------------------------------------------------------ the notebook around the text
@@ -472,7 +442,6 @@ def ran() -> nbformat.NotebookNode:
     }
     cells = [
         new_markdown_cell("# Turns\n\n```{math}\n:label: eq-x\na\n```"),
-        new_markdown_cell("% nothing to be seen"),
         new_code_cell("1", execution_count=1, outputs=[new_output("display_data", data=view)]),
         new_code_cell("2", metadata={"tags": ["hide-input"], "mystnb": {"image": {"alt": "a"}}}, execution_count=2),
         new_code_cell("3", metadata={"tags": ["remove-output"]}),
@@ -492,14 +461,24 @@ def ran() -> nbformat.NotebookNode:
     return new_notebook(cells=cells, metadata=metadata)
 
 
-def test_outputs_and_widgets_are_kept(book_dir, ran):
-    before = copy.deepcopy(ran)
-    result = flatten(ran, "turns", book_dir)
-    assert ran == before, "the chapter itself was changed"
+@pytest.fixture
+def flat(tmp_path, ran) -> Callable:
+    """Makes a notebook of the chapter as it is then."""
+
+    def make() -> nbformat.NotebookNode:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        return Book(folder, {"turns": ran}).notebook("turns")
+
+    return make
+
+
+def test_outputs_and_widgets_are_kept(flat, ran):
+    result = flat()
     nbformat.validate(result)
     assert [cell.cell_type for cell in result.cells] == ["code", *["markdown"] * 2, *["code"] * 7]
     assert [cell.id for cell in result.cells] == [f"cell-{i}" for i in range(10)]
-    (kept,), (output,) = result.cells[3].outputs, ran.cells[2].outputs
+    (kept,), (output,) = result.cells[3].outputs, ran.cells[1].outputs
     assert kept.data.pop("text/html") == as_images(output.data.pop("text/html"))
     assert kept == output
     assert result.cells[3].execution_count == 1
@@ -562,25 +541,25 @@ def test_other_html_stays_as_it_is():
         ('<svg width="3"></svg>', "neither a viewBox nor a width and a height"),
     ],
 )
-def test_a_drawing_that_cannot_stand_alone_is_an_error(book_dir, ran, svg, message):
-    ran.cells[3].outputs = [new_output("display_data", data={"text/html": svg})]
-    with pytest.raises(FlattenError, match=f"^turns, code cell 2: a drawing .*{message}"):
-        flatten(ran, "turns", book_dir)
+def test_a_drawing_that_cannot_stand_alone_is_an_error(flat, ran, svg, message):
+    ran.cells[2].outputs = [new_output("display_data", data={"text/html": svg})]
+    with pytest.raises(NotebookError, match=f"^turns, code cell 2: a drawing .*{message}"):
+        flat()
 
 
-def test_widgets_get_the_key_that_github_wants(book_dir, ran):
+def test_widgets_get_the_key_that_github_wants(flat, ran):
     ran.metadata.widgets = {STATE: {"m": {"state": {}}}}
-    widgets = flatten(ran, "turns", book_dir).metadata.widgets
+    widgets = flat().metadata.widgets
     assert widgets == {STATE: {"version_major": 2, "version_minor": 0, "state": {"m": {"state": {}}}}}
     del ran.metadata["widgets"]
     del ran.metadata["language_info"]
-    metadata = flatten(ran, "turns", book_dir).metadata
+    metadata = flat().metadata
     assert "widgets" not in metadata
     assert metadata.language_info == {"name": "python"}
 
 
-def test_what_the_page_hides_is_folded(book_dir, ran):
-    folds = [cell.metadata for cell in flatten(ran, "turns", book_dir).cells[3:]]
+def test_what_the_page_hides_is_folded(flat, ran):
+    folds = [cell.metadata for cell in flat().cells[3:]]
     source, outputs, form = {"source_hidden": True}, {"outputs_hidden": True}, {"cellView": "form"}
     assert folds == [
         {},
@@ -593,37 +572,41 @@ def test_what_the_page_hides_is_folded(book_dir, ran):
     ]
 
 
-def test_a_notebook_begins_by_saying_what_it_is(book_dir, ran):
-    code, note, title = flatten(ran, "turns", book_dir).cells[:3]
+def test_a_notebook_begins_by_saying_what_it_is(flat, ran):
+    code, note, title = flat().cells[:3]
     assert code.source.startswith("# @title ")
     assert code.metadata.jupyter.source_hidden
     assert code.metadata.cellView == "form"
     assert note.source.startswith("This is the chapter “Turns” of the book “RoPE, Turn by Turn” as a notebook")
     assert note.source.endswith("run that cell first.")
     assert title.source.startswith("# Turns")
-    assert flatten(ran, "turns", book_dir, standalone=False).cells[0].source == title.source
 
 
-def test_the_same_chapter_makes_the_same_notebook(book_dir, ran, tmp_path):
-    other = nbformat.from_dict(copy.deepcopy(ran))
-    for cell in other.cells:
+def test_the_same_chapter_makes_the_same_notebook(flat, ran):
+    first = nbformat.writes(flat())
+    for cell in ran.cells:
         cell.id = f"x{cell.id}"
-    (first,) = notebooks.write({"turns": ran}, tmp_path / "a", book_dir)
-    (second,) = notebooks.write({"turns": other}, tmp_path / "b", book_dir)
-    assert first == tmp_path / "a" / "turns.ipynb"
-    assert first.read_bytes() == second.read_bytes()
-    nbformat.validate(nbformat.read(first, as_version=4))
-    assert json.loads(first.read_text())["nbformat_minor"] == 5
+    assert nbformat.writes(flat()) == first
+    nbformat.validate(nbformat.reads(first, as_version=4))
+    assert json.loads(first)["nbformat_minor"] == 5
 
 
-def test_nothing_is_written_when_one_notebook_is_wrong(book_dir, ran, tmp_path):
-    for wrong, error in (("{nonsense}`a`", FlattenError), (None, nbformat.ValidationError)):
-        bad = new_notebook(cells=[new_markdown_cell(wrong or "a"), new_code_cell("1")])
-        if wrong is None:
-            bad.cells[1].outputs = [{"output_type": "nothing"}]
-        with pytest.raises(error):
-            notebooks.write({"turns": ran, "bad": bad}, tmp_path / "out", book_dir)
-        assert not (tmp_path / "out").exists()
+def test_notebooks_are_written_beside_another_build_or_none_at_all(tmp_path, ran, monkeypatch):
+    pages = {"turns": ran, "bad": "# B\n\nx" + CODE}
+    book = Book(tmp_path, pages)
+    monkeypatch.setattr(notebooks.NotebookBuilder, "chapter", lambda self, docname: book.chapter(docname))
+    out, before = tmp_path / "beside", book.app.builder
+    notebooks.write_beside(book.app, out)
+    assert sorted(path.name for path in out.iterdir()) == ["bad.ipynb", "turns.ipynb"]
+    assert (out / "turns.ipynb").read_text() == nbformat.writes(book.notebook("turns")) + "\n"
+    assert book.app.builder is before
+    wrong = book.chapter("bad")
+    wrong.cells[-1].outputs = [{"output_type": "nothing"}]
+    monkeypatch.setattr(notebooks.NotebookBuilder, "chapter", lambda self, docname: wrong if docname == "bad" else ran)
+    with pytest.raises(NotebookError, match=r"^bad: .*'nothing'"):
+        notebooks.write_beside(book.app, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    assert book.app.builder is before
 
 
 # ------------------------------------------------------------------ what the first cell carries and does
@@ -693,13 +676,19 @@ def test_the_archive_depends_on_contents_only(repository):
         os.utime(path, (1, 1))
     assert first_cell.archive(dict(reversed(first_cell.contents(repository).items()))) == (name, text)
     assert re.fullmatch(r"ropebook-[0-9a-f]{12}", name)
-    assert max(map(len, text.split("\n"))) <= 120
-    with zipfile.ZipFile(io.BytesIO(base64.b64decode(text))) as archive:
+    assert max(map(len, text.split("\n"))) <= first_cell.LINE
+    packed = lzma.decompress(base64.b85decode(text.replace("\n", "")))
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert {member: archive.read(member) for member in archive.namelist()} == files
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     for changed in ({**files, "ropebook/one.py": b"x"}, {**files, "ropebook/new.py": b""}, {"a": b"bc"}, {"ab": b"c"}):
         assert first_cell.archive(changed)[0] != name
     assert first_cell.archive({"a": b"bc"})[0] != first_cell.archive({"ab": b"c"})[0]
+
+
+def test_the_archive_takes_less_than_a_third_of_its_contents():
+    files = first_cell.contents()
+    assert len(first_cell.archive(files)[1]) < sum(map(len, files.values())) * 0.3
 
 
 def test_pip_is_asked_for_what_the_requirements_say(repository):
@@ -858,63 +847,82 @@ def test_the_first_cell_keeps_out_of_another_persons_folder(tmp_path, source):
 # ------------------------------------------------------------------ copies for JupyterLab
 
 
-def lab(book: Path, out: Path) -> list[str]:
-    return [path.name for path in notebooks.lab_copies(book, out)]
+def lab(text: str, out: Path) -> list[str]:
+    return [path.name for path in notebooks.put_copies({"attention": text}, out)]
 
 
-def test_copies_for_the_lab(tmp_path, capsys):
-    book, out = tmp_path / "book", tmp_path / "lab"
-    book.mkdir()
-    (book / "attention.md").write_text(OTHER)
-    (book / "notation.md").write_text("# Notation\n")
-    assert lab(book, out) == ["attention.ipynb"]
-    copy_ = nbformat.read(out / "attention.ipynb", as_version=4)
+def test_copies_for_the_lab_hold_no_outputs_and_nothing_runs(tmp_path, monkeypatch):
+    Book(tmp_path, OTHERS)
+    monkeypatch.setattr(execute, "executed", lambda path: pytest.fail("a chapter was executed"))
+    with patch_docutils(), docutils_namespace():
+        app = Sphinx(tmp_path, None, tmp_path / "lab", tmp_path / "l", "lab", SETTINGS, status=None, warning=None)
+        app.build()
+    assert [path.name for path in (tmp_path / "lab").glob("*.ipynb")] == ["attention.ipynb"]
+    copy_ = nbformat.read(tmp_path / "lab" / "attention.ipynb", as_version=4)
     nbformat.validate(copy_)
     assert [cell.cell_type for cell in copy_.cells] == ["markdown", "code"]
     assert copy_.cells[1].source == "1"
     assert copy_.cells[1].outputs == []
     assert leftovers(copy_.cells[0].source) == []
 
-    (book / "attention.md").write_text(OTHER.replace("# Attention", "# Much attention"))
-    assert lab(book, out) == ["attention.ipynb"]
-    assert "# Much attention" in (out / "attention.ipynb").read_text(), "a copy that nobody touched is renewed"
-    assert capsys.readouterr().out == ""
+
+@pytest.mark.parametrize("current", [True, False])
+def test_reading_a_page_for_a_copy_runs_nothing(tmp_path, monkeypatch, current):
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    executed = importlib.import_module("executed")
+    path = tmp_path / "a.md"
+    path.write_text(FRONT + "That is {glue:text}`share:.1f` of all." + CODE)
+    ran = execute.read_chapter(path)
+    ran.cells[1].outputs = [new_output("stream", text="1")]
+    config = MdParserConfig(enable_extensions=SETTINGS["myst_enable_extensions"])
+    env = SimpleNamespace(docname="a", doc2path=lambda name: str(path), myst_config=config, note_dependency=print)
+    monkeypatch.setattr(executed, "_app", SimpleNamespace(env=env, builder=SimpleNamespace(name="lab")))
+    monkeypatch.setattr(execute, "is_current", lambda path: current)
+    monkeypatch.setattr(execute, "executed", lambda path, _: ran if current else pytest.fail("a chapter was executed"))
+    prose, code = executed.read_page(path.read_text()).cells
+    assert prose.source == f"That is {'{glue:text}`share:.1f`' if current else '…'} of all."
+    assert bool(code.outputs) == current
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there is no root here")
+@pytest.mark.parametrize("user", [0, 1000])
+def test_root_is_let_into_the_lab(monkeypatch, user):
+    commands = []
+    monkeypatch.setattr(builder, "build", lambda name, folder: None)
+    monkeypatch.setattr(builder.subprocess, "run", lambda command, **_: commands.append(command))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    builder.lab()
+    assert [("--allow-root" in command) for command in commands] == [user == 0]
 
 
 def test_a_readers_changes_are_kept(tmp_path, capsys):
-    book, out = tmp_path / "book", tmp_path / "lab"
-    book.mkdir()
-    chapter, first, second = book / "attention.md", out / "attention.ipynb", out / "attention-2.ipynb"
-    chapter.write_text(OTHER)
-    lab(book, out)
-    mine = first.read_text().replace('"1"', '"my own"')
+    out = tmp_path / "lab"
+    first, second, mine = out / "attention.ipynb", out / "attention-2.ipynb", "my own"
+    lab("one", out)
+    assert lab("two", out) == ["attention.ipynb"]
+    assert first.read_text() == "two", "a copy that nobody touched is renewed"
     first.write_text(mine)
 
-    assert lab(book, out) == ["attention.ipynb"], "the chapter has not changed: nothing to add"
+    assert lab("two", out) == ["attention.ipynb"], "the chapter has not changed: nothing to add"
     assert capsys.readouterr().out == ""
 
-    chapter.write_text(OTHER.replace("# Attention", "# Much attention"))
-    assert lab(book, out) == ["attention-2.ipynb"]
+    assert lab("three", out) == ["attention-2.ipynb"]
     said = "attention.ipynb holds changes of yours and is left alone; the chapter's new text is in attention-2.ipynb\n"
     assert capsys.readouterr().out == said
-    assert lab(book, out) == ["attention-2.ipynb"]
+    assert lab("three", out) == ["attention-2.ipynb"]
     assert capsys.readouterr().out == ""
 
-    chapter.write_text(OTHER.replace("# Attention", "# No attention"))
-    assert lab(book, out) == ["attention-2.ipynb"]
-    assert "# No attention" in second.read_text()
+    assert lab("four", out) == ["attention-2.ipynb"]
+    assert second.read_text() == "four"
     second.write_text(mine)
-    assert lab(book, out) == ["attention-2.ipynb"], "what the reader changed holds the chapter's present text"
-    chapter.write_text(OTHER.replace("# Attention", "# New attention"))
-    assert lab(book, out) == ["attention-3.ipynb"]
+    assert lab("four", out) == ["attention-2.ipynb"], "what the reader changed holds the chapter's present text"
+    assert lab("five", out) == ["attention-3.ipynb"]
     assert first.read_text() == second.read_text() == mine
 
     (out / notebooks.WRITTEN).unlink()  # without a record every copy may be the reader's
-    chapter.write_text(OTHER + "\nMore.\n")
-    assert lab(book, out) == ["attention-4.ipynb"]
+    assert lab("six", out) == ["attention-4.ipynb"]
     assert first.read_text() == second.read_text() == mine
-    assert lab(book, out) == ["attention-4.ipynb"]
-    assert sorted(path.name for path in out.glob("*.ipynb"))[-1] == "attention.ipynb"
+    assert lab("six", out) == ["attention-4.ipynb"]
     assert len(list(out.glob("*.ipynb"))) == 4
 
 
@@ -1040,9 +1048,8 @@ def test_a_small_notebook_runs_alone(public, repository, tmp_path):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapters_notebook_runs_alone_and_says_the_same(public, chapter, tmp_path):
-    (path,) = notebooks.write({chapter.stem: execute.executed(chapter)}, tmp_path / "notebooks")
-    notebook = nbformat.read(path, as_version=4)
+def test_a_chapters_notebook_runs_alone_and_says_the_same(public, chapter, written_notebooks, tmp_path):
+    notebook = nbformat.read(written_notebooks / f"{chapter.stem}.ipynb", as_version=4)
     where = new_code_cell("import ropebook; print(ropebook.__file__)", id="where")
     notebook.cells.append(where)
     result = run_alone(notebook, public, tmp_path)

@@ -1,6 +1,6 @@
 """The first cells of a student notebook: they carry the package's sources and make `ropebook` importable anywhere.
 
-The sources travel inside the notebook, as a zip file in base64, so that one downloaded file is enough.
+The sources travel inside the notebook, packed by xz and written in base85, so that one downloaded file is enough.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ import base64
 import hashlib
 import inspect
 import io
+import lzma
 import textwrap
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -23,7 +25,7 @@ from tools.paths import ROOT
 NEEDED = ("torch", "numpy", "matplotlib", "anywidget", "sympy", "safetensors")
 SOURCES = {".py", ".js"}
 SMALL = 100_000  # bytes; a larger file in results/ travels only with notebooks that name it
-LINE = 120  # characters of base64 per line
+LINE = 1000  # characters of the archive per line; each costs a notebook eight more
 
 
 def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
@@ -33,7 +35,7 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
 
     Args:
         name: name of the folder to make in the system's temporary folder; changes with the sources.
-        archive: zip file in base64; white space does not matter.
+        archive: zip file, packed by xz, in base85; white space does not matter.
         needed: module name -> what to ask pip for if it cannot be imported.
 
     Raises:
@@ -42,6 +44,7 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
     import base64
     import importlib.util
     import io
+    import lzma
     import os
     import shlex
     import subprocess
@@ -76,7 +79,8 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
         folder = Path(tempfile.mkdtemp(prefix=name))
     code = folder / "code"  # one level down, as in the repository: what lies beside the folder is never read
     written = 0
-    with zipfile.ZipFile(io.BytesIO(base64.b64decode(archive))) as sources:
+    unpacked = lzma.decompress(base64.b85decode("".join(archive.split())))
+    with zipfile.ZipFile(io.BytesIO(unpacked)) as sources:
         for member in sources.namelist():
             path, data = code / member, sources.read(member)
             if not path.is_file() or path.read_bytes() != data:
@@ -119,15 +123,23 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
 
 
 def archive(files: dict[str, bytes]) -> tuple[str, str]:
-    """The folder's name, which depends on names and contents only, and the zip file in base64, the same each time."""
+    """The folder's name, which depends on names and contents only, and the packed files, the same each time.
+
+    The zip file is not compressed itself: xz finds what its members have in common.
+    """
+    return _archive(tuple(sorted(files.items())))
+
+
+@cache  # most chapters carry the same files, and packing them takes a second
+def _archive(files: tuple[tuple[str, bytes], ...]) -> tuple[str, str]:
     digest, buffer = hashlib.sha256(), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zipped:
-        for name, data in sorted(files.items()):
+    with zipfile.ZipFile(buffer, "w") as zipped:
+        for name, data in files:
             digest.update(f"{name}\0{len(data)}\0".encode() + data)
             member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            member.compress_type, member.create_system = zipfile.ZIP_DEFLATED, 3  # the same on every system
+            member.create_system = 3  # the same on every system
             zipped.writestr(member, data)
-    text = base64.b64encode(buffer.getvalue()).decode()
+    text = base64.b85encode(lzma.compress(buffer.getvalue())).decode()
     return f"ropebook-{digest.hexdigest()[:12]}", "\n".join(textwrap.wrap(text, LINE))
 
 

@@ -1,53 +1,165 @@
-"""The chapters as notebooks: with outputs, to download; and without, as copies to work on in JupyterLab."""
+"""The chapters as notebooks: with outputs, to download; and without, as copies to work on in JupyterLab.
+
+Two builders for Sphinx. They take the prose from the page whose references are resolved (`tools.markdown`), and the
+code cells from the chapter itself.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-import jupytext
 import nbformat
-from nbformat import NotebookNode
+from docutils import nodes
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_notebook
+from sphinx.application import Sphinx
+from sphinx.builders import Builder
+from sphinx.config import Config
 
-from tools.flatten import chapter_names, flatten
-from tools.paths import BOOK, write_whole
+from tools import execute
+from tools.first_cell import first_cells
+from tools.markdown import NotebookError, Writer
+from tools.paths import write_whole
+from tools.pictures import as_images
 
 WRITTEN = ".written.json"  # in the folder of copies: file name -> hash of what was written there
+CODE_HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+OUTPUT_HIDDEN = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
+STATE = "application/vnd.jupyter.widget-state+json"
 
 
-def write(executed: dict[str, NotebookNode], out: Path, book_dir: Path = BOOK) -> list[Path]:
-    """Write student notebooks, each whole; returns their paths.
+class NotebookBuilder(Builder):
+    """Write every chapter with its outputs, so that it runs alone. Nothing is written when one of them is wrong."""
 
-    Args:
-        executed: chapter's name -> the chapter with its outputs.
-        out: the folder to write to.
-        book_dir: where the chapters' sources are.
+    name, format = "notebooks", "ipynb"
 
-    Raises:
-        FlattenError: see `tools.flatten.flatten`. Nothing is written then.
-        nbformat.ValidationError: if a notebook would not be valid. Nothing is written then.
-    """
-    texts = {out / f"{name}.ipynb": _text(flatten(notebook, name, book_dir)) for name, notebook in executed.items()}
-    for path, text in texts.items():
-        write_whole(path, text)
-    return list(texts)
+    def get_outdated_docs(self) -> list[str]:
+        return sorted(docname for docname in self.env.found_docs if self.has_notebook(docname))
+
+    def has_notebook(self, docname: str) -> bool:
+        """The numbered pages with code are the chapters."""
+        return "kernelspec" in self.env.metadata[docname] and bool(self.env.toc_secnumbers.get(docname))
+
+    def get_target_uri(self, docname: str, typ: str | None = None) -> str:
+        return f"{PurePosixPath(docname).name}.ipynb"  # all in one folder
+
+    def get_relative_uri(self, from_: str, to: str, typ: str | None = None) -> str:
+        return self.get_target_uri(to)
+
+    def prepare_writing(self, docnames: set[str]) -> None:
+        self.texts: dict[str, str] = {}
+        self.citations: dict[str, nodes.citation] = {}
+        for docname in {key.docname for key in self.env.get_domain("cite").bibliographies}:
+            page = self.env.get_and_resolve_doctree(docname, self)
+            self.citations |= {name: entry for entry in page.findall(nodes.citation) for name in entry["ids"]}
+
+    def write_doc(self, docname: str, doctree: nodes.document) -> None:
+        if self.has_notebook(docname):
+            try:
+                notebook = self.notebook(docname, doctree)
+                nbformat.validate(notebook)
+            except nbformat.ValidationError as error:
+                raise NotebookError(f"{docname}: {error}") from error
+            self.texts[PurePosixPath(docname).name] = nbformat.writes(notebook) + "\n"
+
+    def finish(self) -> None:
+        for name, text in self.texts.items():
+            write_whole(Path(self.outdir) / f"{name}.ipynb", text)
+
+    def notebook(self, docname: str, doctree: nodes.document) -> NotebookNode:
+        """A chapter's notebook. Raises NotebookError."""
+        chapter = self.chapter(docname)
+        waiting = {index: cell for index, cell in enumerate(chapter.cells) if cell.cell_type == "code"}
+
+        def code_cells(index: int, shown: str | None) -> list[NotebookNode]:
+            """The cell with that index, after those before it that the page does not show at all."""
+            cell = waiting.get(index)
+            if cell is None or shown not in (None, cell.source.rstrip("\n")):
+                raise NotebookError(f"{docname}: its cell {index} is another one than on the page: {shown}")
+            return [waiting.pop(before) for before in sorted(waiting) if before <= index]
+
+        cells = Writer(self.env, docname, code_cells, self.has_notebook, self.citations).page(doctree)
+        cells += [waiting[index] for index in sorted(waiting)]
+        for number, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), start=1):
+            try:
+                self.finish_cell(cell)
+            except ValueError as error:
+                raise NotebookError(f"{docname}, code cell {number}: {error}") from error
+        cells = self.first_cells(docname, cells) + cells
+        for i, cell in enumerate(cells):
+            cell.id = f"cell-{i}"  # those that nbformat makes are random
+        notebook = new_notebook(cells=cells, metadata=_metadata(chapter.metadata))
+        notebook.nbformat_minor = 5
+        return notebook
+
+    def chapter(self, docname: str) -> NotebookNode:
+        """The chapter with its outputs."""
+        return execute.executed(Path(self.env.doc2path(docname)))
+
+    def first_cells(self, docname: str, cells: list[NotebookNode]) -> list[NotebookNode]:
+        """What makes `ropebook` importable and says what the notebook is."""
+        code_text = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        return first_cells(self.env.titles[docname].astext(), code_text=code_text)
+
+    def finish_cell(self, cell: NotebookNode) -> None:
+        """What the page hides, notebooks fold; drawings become images. What only the site needs is left out."""
+        tags = cell.metadata.get("tags", [])
+        metadata = {"tags": tags} if tags else {}
+        folds = {}
+        if CODE_HIDDEN & set(tags):
+            folds["source_hidden"] = True
+            metadata["cellView"] = "form"  # the same in Colab's words
+        if OUTPUT_HIDDEN & set(tags):
+            folds["outputs_hidden"] = True
+        if folds:
+            metadata["jupyter"] = folds
+        cell.metadata = from_dict(metadata)
+        for output in cell.outputs:
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = as_images(output.data["text/html"])
 
 
-def lab_copies(book_dir: Path, out: Path) -> list[Path]:
-    """Copies of the chapters as notebooks without outputs; returns the paths of those with the book's present text.
+class LabBuilder(NotebookBuilder):
+    """Write copies of the chapters without outputs; nothing is executed for them."""
+
+    name = "lab"
+
+    def chapter(self, docname: str) -> NotebookNode:
+        return execute.read_chapter(Path(self.env.doc2path(docname)))
+
+    def first_cells(self, docname: str, cells: list[NotebookNode]) -> list[NotebookNode]:
+        return []
+
+    def finish(self) -> None:
+        put_copies(self.texts, Path(self.outdir))
+
+
+def write_beside(app: Sphinx, out: Path) -> None:
+    """Write the notebooks into `out` at the end of a build of something else, from what that has read."""
+    other = app.builder
+    app.builder = builder = NotebookBuilder(app, app.env)  # what resolves references looks there
+    try:
+        builder.outdir = out
+        builder.prepare_writing(set())
+        for docname in builder.get_outdated_docs():
+            builder.write_doc(docname, app.env.get_and_resolve_doctree(docname, builder))
+        builder.finish()
+    finally:
+        app.builder = other
+
+
+def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
+    """Write copies, by chapter; returns the paths of those that have the book's present text.
 
     A copy that was changed since it was written here is left alone: where the chapter has changed too, the new copy
     stands beside it, as `<chapter>-2.ipynb`, and a line printed says so.
     """
     record_path = out / WRITTEN
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
-    names, paths = chapter_names(book_dir), []
-    for name in sorted(path.stem for path in book_dir.glob("*.md")) if names is None else names:
-        notebook = jupytext.read(book_dir / f"{name}.md", fmt="md:myst")
-        if not any(cell.cell_type == "code" for cell in notebook.cells):
-            continue
-        text = _text(flatten(notebook, name, book_dir, standalone=False))
+    paths = []
+    for name, text in texts.items():
         paths.append(_put(name, text, out, record))
         write_whole(record_path, json.dumps(record, indent=1))
     return paths
@@ -71,10 +183,32 @@ def _put(name: str, text: str, out: Path, record: dict[str, str]) -> Path:
     return path
 
 
-def _text(notebook: NotebookNode) -> str:
-    nbformat.validate(notebook)
-    return nbformat.writes(notebook) + "\n"
+def _metadata(metadata: NotebookNode) -> NotebookNode:
+    kept = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    kept["language_info"] = metadata.get("language_info", {"name": "python"})
+    widgets = metadata.get("widgets", {}).get(STATE)
+    if widgets is not None:
+        # Without the key `state` GitHub refuses to show the notebook at all.
+        state = widgets if "state" in widgets else {"version_major": 2, "version_minor": 0, "state": widgets}
+        kept["widgets"] = {STATE: state}
+    return from_dict(kept)
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _outputs(app: Sphinx, config: Config) -> None:
+    """MyST-NB warns of each output of which it does not know how a builder shows it; here they are taken whole."""
+    shown = [(builder.name, kind, k) for builder in BUILDERS for k, kind in enumerate(("text/html", "text/plain"))]
+    config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *shown]
+
+
+BUILDERS = (NotebookBuilder, LabBuilder)
+
+
+def setup(app: Sphinx) -> dict:
+    for builder in BUILDERS:
+        app.add_builder(builder)
+    app.connect("config-inited", _outputs)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

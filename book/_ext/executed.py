@@ -7,6 +7,7 @@ its outputs, tells Sphinx which pages have new outputs, and puts each explorer's
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -25,6 +26,7 @@ LOGGER = logging.getLogger(__name__)
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 PART = "//# part: "
+GLUED = re.compile(r"\{glue:\w*\}`[^`]+`")
 
 _app: Sphinx | None = None
 
@@ -33,8 +35,11 @@ def read_page(text: str) -> NotebookNode:
     """Reader for MyST-NB: the page that is being read, with its outputs."""
     env = _app.env
     path = Path(env.doc2path(env.docname))
+    runs = execute.has_code(path)
+    if runs and _app.builder.name == "lab" and not execute.is_current(path):
+        runs, text = False, GLUED.sub("…", text)  # nothing is executed for copies: there are no numbers yet
     notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=str(path))
-    if execute.has_code(path):
+    if runs:
         ran = execute.executed(path, LOGGER.info)
         env.note_dependency(str(execute.EXECUTED / f"{path.stem}.ipynb"))
         execute.copy_outputs(notebook, ran)
@@ -79,6 +84,8 @@ def _view(model: dict, data: dict) -> str:
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """A module may have changed under a page whose own text has not."""
+    if app.builder.name == "lab":
+        return []
     stale = {str(path) for path in execute.runnable() if not execute.is_current(path)}
     return [name for name in env.found_docs if str(env.doc2path(name)) in stale]
 

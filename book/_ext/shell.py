@@ -104,8 +104,7 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Write the notebooks that the chapters' first lines point to, and make the pages light."""
     if exception is None and app.builder.format == "html":
-        found = {chapter.stem: execute.executed(chapter) for chapter in execute.chapters()}
-        notebooks.write(found, Path(app.outdir) / "notebooks")
+        notebooks.write_beside(app, Path(app.outdir) / "notebooks")
         bundle.bundle(Path(app.outdir))
 
 
@@ -189,6 +188,7 @@ def check_alternative_text(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict:
+    app.setup_extension("tools.notebooks")
     app.connect("config-inited", prepare_assets)
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("doctree-resolved", add_first_line)
