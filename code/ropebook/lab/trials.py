@@ -1,0 +1,62 @@
+"""The second experiment: nine schemes, three seeds each, trained on two kinds of text and two tasks.
+
+A step's rows are of four kinds, as many of each: Python, Python with the retrieval task, Python with the order task, and the
+generated language. All follows from seed and step, as in the first experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropebook.lab import language, tasks
+from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.parts import Parts
+from ropebook.lab.training import Run
+
+KINDS = ("python", "retrieval", "order", "language")
+
+
+@dataclass(frozen=True)
+class Trial(Run):
+    """A `Run` on `ropebook.lab.parts`, whose ``share`` has no meaning: every fourth row is of one of the `KINDS`."""
+
+    n_layers: int = 3
+    steps: int = 2400
+    warmup: int = 100
+
+    def batch(self, corpus: Parts, step: int) -> Tensor:
+        """The rows of a step, int64 (rows, length + 1); ``ValueError`` if the training text is shorter than a row."""
+        length = self.length + 1
+        if len(corpus.train) < length:
+            raise ValueError(
+                f"corpus must have {length} bytes or more to train on, got {len(corpus.train)}"
+            )
+        draws = np.random.default_rng([self.seed, step])
+        rows = [
+            row(KINDS[at % len(KINDS)], corpus.train, length, draws)
+            for at in range(self.rows)
+        ]
+        return torch.from_numpy(np.stack(rows).astype(np.int64))
+
+
+def row(
+    kind: str, text: np.ndarray, length: int, draws: np.random.Generator
+) -> np.ndarray:
+    """A row of one of the `KINDS`, uint8 (length,); a window of ``text`` from a random place where the kind needs it."""
+    if kind == "language":
+        return language.text(length, draws)
+    start = draws.integers(0, len(text) - length + 1)
+    window = text[start : start + length]
+    if kind == "python":
+        return window
+    keys = min(tasks.KEYS, length // tasks.planted_bytes(kind))
+    return tasks.plant(window, kind, draws, keys)[0]
+
+
+SEEDS = (0, 1, 2)
+TRIALS = tuple(Trial(scheme, seed) for seed in SEEDS for scheme in MORE_SCHEMES)
+"""Every scheme with every seed."""
