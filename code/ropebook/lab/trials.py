@@ -6,6 +6,7 @@ generated language. All follows from seed and step, as in the first experiment.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,10 @@ from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Run
 
+STEPS = 2400
+"""Of a training. Where retrieval within L has not emerged by then, twice as many are tried."""
+EMERGED = 0.9
+"""The share of records within L that must be given back."""
 KINDS = ("python", "retrieval", "order", "language")
 
 
@@ -25,8 +30,17 @@ class Trial(Run):
     """A `Run` on `ropebook.lab.parts`, whose ``share`` has no meaning: every fourth row is of one of the `KINDS`."""
 
     n_layers: int = 3
-    steps: int = 2400
+    steps: int = STEPS
     warmup: int = 100
+
+    @property
+    def name(self) -> str:
+        """The scheme and the seed, and the steps where they are not `STEPS`.
+
+        >>> Trial("none", 2).name, twice(Trial("none", 2)).name
+        ('none-2', 'none-2-4800')
+        """
+        return super().name + (f"-{self.steps}" if self.steps != STEPS else "")
 
     def batch(self, corpus: Parts, step: int) -> Tensor:
         """The rows of a step, int64 (rows, length + 1); ``ValueError`` if the training text is shorter than a row."""
@@ -55,6 +69,11 @@ def row(
         return window
     keys = min(tasks.KEYS, length // tasks.planted_bytes(kind))
     return tasks.plant(window, kind, draws, keys)[0]
+
+
+def twice(trial: Trial) -> Trial:
+    """The same training with twice as many steps, from the start: the learning rate's course depends on their number."""
+    return dataclasses.replace(trial, steps=2 * trial.steps)
 
 
 SEEDS = (0, 1, 2)
