@@ -111,6 +111,40 @@ def test_files_alone_would_promise_too_much():
     assert held / 300 < 0.5
 
 
+def test_p_values_are_those_of_the_intervals():
+    """A mean whose interval of 1 − p just touches 0, or whose ends of 1 − 2p just reach the margin."""
+    for freedom, p in ((2.0, 0.01), (7.3, 0.05), (200.0, 0.2)):
+        t = I.student(1 - p / 2, freedom)
+        assert I.p_different(I.Interval(-t, 0, 0, 1.0, freedom)) == pytest.approx(p, rel=1e-6)
+        assert I.p_different(I.Interval(t + 0.5, 0, 0, 1.0, freedom), 0.5) == pytest.approx(p, rel=1e-6)
+        one_sided = I.student(1 - p, freedom)
+        found = I.Interval(-0.3, 0, 0, 1.0, freedom)
+        assert I.p_equivalent(found, 0.3 + one_sided) == pytest.approx(p, rel=1e-6)
+        assert I.p_equivalent(found, 0.3) == 1.0
+    assert I.p_different(I.Interval(0.0, 0, 0, 2.0, 5.0)) == pytest.approx(1.0)
+    assert I.p_different(I.Interval(2.0, 0, 0, 1.0, 1e9)) == pytest.approx(0.0455, abs=1e-4)  # the normal's
+
+
+def test_what_does_not_vary_is_sure():
+    same, zero = I.Interval(0.01, 0, 0, 0.0, math.inf), I.Interval(0.0, 0, 0, 0.0, math.inf)
+    assert (I.p_different(same), I.p_different(zero)) == (0.0, 1.0)
+    assert (I.p_equivalent(same, 0.02), I.p_equivalent(same, 0.005)) == (0.0, 1.0)
+
+
+# Benjamini and Hochberg 1995, section 3.2: fifteen p-values of which four pass at 0.05
+PUBLISHED = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528]
+PUBLISHED += [0.7590, 1.0]
+
+
+def test_the_published_example_of_discoveries():
+    assert I.discoveries(PUBLISHED) == [True] * 4 + [False] * 11
+    assert I.discoveries(PUBLISHED[::-1]) == [False] * 11 + [True] * 4
+    assert I.discoveries([0.04]) == [True]
+    assert I.discoveries([0.02, 0.04]) == [True, True]  # a later one that passes takes the earlier with it
+    assert I.discoveries([0.03, 0.04]) == [True, True]
+    assert I.discoveries([]) == []
+
+
 def test_what_has_no_spread_to_measure_is_refused():
     for bad in (torch.zeros(1, 5), torch.zeros(3, 1), torch.full((3, 3), math.nan)):
         with pytest.raises(ValueError, match="values must be of two seeds and two files at least"):

@@ -10,6 +10,7 @@ differ much there are two, and the interval is as wide as two degrees of freedom
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -99,6 +100,51 @@ def student(probability: float, freedom: float) -> float:
 
 
 _MANY = 300  # degrees of freedom from which the first terms of Fisher's expansion have eight digits
+
+
+def p_different(found: Interval, from_: float = 0.0) -> float:
+    """The two-sided p-value of a mean that differs from ``from_``.
+
+    >>> round(p_different(Interval(4.303, 0.0, 0.0, 1.0, 2.0)), 3)
+    0.05
+    """
+    if not found.error:
+        return float(found.mean == from_)
+    t = abs(found.mean - from_) / found.error
+    return min(1.0, 2 * _above(t, min(found.freedom, _MOST))[0])
+
+
+def p_equivalent(found: Interval, margin: float) -> float:
+    """The p-value of a mean within ±``margin`` of 0: of the two one-sided tests the larger (Schuirmann 1987).
+
+    >>> round(p_equivalent(Interval(0.0, 0.0, 0.0, 1.0, 2.0), 2.92), 3)
+    0.05
+    """
+    checks.number("margin", margin, above=0)
+    if abs(found.mean) >= margin:
+        return 1.0
+    if not found.error:
+        return 0.0
+    t = (margin - abs(found.mean)) / found.error
+    return _above(t, min(found.freedom, _MOST))[0]
+
+
+def discoveries(p_values: Sequence[float], share: float = 0.05) -> list[bool]:
+    """Which of many p-values pass, so that of those that do at most a ``share`` is expected to be false.
+
+    Benjamini and Hochberg 1995: with m of them, the k smallest, k the largest for which the kth is at most k·share/m.
+
+    >>> discoveries([0.04, 0.001, 0.012, 0.6])
+    [False, True, True, False]
+    """
+    checks.number("share", share, above=0, maximum=1)
+    m = len(p_values)
+    ranked = sorted(p_values)
+    passing = [p for k, p in enumerate(ranked, 1) if p <= k * share / m]
+    return [bool(passing) and p <= passing[-1] for p in p_values]
+
+
+_MOST = 1e4  # degrees of freedom: more make no difference that counts, and Simpson's rule is still fine enough
 
 
 def _above(t: float, freedom: float) -> tuple[float, float]:
