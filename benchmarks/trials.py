@@ -2,7 +2,10 @@
 
     python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
     python benchmarks/trials.py train --only none-0       one of them
-    python benchmarks/trials.py evaluate --part held_out  every finished model as it was trained
+    python benchmarks/trials.py train --twice             with twice the steps, those that did not learn retrieval
+    python benchmarks/trials.py choose                    the methods' parameters, on the development part
+    python benchmarks/trials.py tune                      trains a little further on longer texts
+    python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
 
 Checkpoints lie in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
 its weights in half precision in results/trials, and is not done again; whoever has these two files can go on without
@@ -26,7 +29,7 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import load, save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import parts, scores, trials  # noqa: E402
+from ropebook.lab import evaluation, extensions, parts, scores, trials  # noqa: E402
 from ropebook.lab.model import LanguageModel  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
@@ -34,7 +37,11 @@ EVERY = 40
 """Steps to one loss in the results."""
 SAVED = 25
 """Steps from checkpoint to checkpoint."""
-FIRST = ("rope-10000", "none", "alibi")
+EXTENDED = "rope-10000"
+"""The scheme that is tried with methods."""
+CHOSEN_WITH = 4
+"""The factor with which parameters are chosen."""
+FIRST = (EXTENDED, "none", "alibi")
 """Schemes that are trained first of each seed."""
 
 
@@ -125,31 +132,117 @@ def trained(trial: trials.Trial) -> LanguageModel:
     return model.eval()
 
 
+def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
+    """What a model is tried as: as it was trained (None), and of RoPE with base 10⁴ with every extension."""
+    if trial.scheme != EXTENDED or trial.steps != trials.STEPS:
+        return [None]
+    chosen = folder() / "chosen.json"
+    if not chosen.exists():
+        raise SystemExit("parameters have to be chosen first: python benchmarks/trials.py choose")
+    return [None, *extensions.extensions(json.loads(chosen.read_text(encoding="utf-8"))["chosen"])]
+
+
 def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
-    """Every finished model as it was trained, and with its last L bytes only. Prints names and times only."""
+    """Every finished model in all that it is tried as. Prints names and times only."""
     given = scores.materials(text, part)
-    command = f"python benchmarks/trials.py evaluate --part {part}"
     for trial in wanted:
-        path = folder() / part / f"{trial.name}.json"
-        if path.exists() or not finished(trial):
+        if not finished(trial):
             continue
-        start = time.perf_counter()
         model = trained(trial)
-        told = {
-            "cell": trial.name,
-            "corpus": text.summary(),
-            "files": given.names,
-            "numbers": scores.measure(model, given),
-            "last": scores.measure_windowed(model, given, trial.length),
-            "provenance": device.provenance(None, command, torch.device("cpu")),
-        }
-        store(path, told)
-        print(f"{trial.name} on {part}: {time.perf_counter() - start:.0f} s", flush=True)
+        for extension in cells_of(trial):
+            try_one(model, trial, extension, given, text, part)
+
+
+def try_one(
+    model: LanguageModel,
+    trial: trials.Trial,
+    extension: extensions.Extension | None,
+    given: scores.Materials,
+    text: parts.Parts,
+    part: str,
+    ending: str = "",
+) -> None:
+    name = trial.name + (f"/{extension.id}" if extension else "") + ending
+    path = folder() / part / f"{name.replace('/', '_')}.json"
+    if path.exists():
+        return
+    start = time.perf_counter()
+    as_tried = model
+    if extension and not ending:
+        as_tried = evaluation.with_method(model, extension.method, extension.options)
+    told = {
+        "cell": name,
+        "corpus": text.summary(),
+        "files": given.names,
+        "numbers": scores.measure(as_tried, given),
+        "provenance": device.provenance(None, "python benchmarks/trials.py", torch.device("cpu")),
+    }
+    if extension is None:
+        told["last"] = scores.measure_windowed(model, given, trial.length)
+    elif extension.name == "dynamic_ntk":
+        told["sampled"] = scores.measure_cached(model, given, extension.options, 2 * trial.length)
+    store(path, told)
+    print(f"{name} on {part}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """The parameters of the methods, on the development part, with all seeds; into results/trials/chosen.json."""
+    wanted = [trial for trial in wanted if trial.scheme == EXTENDED]
+    missing = [trial.name for trial in wanted if not finished(trial)]
+    if missing:
+        raise SystemExit(f"not trained yet: {', '.join(missing)}")
+    given = scores.materials(text, "development")
+    reach = CHOSEN_WITH * scores.LENGTH
+    bands = [band for band in scores.BANDS if band[1] <= reach]
+    found: dict[str, dict[int, list[float]]] = {}
+    for trial in wanted:
+        model = trained(trial)
+        for method, parameters in extensions.CANDIDATES.items():
+            for parameter in parameters:
+                extension = extensions.candidate(method, parameter, CHOSEN_WITH)
+                longer = evaluation.with_method(model, extension.method, extension.options)
+                means = [
+                    evaluation.band_means(evaluation.position_bits(longer, rows[:, : reach + 1]), bands).mean().item()
+                    for rows in (given.python, given.language)
+                ]
+                found.setdefault(method, {}).setdefault(parameter, []).append(round(sum(means) / 2, 5))
+                print(trial.name, method, parameter, found[method][parameter][-1], flush=True)
+    told = {
+        "criterion": extensions.CRITERION,
+        "corpus": text.summary(),
+        "found": found,
+        "chosen": extensions.choose(found),
+        "provenance": device.provenance(None, "python benchmarks/trials.py choose", torch.device("cpu")),
+    }
+    store(folder() / "chosen.json", told)
+    print(told["chosen"], flush=True)
+
+
+def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """Trains a little further, tries what comes out on both parts, and keeps the numbers only."""
+    given = {part: scores.materials(text, part) for part in parts.PARTS[1:]}
+    for trial in wanted:
+        if trial.scheme != EXTENDED or not finished(trial):
+            continue
+        by_id = {extension.id: extension for extension in cells_of(trial) if extension}
+        for name in extensions.TUNED:
+            for s in extensions.FACTORS:
+                extension = by_id.get(f"{name}/{s}", extensions.Extension(name, "none", s))
+                done = f"{trial.name}_{name}_{s}_tuned.json"
+                if all((folder() / part / done).exists() for part in given):
+                    continue
+                model = evaluation.with_method(trained(trial), extension.method, extension.options)
+                run = trials.further(trial, name, s)
+                trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model)
+                for _ in trainer.train(SAVED):
+                    pass
+                for part, materials in given.items():
+                    try_one(trainer.model.eval(), trial, extension, materials, text, part, "/tuned")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["train", "evaluate"])
+    parser.add_argument("what", choices=["train", "choose", "evaluate", "tune"])
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
     parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
     parser.add_argument("--part", choices=parts.PARTS[1:], default="development")
@@ -161,10 +254,10 @@ def main() -> None:
         parser.error(f"--only must name some of {', '.join(t.name for t in wanted)}, got {', '.join(sorted(unknown))}")
     wanted = [trial for trial in wanted if not given.only or trial.name in given.only]
     text = parts.load()
-    if given.what == "train":
-        train(wanted, text)
-    else:
+    if given.what == "evaluate":
         evaluate(wanted, text, given.part)
+    else:
+        {"train": train, "choose": choose, "tune": tune}[given.what](wanted, text)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@ reported. They are kept by file, by text and by question, so that intervals can 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -171,6 +173,45 @@ def headroom(model: LanguageModel, given: Materials) -> dict[str, object]:
         floors.append([language.bits(row)[half + 1 :].mean(), np.mean(less)])
     found["language_floor"] = _plain(torch.tensor(floors))
     return found
+
+
+def measure_cached(
+    model: LanguageModel,
+    given: Materials,
+    options: Mapping[str, object],
+    reach: int,
+) -> dict[str, list[float]]:
+    """Dynamic NTK from L to ``reach``, on the Python text: bits of the last bytes at sampled lengths, a mean for each file.
+
+    "cached": keys as they were rotated when they came. "anew": at each of the lengths all is computed with its frequencies.
+    """
+    lengths = evaluation.sampled_lengths(model.length, reach)
+    rows, last = given.python[:, : reach + 1], evaluation.SAMPLED
+    with_keys, without = (
+        evaluation.with_method(model, "dynamic_ntk", options, arrival=arrival)
+        for arrival in (True, False)
+    )
+    bits = evaluation.position_bits(with_keys, rows)
+    cached = torch.stack([bits[:, n - last : n] for n in lengths], 1)
+    anew = evaluation.sampled_bits(without, rows, lengths, last)
+    return {
+        name: [round(x, 4) for x in found.mean((1, 2)).tolist()]
+        for name, found in (("cached", cached), ("anew", anew))
+    }
+
+
+def stored(folder: Path) -> dict[str, dict]:
+    """By cell, what `benchmarks/trials.py` stored in a folder. ``ValueError`` if not all are of the same text."""
+    cells = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.json"))
+    ]
+    texts = {cell["corpus"]["sha256"] for cell in cells}
+    if len(texts) > 1:
+        raise ValueError(
+            f"folder must have numbers of one text, got {len(texts)} in {folder}"
+        )
+    return {cell["cell"]: cell for cell in cells}
 
 
 def share(letters: str) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ropebook import checks
 from ropebook.lab import language, tasks
 from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.parts import Parts
@@ -52,8 +53,8 @@ class Trial(Run):
         draws = np.random.default_rng([self.seed, step])
         rows = [
             row(KINDS[at % len(KINDS)], corpus.train, length, draws)
-            for at in range(self.rows)
-        ]
+            for at in range(step * self.rows, (step + 1) * self.rows)
+        ]  # counted through all steps, for a step may have fewer rows than there are kinds
         return torch.from_numpy(np.stack(rows).astype(np.int64))
 
 
@@ -74,6 +75,46 @@ def row(
 def twice(trial: Trial) -> Trial:
     """The same training with twice as many steps, from the start: the learning rate's course depends on their number."""
     return dataclasses.replace(trial, steps=2 * trial.steps)
+
+
+@dataclass(frozen=True)
+class Further(Trial):
+    """A training that begins with another's weights, with ``method`` (an extension's name) in the layers, for texts ``factor`` times as long."""
+
+    method: str = "none"
+    factor: int = 1
+
+    @property
+    def name(self) -> str:
+        """
+        >>> further(Trial("rope-10000"), "linear", 4).name
+        'rope-10000-0-linear-4'
+        """
+        return f"{self.scheme}-{self.seed}-{self.method}-{self.factor}"
+
+
+def further(trial: Trial, method: str, factor: int, steps: int = 60) -> Further:
+    """As many bytes a step as the trial has, in texts ``factor`` times as long, at a fifth of its learning rates.
+
+    ``ValueError`` if ``factor`` does not divide the rows of a step.
+    """
+    if trial.rows % checks.integer("factor", factor, minimum=1):
+        raise ValueError(
+            f"factor must divide the {trial.rows} rows of a step, got {factor}"
+        )
+    return Further(
+        **dataclasses.asdict(trial)
+        | {
+            "length": trial.length * factor,
+            "rows": trial.rows // factor,
+            "steps": checks.integer("steps", steps, minimum=1),
+            "warmup": min(5, steps),
+            "lr": trial.lr / 5,
+            "matrix_lr": trial.matrix_lr / 5,
+        },
+        method=method,
+        factor=factor,
+    )
 
 
 SEEDS = (0, 1, 2)
