@@ -181,16 +181,17 @@ def test_what_is_said_to_be_shared_is_there_by_brute_force(real):
     """Some strings of some files, looked for in the whole training text and not among hashes."""
     train, known = real.train.tobytes(), P.grams(real.train)
     files = {**real.development, **real.held_out}
-    looked = []
-    for text in list(files.values())[::30]:
-        some = [text[at : at + P.GRAM] for at in range(0, len(text) - P.GRAM, 97)][:25]
-        found = [piece.tobytes() in train for piece in some]
-        assert [np.isin(P.grams(piece), known)[0] for piece in some] == found
-        looked += found
-    assert len(looked) > 100
-    assert sum(looked) <= 0.05 * len(looked)
-    known_piece = train[1000 : 1000 + P.GRAM]
-    assert np.isin(P.grams(np.frombuffer(known_piece, np.uint8)), known).all()
+    pieces = [
+        text[at : at + P.GRAM]
+        for text in list(files.values())[::30]
+        for at in list(range(0, len(text) - P.GRAM, 97))[:12]
+    ] + [real.train[1000 : 1000 + P.GRAM]]
+    found = [piece.tobytes() in train for piece in pieces]
+    hashes = np.array([P.grams(piece)[0] for piece in pieces])
+    assert np.isin(hashes, known).tolist() == found
+    assert len(found) > 60
+    assert found[-1]
+    assert sum(found[:-1]) <= 0.05 * len(found)
 
 
 def test_no_file_of_this_python_shares_more_than_a_twentieth(real):

@@ -117,3 +117,18 @@ def test_headroom_within_the_length(model):
     written = materials.language[0, :257].numpy().astype(np.uint8)
     by_hand = [language.bits(written, 65 + at % 64)[at + 1] for at in range(128, 256)]
     assert floors[0] == pytest.approx([language.bits(written)[129:].mean(), np.mean(by_hand)], abs=1e-4)
+
+
+def test_keys_as_they_came_and_all_anew(model):
+    materials = given()
+    options = {"trained_length": 256, "factor": 1.0}
+    found = scores.measure_cached(model, materials, options, 300)
+    (length,) = evaluation.sampled_lengths(256, 300)
+    rows = materials.python
+    anew = evaluation.with_method(model, "dynamic_ntk", options)
+    whole = evaluation.position_bits(anew, rows[:, : length + 1])[:, -evaluation.SAMPLED :].mean(1)
+    assert found["anew"] == pytest.approx(whole.tolist(), abs=1e-4)
+    caching = evaluation.with_method(model, "dynamic_ntk", options, arrival=True)
+    bits = evaluation.position_bits(caching, rows[:, :301])[:, length - evaluation.SAMPLED : length].mean(1)
+    assert found["cached"] == pytest.approx(bits.tolist(), abs=1e-4)
+    assert found["cached"] != found["anew"]
