@@ -372,7 +372,7 @@ class Forgetful(nn.Module):
 
     def __init__(self, reach):
         super().__init__()
-        self.reach, self.scheme, self.embedding = reach, "none", nn.Embedding(1, 1)
+        self.reach, self.has_bias, self.embedding = reach, False, nn.Embedding(1, 1)
 
     def forward(self, tokens):
         likeliest = torch.full_like(tokens, ord(" "))

@@ -1,6 +1,10 @@
 """The measured chapter's laboratory: data, model, training and evaluation of a small language model.
 
 `data`: bytes of the reader's own Python library, and a retrieval task in them. `model`: a decoder-only transformer with
-one of seven position schemes. `training`: steps, checkpoints, resumption, several processes. `evaluation`: what the trained
+one of nine position schemes. `training`: steps, checkpoints, resumption, several processes. `evaluation`: what the trained
 model does within and beyond its length.
+
+The second experiment: `parts`, the text split so that nothing is shared; `language`, a generated one whose bits are known; `tasks`, to
+find a record and to tell which came first; `trials`, what is trained; `scores`, what is measured; `extensions`, the methods;
+`intervals`, `rule` and `claims`, how it is judged.
 """

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import sysconfig
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,7 @@ PLANTED = 3
 HELD_OUT = 26
 """Files whose path's SHA-256 begins with a byte below this are held out: one in ten."""
 
-_LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
+_LEFT_OUT = {"site-packages", "dist-packages"}
 _TO_TEXT = bytes(
     byte if byte in b"\t\n\f\r" or 32 <= byte < 127 else ord("?")
     for byte in range(256)
@@ -70,21 +71,13 @@ def load(root: Path | str | None = None) -> Corpus:
     whose library is packed in an archive has none).
     """
     root = Path(sysconfig.get_paths()["stdlib"] if root is None else root)
-    if not root.is_dir():
-        raise FileNotFoundError(
-            f"root must be a folder of Python sources, got {root}"
-        )
     whole = hashlib.sha256()
     train, held_out = [], {}
-    for name in sorted(
-        path.relative_to(root).as_posix() for path in root.rglob("*.py")
-    ):
-        *folders, file = name.split("/")
-        if _LEFT_OUT & set(folders) or file.startswith("_sysconfigdata"):
+    for name, content in python_files(root):
+        if {"test", "tests"} & set(name.split("/")[:-1]):
             continue
-        content = (root / name).read_bytes().translate(_TO_TEXT) + bytes([END])
-        whole.update(name.encode() + b"\0" + content)
-        text = np.frombuffer(content, np.uint8)
+        text = as_text(content)
+        whole.update(name.encode() + b"\0" + text.tobytes())
         if hashlib.sha256(name.encode()).digest()[0] < HELD_OUT:
             held_out[name] = text
         else:
@@ -100,6 +93,32 @@ def load(root: Path | str | None = None) -> Corpus:
         whole.hexdigest(),
         platform.python_version(),
     )
+
+
+def python_files(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Relative path and content of every ``.py`` file under ``root``, in the order of their names.
+
+    Not those of ``site-packages`` or ``dist-packages``, nor ``_sysconfigdata*``. ``FileNotFoundError`` if there is no such folder.
+    """
+    if not root.is_dir():
+        raise FileNotFoundError(
+            f"root must be a folder of Python sources, got {root}"
+        )
+    for name in sorted(
+        path.relative_to(root).as_posix() for path in root.rglob("*.py")
+    ):
+        *folders, file = name.split("/")
+        if not _LEFT_OUT & set(folders) and not file.startswith("_sysconfigdata"):
+            yield name, (root / name).read_bytes()
+
+
+def as_text(content: bytes) -> np.ndarray:
+    """Bytes as the models read them, uint8: what is not printable ASCII is a question mark; with `END` behind.
+
+    >>> as_text("né".encode()).tobytes()
+    b'n??\\x00'
+    """
+    return np.frombuffer(content.translate(_TO_TEXT) + bytes([END]), np.uint8)
 
 
 def most_records(length: int) -> int:

@@ -364,17 +364,18 @@ def sampled_lengths(start: int, stop: int, per_octave: int = 6) -> list[int]:
 
 def _bits(model: LanguageModel, windows: Tensor) -> Tensor:
     windows = windows.to(model.embedding.weight.device)
-    logits = _logits(model, windows[:, :-1])
     loss = nn.functional.cross_entropy(
-        logits.transpose(1, 2), windows[:, 1:], reduction="none"
+        logits(model, windows[:, :-1]).transpose(1, 2),
+        windows[:, 1:],
+        reduction="none",
     )
     return loss.float().cpu() / math.log(2)
 
 
-def _logits(model: LanguageModel, tokens: Tensor) -> Tensor:
-    if model.scheme != "alibi":
+def logits(model: LanguageModel, tokens: Tensor) -> Tensor:
+    """The model's logits, (batch, seq, 256): of a scheme with a bias as large as all scores, a piece of the text at a time."""
+    if not model.has_bias:
         return model(tokens)
-    # its bias is as large as all scores; a piece of the text at a time needs a piece of it
     caches = model.new_caches(tokens.shape[1])
     pieces = [model(piece, caches=caches) for piece in tokens.split(_PIECE, 1)]
     return torch.cat(pieces, 1)
@@ -394,7 +395,7 @@ def retrieval(
         texts.tokens.split(batch), texts.answers.split(batch), strict=True
     ):
         tokens = tokens.to(model.embedding.weight.device)
-        likeliest = _logits(model, tokens[:, :-1]).argmax(-1).cpu()
+        likeliest = logits(model, tokens[:, :-1]).argmax(-1).cpu()
         wanted = tokens.cpu().gather(1, answers)
         found.append(likeliest.gather(1, answers - 1) == wanted)
     right = torch.cat(found)

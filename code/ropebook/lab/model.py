@@ -1,4 +1,4 @@
-"""A small language model over bytes that tells places apart in one of seven ways.
+"""A small language model over bytes that tells places apart in one of nine ways.
 
 All are the same decoder-only transformer (`ropebook.rotary_attention.LlamaModel`) and have the same weights to begin with; they
 differ in the position scheme alone.
@@ -40,10 +40,19 @@ SCHEMES = {
     "alibi": Scheme("ALiBi"),
     "none": Scheme("none"),
 }
+"""Those of the first experiment."""
+MORE_SCHEMES = {
+    **SCHEMES,
+    "t5": Scheme("T5 buckets"),
+    "alternate": Scheme("RoPE, none in turn", 10_000.0),
+}
+"""With a learned bias for each range of distances (Raffel et al. 2020), and with RoPE in every other layer, from the first on."""
+BUCKETS, FARTHEST = 32, 128
+"""T5's: so many ranges of distances, of which the last begins before so many bytes."""
 
 
 class LanguageModel(LlamaModel):
-    """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `SCHEMES`.
+    """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `MORE_SCHEMES`.
 
     ``length`` is the trained length L: the learned scheme has no vector beyond it (``ValueError``). Sizes as in `LlamaModel`;
     for ALiBi, ``n_heads`` is a power of two. ``seed`` draws the weights.
@@ -66,9 +75,9 @@ class LanguageModel(LlamaModel):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        self.scheme = checks.choice("scheme", scheme, SCHEMES)
+        self.scheme = checks.choice("scheme", scheme, MORE_SCHEMES)
         self.length = checks.integer("length", length, minimum=1)
-        base = SCHEMES[scheme].base
+        base = MORE_SCHEMES[scheme].base
         super().__init__(
             VOCABULARY,
             dim,
@@ -85,10 +94,13 @@ class LanguageModel(LlamaModel):
         self.n_heads = n_heads
         if scheme == "alibi":
             alibi_bias(n_heads, 1)  # refuses here what it would refuse later
-        if base is None:
-            for layer in self.layers:
+        for at, layer in enumerate(self.layers):
+            if base is None or (scheme == "alternate" and at % 2):
                 layer.attention.rotary = _Unrotated()
-        self.places = None
+        self.places = self.buckets = None
+        if scheme == "t5":
+            empty = torch.zeros(n_heads, BUCKETS, device=device, dtype=dtype)
+            self.buckets = nn.Parameter(empty)
         if scheme == "learned":
             self.places = LearnedPositions(dim, length, std=WORD).to(device, dtype)
         elif scheme == "sinusoidal":
@@ -103,6 +115,9 @@ class LanguageModel(LlamaModel):
         for name, weight in self.named_parameters():
             if weight.dim() < 2:
                 weight.fill_(1)
+                continue
+            if name == "buckets":  # so that it begins as a model without positions
+                weight.zero_()
                 continue
             std = weight.shape[1] ** -0.5
             if name.startswith(("embedding", "places")):
@@ -128,6 +143,11 @@ class LanguageModel(LlamaModel):
         size = WORD * math.sqrt(2)
         return self.places(x / size, positions) * size
 
+    @property
+    def has_bias(self) -> bool:
+        """Whether the scheme adds a bias to the scores."""
+        return self.scheme in ("alibi", "t5")
+
     def forward(
         self,
         tokens: Tensor,
@@ -135,12 +155,12 @@ class LanguageModel(LlamaModel):
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Tensor:
-        """As `LlamaModel.forward`. ALiBi's is a bias on the scores: it goes where a mask does, and into the one that is given.
+        """As `LlamaModel.forward`. ALiBi and T5 have a bias on the scores: it goes where a mask does, and into the one that is given.
 
-        ALiBi counts distances in the row. So its ``positions`` must count there too, one more from byte to byte; where a
+        Both count distances in the row. So their ``positions`` must count there too, one more from byte to byte; where a
         mask keeps texts apart each may start at 0. ``ValueError`` for others.
         """
-        if self.scheme == "alibi":
+        if self.has_bias:
             self._check_tokens(tokens)
             offset = caches[0].length if caches else 0
             if positions is not None:
@@ -149,10 +169,13 @@ class LanguageModel(LlamaModel):
         return super().forward(tokens, positions, mask, caches)
 
     def _biased(self, mask: Tensor | None, tokens: Tensor, offset: int) -> Tensor:
-        """ALiBi's bias, and the mask, boolean or added, in one."""
+        """The scheme's bias, and the mask, boolean or added, in one."""
         batch, seq_len = tokens.shape
-        bias = alibi_bias(self.n_heads, seq_len, offset, tokens.device)
-        bias = bias.to(self.embedding.weight.dtype)
+        if self.scheme == "t5":
+            bias = t5_bias(self.buckets, seq_len, offset)
+        else:
+            bias = alibi_bias(self.n_heads, seq_len, offset, tokens.device)
+            bias = bias.to(self.embedding.weight.dtype)
         if mask is None:
             return bias
         shape = (batch, self.n_heads, seq_len, offset + seq_len)
@@ -227,3 +250,31 @@ def alibi_bias(
     keys = torch.arange(offset + q_len, device=device)
     differences = keys - keys[offset:, None]
     return slopes[:, None, None] * differences
+
+
+def t5_bias(buckets: Tensor, q_len: int, offset: int = 0) -> Tensor:
+    """What T5 adds to the scores: (n_heads, q_len, offset + q_len), from ``buckets`` (n_heads, ranges).
+
+    A distance of less than half as many as there are ranges has one of its own; the others are as wide as a logarithmic scale up to
+    `FARTHEST` makes them, and the last has all that is farther (Raffel et al. 2020, section 2.1). Keys after the query have the bias of
+    distance 0. The queries are the last ``q_len`` of the row.
+    """
+    checks.integer("q_len", q_len, minimum=1)
+    checks.integer("offset", offset, minimum=0)
+    keys = torch.arange(offset + q_len, device=buckets.device)
+    distances = (keys[offset:, None] - keys).clamp(min=0)
+    return buckets[:, t5_bucket(distances, buckets.shape[1])]
+
+
+def t5_bucket(distances: Tensor, buckets: int = BUCKETS) -> Tensor:
+    """The range of each distance, int64, from 0 on.
+
+    >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
+    tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
+    """
+    own = checks.integer("buckets", buckets, minimum=2) // 2
+    scale = (distances.clamp(min=own).double() / own).log() / math.log(
+        FARTHEST / own
+    )
+    wide = own + (scale * (buckets - own)).long()
+    return torch.where(distances < own, distances, wide.clamp(max=buckets - 1))

@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ropebook import checks, results
 from ropebook.lab import data
-from ropebook.lab.model import SCHEMES, LanguageModel
+from ropebook.lab.model import MORE_SCHEMES, SCHEMES, LanguageModel
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Run:
     half: bool = False
 
     def __post_init__(self) -> None:
-        checks.choice("scheme", self.scheme, SCHEMES)
+        checks.choice("scheme", self.scheme, MORE_SCHEMES)
         checks.integer("seed", self.seed, minimum=0)
         for name in (
             "length",
@@ -79,6 +79,12 @@ class Run:
     def name(self) -> str:
         """The scheme and the seed."""
         return f"{self.scheme}-{self.seed}"
+
+    def batch(self, corpus: data.Corpus, step: int) -> Tensor:
+        """The rows of a step, int64 (rows, length + 1)."""
+        return data.batch(
+            corpus, self.seed, step, self.rows, self.length, self.share
+        )
 
     def rate(self, step: int) -> float:
         """The share of the learning rates at a step: up to 1 in ``warmup`` steps, then straight down to 0 at the end.
@@ -170,14 +176,7 @@ class Trainer:
             for group in optimizer.param_groups:
                 group["lr"] = lr * run.rate(self.step)
             optimizer.zero_grad()
-        rows = data.batch(
-            self.corpus,
-            run.seed,
-            self.step,
-            run.rows,
-            run.length,
-            run.share,
-        )
+        rows = run.batch(self.corpus, self.step)
         rows = rows[self.rank :: self.world].to(self.device)
         half = (
             torch.autocast(self.device.type, torch.bfloat16)
@@ -270,7 +269,7 @@ def read_checkpoint(path: Path | str) -> dict[str, object]:
 
 def _is_matrix(name: str, weight: Tensor) -> bool:
     return weight.dim() == 2 and not name.startswith(
-        ("embedding", "places", "lm_head")
+        ("embedding", "places", "buckets", "lm_head")
     )
 
 

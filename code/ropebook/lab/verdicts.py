@@ -290,26 +290,31 @@ WORDS = (
 )
 
 
-def judge(claim: Claim, results: Mapping) -> Verdict:
+def word_of(outcomes: Sequence[str]) -> str:
     """Follows the counts: all comparisons hold, more than half do, more than half fail, none holds and some fail, or none of these.
 
-    If none holds and none fails: "no difference here" if that is so of all, else "undecided here".
+    If none holds and none fails: "no difference here" if that is so of all, else "undecided here". ``outcomes``: of `OUTCOMES`.
+
+    >>> word_of(["holds"] + 8 * ["fails"] + ["undecided"])
+    'mostly fails here'
     """
-    found = tuple(compare(results, expected) for expected in claim.expects)
-    outcomes = [comparison.outcome for comparison in found]
     holds, fails = outcomes.count("holds"), outcomes.count("fails")
     all_so, most, mixed, against, not_so, same, undecided = WORDS
     if not holds and not fails:
-        word = same if set(outcomes) == {"no difference"} else undecided
-    elif not holds:
-        word = not_so
-    elif holds == len(outcomes):
-        word = all_so
-    elif 2 * max(holds, fails) > len(outcomes):
-        word = most if holds > fails else against
-    else:
-        word = mixed
-    return Verdict(claim, found, word)
+        return same if set(outcomes) == {"no difference"} else undecided
+    if not holds:
+        return not_so
+    if holds == len(outcomes):
+        return all_so
+    if 2 * max(holds, fails) > len(outcomes):
+        return most if holds > fails else against
+    return mixed
+
+
+def judge(claim: Claim, results: Mapping) -> Verdict:
+    """The claim's comparisons, and the word that `word_of` has for them."""
+    found = tuple(compare(results, expected) for expected in claim.expects)
+    return Verdict(claim, found, word_of([each.outcome for each in found]))
 
 
 def table(

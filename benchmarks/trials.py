@@ -1,0 +1,264 @@
+"""The second experiment: trains its models, one after the other, and tries them.
+
+    python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
+    python benchmarks/trials.py train --only none-0       one of them
+    python benchmarks/trials.py train --twice             with twice the steps, those that did not learn retrieval
+    python benchmarks/trials.py choose                    the methods' parameters, on the development part
+    python benchmarks/trials.py tune                      trains a little further on longer texts
+    python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
+
+Checkpoints lie in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
+its weights in half precision in results/trials, and is not done again; whoever has these two files can go on without
+the checkpoint. Numbers of the held-out part are written to results/trials/held_out and never printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "code")]
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch  # noqa: E402  (paths and threads are set just above)
+from safetensors.torch import load, save  # noqa: E402
+
+from ropebook import device, results  # noqa: E402
+from ropebook.lab import evaluation, extensions, parts, scores, trials  # noqa: E402
+from ropebook.lab.model import LanguageModel  # noqa: E402
+from ropebook.lab.training import Trainer  # noqa: E402
+
+EVERY = 40
+"""Steps to one loss in the results."""
+SAVED = 25
+"""Steps from checkpoint to checkpoint."""
+EXTENDED = "rope-10000"
+"""The scheme that is tried with methods."""
+CHOSEN_WITH = 4
+"""The factor with which parameters are chosen."""
+FIRST = (EXTENDED, "none", "alibi")
+"""Schemes that are trained first of each seed."""
+
+
+def folder() -> Path:
+    return ROOT / "results" / "trials"
+
+
+def in_order() -> list[trials.Trial]:
+    """All trainings: by seed, and of a seed those that tell most come first."""
+    return sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST))
+
+
+def finished(trial: trials.Trial) -> dict | None:
+    """A training's numbers, if it is at its end."""
+    path = folder() / f"{trial.name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def left_to_double() -> list[trials.Trial]:
+    """Trainings that have to be tried with twice the steps: those at whose end retrieval within L had not emerged."""
+    done = [(trial, finished(trial)) for trial in in_order()]
+    return [trials.twice(trial) for trial, found in done if found and found["within"]["retrieval"] < trials.EMERGED]
+
+
+def train(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    given = None
+    for trial in wanted:
+        if finished(trial):
+            continue
+        trainer = Trainer(trial, text, ROOT / "runs" / "trials")
+        print(f"{trial.name}: from step {trainer.step} of {trial.steps}", flush=True)
+        for _ in trainer.train(SAVED):
+            if trainer.step % 200 == 0:
+                last = trainer.losses[-200:]
+                print(
+                    f"{trial.name}: step {trainer.step}, {trainer.seconds:.0f} s, "
+                    f"{sum(last) / len(last):.3f} bits per byte",
+                    flush=True,
+                )
+        given = given or scores.materials(text, "development")
+        write(trainer, given)
+
+
+def write(trainer: Trainer, given: scores.Materials) -> None:
+    """Weights first, numbers last: where the numbers are, the training is finished."""
+    model, trial = trainer.model.eval(), trainer.run
+    state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
+    with results.writing(folder() / f"{trial.name}.safetensors") as file:
+        file.write(save(state))
+    model = trained(trial)  # as whoever reads the weights will have it, rounded
+    start = time.perf_counter()
+    found = scores.measure(model, given)
+    within = {
+        task: sum(map(scores.share, found[task][str(scores.LENGTH)].values())) / len(found[task][str(scores.LENGTH)])
+        for task in ("retrieval", "order")
+    }
+    steps = range(0, len(trainer.losses), EVERY)
+    rows_of_text = sum(kind != "language" for kind in trials.KINDS) / len(trials.KINDS)
+    told = {
+        "run": {key: value for key, value in vars(trial).items() if key != "share"},
+        "corpus": trainer.corpus.summary(),
+        "epochs": round(trial.steps * trial.rows * rows_of_text * trial.length / len(trainer.corpus.train), 3),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "seconds": round(trainer.seconds, 1),
+        "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
+        "within": {task: round(share, 4) for task, share in within.items()},
+        "development": found,
+        "headroom": scores.headroom(model, given),
+        "files": given.names,
+        "provenance": device.provenance(trial.seed, "python benchmarks/trials.py train", torch.device("cpu")),
+    }
+    store(folder() / f"{trial.name}.json", told)
+    print(f"{trial.name}: done, {within}, {time.perf_counter() - start:.0f} s of trying", flush=True)
+
+
+def store(path: Path, told: dict) -> None:
+    with results.writing(path) as file:
+        file.write((json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n").encode())
+
+
+def trained(trial: trials.Trial) -> LanguageModel:
+    """The model of the weights in results/trials, in float32."""
+    sizes = {key: getattr(trial, key) for key in ("dim", "hidden_dim", "n_layers", "n_heads")}
+    model = LanguageModel(trial.scheme, trial.length, **sizes)
+    weights = load((folder() / f"{trial.name}.safetensors").read_bytes())
+    weights = {name: weight.float() for name, weight in weights.items()}
+    model.load_state_dict(weights | {"lm_head.weight": weights["embedding.weight"]})
+    return model.eval()
+
+
+def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
+    """What a model is tried as: as it was trained (None), and of RoPE with base 10⁴ with every extension."""
+    if trial.scheme != EXTENDED or trial.steps != trials.STEPS:
+        return [None]
+    chosen = folder() / "chosen.json"
+    if not chosen.exists():
+        raise SystemExit("parameters have to be chosen first: python benchmarks/trials.py choose")
+    return [None, *extensions.extensions(json.loads(chosen.read_text(encoding="utf-8"))["chosen"])]
+
+
+def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
+    """Every finished model in all that it is tried as. Prints names and times only."""
+    given = scores.materials(text, part)
+    for trial in wanted:
+        if not finished(trial):
+            continue
+        model = trained(trial)
+        for extension in cells_of(trial):
+            try_one(model, trial, extension, given, text, part)
+
+
+def try_one(
+    model: LanguageModel,
+    trial: trials.Trial,
+    extension: extensions.Extension | None,
+    given: scores.Materials,
+    text: parts.Parts,
+    part: str,
+    ending: str = "",
+) -> None:
+    name = trial.name + (f"/{extension.id}" if extension else "") + ending
+    path = folder() / part / f"{name.replace('/', '_')}.json"
+    if path.exists():
+        return
+    start = time.perf_counter()
+    as_tried = model
+    if extension and not ending:
+        as_tried = evaluation.with_method(model, extension.method, extension.options)
+    told = {
+        "cell": name,
+        "corpus": text.summary(),
+        "files": given.names,
+        "numbers": scores.measure(as_tried, given),
+        "provenance": device.provenance(None, "python benchmarks/trials.py", torch.device("cpu")),
+    }
+    if extension is None:
+        told["last"] = scores.measure_windowed(model, given, trial.length)
+    elif extension.name == "dynamic_ntk":
+        told["sampled"] = scores.measure_cached(model, given, extension.options, 2 * trial.length)
+    store(path, told)
+    print(f"{name} on {part}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """The parameters of the methods, on the development part, with all seeds; into results/trials/chosen.json."""
+    wanted = [trial for trial in wanted if trial.scheme == EXTENDED]
+    missing = [trial.name for trial in wanted if not finished(trial)]
+    if missing:
+        raise SystemExit(f"not trained yet: {', '.join(missing)}")
+    given = scores.materials(text, "development")
+    reach = CHOSEN_WITH * scores.LENGTH
+    bands = [band for band in scores.BANDS if band[1] <= reach]
+    found: dict[str, dict[int, list[float]]] = {}
+    for trial in wanted:
+        model = trained(trial)
+        for method, parameters in extensions.CANDIDATES.items():
+            for parameter in parameters:
+                extension = extensions.candidate(method, parameter, CHOSEN_WITH)
+                longer = evaluation.with_method(model, extension.method, extension.options)
+                means = [
+                    evaluation.band_means(evaluation.position_bits(longer, rows[:, : reach + 1]), bands).mean().item()
+                    for rows in (given.python, given.language)
+                ]
+                found.setdefault(method, {}).setdefault(parameter, []).append(round(sum(means) / 2, 5))
+                print(trial.name, method, parameter, found[method][parameter][-1], flush=True)
+    told = {
+        "criterion": extensions.CRITERION,
+        "corpus": text.summary(),
+        "found": found,
+        "chosen": extensions.choose(found),
+        "provenance": device.provenance(None, "python benchmarks/trials.py choose", torch.device("cpu")),
+    }
+    store(folder() / "chosen.json", told)
+    print(told["chosen"], flush=True)
+
+
+def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """Trains a little further, tries what comes out on both parts, and keeps the numbers only."""
+    given = {part: scores.materials(text, part) for part in parts.PARTS[1:]}
+    for trial in wanted:
+        if trial.scheme != EXTENDED or not finished(trial):
+            continue
+        by_id = {extension.id: extension for extension in cells_of(trial) if extension}
+        for name in extensions.TUNED:
+            for s in extensions.FACTORS:
+                extension = by_id.get(f"{name}/{s}", extensions.Extension(name, "none", s))
+                done = f"{trial.name}_{name}_{s}_tuned.json"
+                if all((folder() / part / done).exists() for part in given):
+                    continue
+                model = evaluation.with_method(trained(trial), extension.method, extension.options)
+                run = trials.further(trial, name, s)
+                trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model)
+                for _ in trainer.train(SAVED):
+                    pass
+                for part, materials in given.items():
+                    try_one(trainer.model.eval(), trial, extension, materials, text, part, "/tuned")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=["train", "choose", "evaluate", "tune"])
+    parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
+    parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
+    parser.add_argument("--part", choices=parts.PARTS[1:], default="development")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    wanted = left_to_double() if given.twice else in_order()
+    unknown = set(given.only or ()) - {trial.name for trial in wanted}
+    if unknown:
+        parser.error(f"--only must name some of {', '.join(t.name for t in wanted)}, got {', '.join(sorted(unknown))}")
+    wanted = [trial for trial in wanted if not given.only or trial.name in given.only]
+    text = parts.load()
+    if given.what == "evaluate":
+        evaluate(wanted, text, given.part)
+    else:
+        {"train": train, "choose": choose, "tune": tune}[given.what](wanted, text)
+
+
+if __name__ == "__main__":
+    main()

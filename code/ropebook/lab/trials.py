@@ -1,0 +1,122 @@
+"""The second experiment: nine schemes, three seeds each, trained on two kinds of text and two tasks.
+
+A step's rows are of four kinds, as many of each: Python, Python with the retrieval task, Python with the order task, and the
+generated language. All follows from seed and step, as in the first experiment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.lab import language, tasks
+from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.parts import Parts
+from ropebook.lab.training import Run
+
+STEPS = 2400
+"""Of a training. Where retrieval within L has not emerged by then, twice as many are tried."""
+EMERGED = 0.9
+"""The share of records within L that must be given back."""
+KINDS = ("python", "retrieval", "order", "language")
+
+
+@dataclass(frozen=True)
+class Trial(Run):
+    """A `Run` on `ropebook.lab.parts`, whose ``share`` has no meaning: every fourth row is of one of the `KINDS`."""
+
+    n_layers: int = 3
+    steps: int = STEPS
+    warmup: int = 100
+
+    @property
+    def name(self) -> str:
+        """The scheme and the seed, and the steps where they are not `STEPS`.
+
+        >>> Trial("none", 2).name, twice(Trial("none", 2)).name
+        ('none-2', 'none-2-4800')
+        """
+        return super().name + (f"-{self.steps}" if self.steps != STEPS else "")
+
+    def batch(self, corpus: Parts, step: int) -> Tensor:
+        """The rows of a step, int64 (rows, length + 1); ``ValueError`` if the training text is shorter than a row."""
+        length = self.length + 1
+        if len(corpus.train) < length:
+            raise ValueError(
+                f"corpus must have {length} bytes or more to train on, got {len(corpus.train)}"
+            )
+        draws = np.random.default_rng([self.seed, step])
+        rows = [
+            row(KINDS[at % len(KINDS)], corpus.train, length, draws)
+            for at in range(step * self.rows, (step + 1) * self.rows)
+        ]  # counted through all steps, for a step may have fewer rows than there are kinds
+        return torch.from_numpy(np.stack(rows).astype(np.int64))
+
+
+def row(
+    kind: str, text: np.ndarray, length: int, draws: np.random.Generator
+) -> np.ndarray:
+    """A row of one of the `KINDS`, uint8 (length,); a window of ``text`` from a random place where the kind needs it."""
+    if kind == "language":
+        return language.text(length, draws)
+    start = draws.integers(0, len(text) - length + 1)
+    window = text[start : start + length]
+    if kind == "python":
+        return window
+    keys = min(tasks.KEYS, length // tasks.planted_bytes(kind))
+    return tasks.plant(window, kind, draws, keys)[0]
+
+
+def twice(trial: Trial) -> Trial:
+    """The same training with twice as many steps, from the start: the learning rate's course depends on their number."""
+    return dataclasses.replace(trial, steps=2 * trial.steps)
+
+
+@dataclass(frozen=True)
+class Further(Trial):
+    """A training that begins with another's weights, with ``method`` (an extension's name) in the layers, for texts ``factor`` times as long."""
+
+    method: str = "none"
+    factor: int = 1
+
+    @property
+    def name(self) -> str:
+        """
+        >>> further(Trial("rope-10000"), "linear", 4).name
+        'rope-10000-0-linear-4'
+        """
+        return f"{self.scheme}-{self.seed}-{self.method}-{self.factor}"
+
+
+def further(trial: Trial, method: str, factor: int, steps: int = 60) -> Further:
+    """As many bytes a step as the trial has, in texts ``factor`` times as long, at a fifth of its learning rates.
+
+    ``ValueError`` if ``factor`` does not divide the rows of a step.
+    """
+    if trial.rows % checks.integer("factor", factor, minimum=1):
+        raise ValueError(
+            f"factor must divide the {trial.rows} rows of a step, got {factor}"
+        )
+    return Further(
+        **dataclasses.asdict(trial)
+        | {
+            "length": trial.length * factor,
+            "rows": trial.rows // factor,
+            "steps": checks.integer("steps", steps, minimum=1),
+            "warmup": min(5, steps),
+            "lr": trial.lr / 5,
+            "matrix_lr": trial.matrix_lr / 5,
+        },
+        method=method,
+        factor=factor,
+    )
+
+
+SEEDS = (0, 1, 2)
+TRIALS = tuple(Trial(scheme, seed) for seed in SEEDS for scheme in MORE_SCHEMES)
+"""Every scheme with every seed."""

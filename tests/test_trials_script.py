@@ -1,0 +1,145 @@
+"""benchmarks/trials.py from the first step to numbers that the rule can read, with two tiny runs."""
+
+import dataclasses
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ropebook.lab import extensions, parts, rule, scores, trials
+from ropebook.lab.claims import CLAIMS
+
+TINY = {"dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2, "rows": 8, "steps": 2, "warmup": 1}
+KEPT = ("linear", "yarn_chosen", "dynamic_ntk")
+DRAWS = np.random.default_rng(0)
+TEXT = DRAWS.integers(32, 127, 3000, np.uint8)
+PARTS = parts.Parts(
+    TEXT,
+    {f"d{i}.py": np.roll(TEXT, i) for i in range(2)},
+    {f"h{i}.py": np.roll(TEXT, 9 * i + 7) for i in range(2)},
+    (),
+    "a hash",
+    "3",
+)
+
+
+@pytest.fixture(scope="module")
+def module():
+    path = Path(__file__).resolve().parent.parent / "benchmarks" / "trials.py"
+    before = list(sys.path)
+    spec = importlib.util.spec_from_file_location("trials_script", path)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    sys.path[:] = before
+    return found
+
+
+@pytest.fixture
+def script(module, tmp_path, monkeypatch):
+    tiny = tuple(trials.Trial(scheme, seed, **TINY) for seed in (0, 1) for scheme in ("alibi", "rope-10000"))
+    every = extensions.extensions
+    for owner, name, value in (
+        (module, "ROOT", tmp_path),
+        (module.parts, "load", lambda: PARTS),
+        (trials, "TRIALS", tiny),
+        (trials, "STEPS", 2),
+        (scores, "LANGUAGES", 2),
+        (extensions, "CANDIDATES", {name: values[:2] for name, values in extensions.CANDIDATES.items()}),
+        (extensions, "TUNED", ("none", "linear")),
+        (extensions, "extensions", lambda chosen: [each for each in every(chosen) if each.name in KEPT]),
+    ):
+        monkeypatch.setattr(owner, name, value)
+    monkeypatch.setattr(trials.further, "__defaults__", (2,))
+    monkeypatch.setattr(scores.materials, "__defaults__", (1792, 2))
+    monkeypatch.setattr(scores.measure, "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),))
+    monkeypatch.setattr(scores.measure_windowed, "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),))
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["trials.py", *words])
+        module.main()
+        return tmp_path / "results" / "trials"
+
+    return run
+
+
+def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, capsys, monkeypatch):
+    folder = script("train", "--only", "rope-10000-1")
+    assert {path.name for path in folder.iterdir()} == {"rope-10000-1.json", "rope-10000-1.safetensors"}
+    with pytest.raises(SystemExit, match="not trained yet: rope-10000-0"):
+        script("choose")
+    capsys.readouterr()
+    script("train")
+    assert "rope-10000-1" not in capsys.readouterr().out  # not done again
+    told = json.loads((folder / "rope-10000-0.json").read_text())
+    assert told["epochs"] == pytest.approx(2 * 8 * 0.75 * 256 / 3000, abs=1e-3)
+    assert set(told["within"]) == {"retrieval", "order"}
+    assert set(told["headroom"]) == {"python", "language", "language_floor"}
+    assert (folder / "rope-10000-0.safetensors").stat().st_size < 2.5 * told["parameters"] + 2000
+    state = torch.load(tmp_path / "runs" / "trials" / "rope-10000-0.pt", weights_only=False)["model"]
+    model = module.trained(trials.TRIALS[1])
+    assert all(torch.equal(model.state_dict()[name], weight.half().float()) for name, weight in state.items())
+
+    with pytest.raises(SystemExit, match="parameters have to be chosen first"):
+        script("evaluate", "--part", "held_out")
+    script("choose")
+    chosen = json.loads((folder / "chosen.json").read_text())
+    assert set(chosen["chosen"]) == set(extensions.CANDIDATES)
+    assert all(len(seeds) == 2 for by in chosen["found"].values() for seeds in by.values())
+
+    capsys.readouterr()
+    script("evaluate", "--part", "held_out")
+    script("tune")
+    printed = capsys.readouterr().out
+    numbers = scores.stored(folder / "held_out")
+    assert not [word for word in printed.split() if "." in word]  # names and whole seconds
+    assert len(numbers) == 2 * 2 + 2 * 7 + 2 * 2 * 3
+    for name in ("S2.9a linear", "S3.6a", "S3.6c yarn_chosen", "tuned linear last"):
+        for comparison in CLAIMS[name].comparisons:
+            assert comparison.table(numbers, seeds=(0, 1)).shape[0] == 2
+    share = rule.Share("rope-10000", "linear/8", "order", 2048, 384)
+    with pytest.raises(KeyError):
+        share.of(numbers, 0)  # these texts are shorter
+    assert len(scores.stored(folder / "development")) == 2 * 2 * 3  # fine-tuned ones are tried on both parts at once
+    plain = numbers["rope-10000-0"]["numbers"]["python"]
+    assert numbers["rope-10000-0/linear/8"]["numbers"]["python"] != plain
+    assert numbers["rope-10000-0/none/8/tuned"]["numbers"]["python"] != plain
+
+
+def test_those_without_retrieval_are_trained_twice_as_long(module, script):
+    folder = script("train", "--only", "alibi-0")
+    assert [trial.name for trial in module.left_to_double()] == ["alibi-0-4"]
+    script("train", "--twice")
+    assert json.loads((folder / "alibi-0-4.json").read_text())["run"]["steps"] == 4
+    assert [trial.name for trial in module.left_to_double()] == ["alibi-0-4"]
+
+
+def test_it_names_the_runs_there_are(script, capsys):
+    with pytest.raises(SystemExit):
+        script("train", "--only", "rope-7-0")
+    assert "must name some of alibi-0, rope-10000-0, alibi-1" in capsys.readouterr().err
+
+
+def test_numbers_of_two_texts_are_not_put_together(tmp_path):
+    for at in range(2):
+        (tmp_path / f"{at}.json").write_text(json.dumps({"cell": str(at), "corpus": {"sha256": f"text {at}"}}))
+    with pytest.raises(ValueError, match="folder must have numbers of one text, got 2"):
+        scores.stored(tmp_path)
+
+
+def test_a_further_training_reads_as_much_in_longer_texts():
+    trial = trials.Trial("rope-10000", 1, rows=16)
+    run = trials.further(trial, "yarn_chosen", 8)
+    assert (run.length, run.rows, run.steps) == (2048, 2, 60)
+    assert (run.lr, run.matrix_lr) == (trial.lr / 5, trial.matrix_lr / 5)
+    long = dataclasses.replace(PARTS, train=TEXT)
+    kinds = set()
+    for step in (0, 1):
+        for row in run.batch(long, step):
+            kinds.add((bool((row >= 192).any()), int(((row >= 128) & (row < 192)).sum())))
+    assert kinds == {(False, 0), (False, 16), (False, 24), (True, 0)}
+    with pytest.raises(ValueError, match="factor must divide the 16 rows"):
+        trials.further(trial, "linear", 3)
