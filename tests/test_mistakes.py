@@ -1,6 +1,7 @@
 """The gallery of mistakes: each is what it is called, and is caught by its measurements and by no other."""
 
 import doctest
+import inspect
 import math
 
 import pytest
@@ -113,6 +114,30 @@ def test_the_output_is_measured_against_torchs_attention():
 def test_a_diagnosis_names_what_is_not_a_number():
     assert mistakes.Diagnosis(0, float("nan"), 1e-7, 1e-5, 0, 0, 0).caught_by() == ("start", "scores")
     assert mistakes.Diagnosis(0, 0, 1e-7, 1e-5, 0, 0, 0).caught_by(1e-8) == ("shift", "scores")
+
+
+@pytest.mark.parametrize("name", mistakes.MISTAKES)
+def test_a_mistake_is_made_in_every_head_alike(name):
+    # five positions, heads of eight entries, and neither of the leading sizes is one of these
+    q, k, v = random(3, 2, 3, 5, 8)
+    positions = torch.tensor([0, 2, 4, 6, 200])
+    together = mistakes.MISTAKES[name](q, k, v, positions)
+    for at in ((0, 0), (0, 2), (1, 1)):
+        alone = mistakes.MISTAKES[name](q[at], k[at], v[at], positions)
+        for one, other in zip(together, alone, strict=True):
+            assert largest(one[at] - other) < 1e-14
+
+
+def test_defaults():
+    for function in (*mistakes.MISTAKES.values(), mistakes.correct):
+        parameters = inspect.signature(function).parameters
+        assert (parameters["base"].default, parameters["layout"].default) == (10000.0, "interleaved")
+    measured = inspect.signature(mistakes.diagnose).parameters
+    assert [measured[name].default for name in ("dim", "seq_len", "base", "shift")] == [64, 16, 10000.0, 100]
+
+
+def test_what_is_as_large_as_the_tolerance_is_not_noticed():
+    assert mistakes.Diagnosis(1e-6, 2e-6, 0, 0, 0, 0, 0).caught_by() == ("start",)
 
 
 P, V = torch.arange(5), random(5, 8)
