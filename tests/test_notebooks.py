@@ -27,7 +27,7 @@ import nbformat
 import pytest
 import yaml
 from docutils import nodes
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
@@ -329,6 +329,10 @@ def written(*blocks: nodes.Node) -> str:
 
 
 @given(st.lists(st.sampled_from(NASTY), min_size=1, max_size=12), st.booleans())
+@example(["$", "a", "$"], False)
+@example(["12", ".", " ", "a"], False)
+@example(["a", "\n", "---"], True)
+@example(["&amp;"], False)
 def test_words_stay_as_they_are(parts, in_list):
     words = "\n".join(line.strip() for line in "".join(parts).split("\n") if line.strip())
     paragraph = nodes.paragraph("", words)
