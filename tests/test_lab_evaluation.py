@@ -372,7 +372,8 @@ class Forgetful(nn.Module):
 
     def __init__(self, reach):
         super().__init__()
-        self.reach, self.has_bias, self.embedding = reach, False, nn.Embedding(1, 1)
+        self.reach, self.embedding = reach, nn.Embedding(1, 1)
+        self.scheme, self.has_bias = "none", False
 
     def forward(self, tokens):
         likeliest = torch.full_like(tokens, ord(" "))

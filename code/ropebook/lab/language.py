@@ -3,7 +3,7 @@
 A text is a row of pairs, a *noun* and its *verb*, a byte each. Nouns are drawn independently, some often and some seldom: noun i
 of 64 with a probability in proportion to 1/(i + 1). In every text each noun has one verb of 16, drawn afresh for each text. So a noun
 that has been there tells its verb; of a new one nothing can be known. The fewer of the past bytes a reader sees, the more
-nouns are new to it. What that costs follows from the text alone: no model can do better than `bits`.
+nouns are new to it. What that costs follows from the text alone: with whole pairs in sight, on average no model does better than `bits`.
 
 What the language does not have is order: a noun's verb is the same wherever it stood.
 """
@@ -43,7 +43,7 @@ def bits(written: np.ndarray, context: int | None = None) -> np.ndarray:
 
     ``context``: how many bytes before it are seen of each byte, by default all. A noun costs −log₂ of its share, whatever was seen.
     A verb costs nothing if its noun stands, with its verb, among the bytes that are seen, else log₂ 16 = 4. The verb's own noun must be
-    seen: ``context`` is 1 at least.
+    seen: ``context`` is 1 at least. An even one cuts a pair in two; what a verb without its noun would tell is left out.
 
     >>> a, b = [NOUN, VERB + 3], [NOUN + 9, VERB]
     >>> written = np.array(a + b + a, np.uint8)
