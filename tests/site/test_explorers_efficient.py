@@ -149,7 +149,11 @@ def test_the_span_takes_peak_and_distance_along(opened):
     enter(page, "Pairs summed", 4)
     assert "The score: the sum of the first 4 of 16" in texts(page)
     assert page.locator(".rb-stats dd").nth(2).inner_text().split() == ["4", "of", "4"]
-    numbers = page.get_by_text(re.compile(r"^[+−]\d+\.\d\d$")).evaluate_all("all => all.map((t) => t.style.fill)")
+    numbers = (
+        page.locator(".rb-stage")
+        .get_by_text(re.compile(r"^[+−]\d+\.\d\d$"))
+        .evaluate_all("all => all.map((t) => t.style.fill)")
+    )
     assert ["grid" in fill for fill in numbers] == [False] * 4 + [True] * 12
 
 

@@ -26,7 +26,7 @@ def test_the_heatmap_shows_what_python_computes(opened):
     assert float(last.split()[0]) == pytest.approx(expected["wavelengths"][-1], rel=0.01)
     assert turned.split() == [str(expected["turned"]), "of", "4,", "by", "position", "19"]
     # the curve, point by point
-    curve = page.locator("path[stroke-linejoin]").get_attribute("d")
+    curve = page.locator(".rb-stage path[stroke-linejoin]").get_attribute("d")
     points = [[float(n) for n in point.split(",")] for point in re.split("[MLZ]", curve)[1:21]]
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     assert [x for x, _ in points] == pytest.approx([46 + (m + 0.5) / 20 * (width - 48) for m in range(20)], abs=0.01)
@@ -99,7 +99,7 @@ def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):
         assert similarity == pytest.approx(kernel[position], rel=0.01)
         assert pad.get_attribute("aria-valuenow") == str(position)
         assert pad.get_attribute("aria-valuetext") == text
-        x, y = (float(page.locator("circle").nth(0).get_attribute(name)) for name in ("cx", "cy"))
+        x, y = (float(page.locator(".rb-stage circle").nth(0).get_attribute(name)) for name in ("cx", "cy"))
         width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
         row = entry // 2 + 4 * (entry % 2)
         assert (x, y) == pytest.approx((46 + (position + 0.5) / 48 * (width - 48), 50 + (row + 0.5) * 32), abs=0.01)

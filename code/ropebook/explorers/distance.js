@@ -8,7 +8,6 @@ import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
-
 // The score is Σ a_i cos Δθ_i + b_i sin Δθ_i.
 const lastWaves = lastCall((vectors, draw, dim) => {
   const pairs = dim / 2;

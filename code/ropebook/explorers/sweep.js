@@ -8,7 +8,6 @@ import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, scale, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
-
 // Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before. As in
 // fourierSums in blocks, of 16 distances A ± B; and twice A and twice B are twice the angles, which need no further
 // cosine.

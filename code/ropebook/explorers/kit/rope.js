@@ -1,8 +1,7 @@
 // The arithmetic of the interactive figures: numbers in, numbers out, nothing of the page.
 // Angles are in radians, everything is float64. The names are those of the Python modules.
 
-
-// ---- Numbers that look random and are the same here and in draws.py ----
+// ---- Numbers that look random and are always the same ----
 
 // FNV-1a, 32 bits: a hash of the text's UTF-8 bytes.
 export function fnv1a(text) {
