@@ -406,6 +406,11 @@ BAD = [
     ("rotate(X, math.nan)", ValueError, "positions must lie .* got nan"),
     ("rotate(X, X[:, 0].bfloat16())", TypeError, "positions must be .* torch.bfloat16"),
     ("rotate(X, [1, 2])", ValueError, r"positions must broadcast with \(3,\), got shape \(2,\)"),
+    (
+        "rotate(X.expand(5, 3, 4), [[1, 2]])",
+        ValueError,
+        r"positions must broadcast with \(5, 3\), got shape \(1, 2\)",
+    ),
     ("rotate(X, 1, layout='Half')", ValueError, "layout must be .* got 'Half'"),
     ("amplitudes(X, X[:, :2])", ValueError, r"q and k must agree in their last axis, got shapes \(3, 4\) and \(3, 2\)"),
     ("amplitudes(X, X[:2])", ValueError, r"q and k must broadcast, got shapes \(3, 4\) and \(2, 4\)"),
