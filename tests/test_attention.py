@@ -134,6 +134,13 @@ def test_equals_torchs_function_forward_and_backward(device, dtype, kv_heads, ca
         assert_close(got, expected)
 
 
+def test_heads_are_shared_without_a_batch_too():
+    q, k, v = draw(4, 5, 8), draw(2, 6, 8, seed=1), draw(2, 6, 8, seed=2)
+    batched = A.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+    assert torch.equal(A.scaled_dot_product_attention(q, k, v), batched)
+    assert torch.equal(A.attention_weights(q, k), A.attention_weights(q[None], k[None])[0])
+
+
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_half_types_lose_only_the_last_rounding(device, dtype):
     # scores in the hundreds: a score rounded to bfloat16 would be off by one, a weight by a factor of e
