@@ -638,6 +638,13 @@ def test_the_operation_that_makes_tables_is_sound():
 # --- One entry ---
 
 
+def test_as_many_positions_as_entries_that_turn():
+    x, positions = torch.randn(1, 1, 4, 8, dtype=torch.float64), torch.arange(4)
+    q, k = E.RotaryEmbedding(8, rotary_dim=4)(x, x.clone())
+    assert torch.equal(q[..., 4:], x[..., 4:])
+    assert largest(k[..., :4] - exact(x[..., :4], positions, "interleaved")) < 1e-14
+
+
 @pytest.mark.parametrize("backend", [None, "eager"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("rotary_dim", [2, 6, 8])
