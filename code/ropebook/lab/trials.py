@@ -19,7 +19,7 @@ from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Run
 
-STEPS = 2400
+STEPS = 1200
 """Of a training. Where retrieval within L has not emerged by then, twice as many are tried."""
 EMERGED = 0.9
 """The share of records within L that must be given back."""
@@ -39,7 +39,7 @@ class Trial(Run):
         """The scheme and the seed, and the steps where they are not `STEPS`.
 
         >>> Trial("none", 2).name, twice(Trial("none", 2)).name
-        ('none-2', 'none-2-4800')
+        ('none-2', 'none-2-2400')
         """
         return super().name + (f"-{self.steps}" if self.steps != STEPS else "")
 
