@@ -3,6 +3,9 @@
 import { mix } from "./colours.js";
 import { svg } from "./elements.js";
 
+// A stage of fewer px than this is a phone's.
+export const NARROW = 520;
+
 // A canvas of width × height CSS pixels, sharp on dense screens; returns its context, cleared.
 export function fitCanvas(canvas, width, height) {
   const density = window.devicePixelRatio || 1;

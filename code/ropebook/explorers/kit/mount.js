@@ -3,9 +3,13 @@
 import { formatDial, limitsOf, parseDial } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
+import { NARROW } from "./drawing.js";
 import { html, setText } from "./elements.js";
 import { DIALS } from "./knobs.js";
 import { STYLE } from "./style.js";
+
+// How high a picture may be, in px, so that its dials fit beside or under it on one screen.
+const MOST = { wide: 600, narrow: 400 };
 
 // spec:
 //   title, note          what it is, and what to do with it
@@ -13,11 +17,13 @@ import { STYLE } from "./style.js";
 //   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
 //   settle(values)       optional: repairs values that depend on one another, returns them
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
-//   build(stage, app)    makes the elements once, returns draw({ data, values, width, theme, jump }), called at every
-//                        change; jump says that nothing should glide (a new width, a new theme)
+//   build(stage, app)    makes the elements once, returns draw({ data, values, width, most, theme, jump }), called at
+//                        every change; the picture may be `width` wide and `most` high, whatever the dials say; jump
+//                        says that nothing should glide (a new width, a new theme)
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
 //   describe(data, values)  one or two sentences: what is to be seen now; also read out
-// app: change({ trait: value }), listen(node, event, handler), values(), alt
+// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons, as
+// the stage holds the picture only; redraw(), for what the figure keeps beside its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
@@ -48,6 +54,7 @@ export function mount(spec, { model, el, page }) {
   };
   const app = {
     alt: model.get("alt"),
+    tools: html("div", { class: "rb-tools" }),
     initial: read(),
     values: read,
     change(partial) {
@@ -83,6 +90,7 @@ export function mount(spec, { model, el, page }) {
       };
       node.addEventListener(type, timed, { signal: stop.signal });
     },
+    redraw: () => redraw(),
   };
 
   const stage = html("div", { class: "rb-stage" });
@@ -93,7 +101,7 @@ export function mount(spec, { model, el, page }) {
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, spec.note),
-    stage, stats, summary, panel, says, spoken);
+    stage, app.tools, stats, summary, panel, says, spoken);
   el.replaceChildren(root);
 
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
@@ -112,7 +120,7 @@ export function mount(spec, { model, el, page }) {
     const values = read();
     data = spec.compute(values);
     width = Math.floor(stage.clientWidth) || 640; // 640 while the figure is not in the page yet
-    draw({ data, values, width, theme, jump });
+    draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
     stats.replaceChildren(...spec.stats(data, values).map(([name, value, remark = ""]) => {
       return html("div", {}, html("dt", {}, name), html("dd", {}, `${value} `, html("small", {}, remark)));
     }));

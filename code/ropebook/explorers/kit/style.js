@@ -161,6 +161,9 @@ export const STYLE = `
 .rb-word.rb-held { cursor: grabbing; background: var(--rb-1); color: var(--rb-zero); }
 .rb-word.rb-held sub { color: inherit; }
 .rb-tools { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-block-end: 1.75rem; }
+.rb-tools:not(:has(> :not([hidden]))) { display: none; }
 .rb-tools .rb-button { min-width: 2.75rem; }
+.rb-panels:not([hidden]) { display: flex; flex-wrap: wrap; gap: 0.5rem; }
+.rb-button[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1); }
 .rb-stage > svg + .rb-note { margin-block-start: 1rem; }
 `;
