@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ropebook.explorers import Explorer, Switch, measured
+from ropebook.explorers.arrows import Arrows
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.clocks import Clocks
 from ropebook.explorers.distance import Distance
@@ -68,6 +69,18 @@ LADDER_TOPS = {"base": 1e7, "dim": 512, "trained_length": 131072, "factor": 64.0
 LADDER_LOWS = {"base": 500.0, "dim": 4, "trained_length": 16, "factor": 1.0, "alpha": 0.25, "beta": 2.5}
 
 ALL = [
+    Entry(
+        Arrows,
+        [
+            {"m": 0, "n": 0},
+            {"m": 23, "n": 23, "pair": 0},
+            {"m": 0, "n": 23, "base": 1.0},
+            {"m": 23, "n": 0, "base": 1e7, "pair": 7},
+            {"m": 14, "n": 9},
+        ],
+        extremes=[{"m": 23, "n": 0, "pair": 0}, {"m": 3, "n": 3}, {"m": 0, "n": 1, "base": 1e7, "pair": 7}],
+        heaviest={"pair": 0},
+    ),
     Entry(
         Bank,
         [

@@ -1,0 +1,221 @@
+// A query and a key as two arrows, turned by the positions of their tokens in a text.
+
+import { dials, DIM, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
+import { invFreq } from "./kit/rope.js";
+import { exact, tidy } from "./kit/text.js";
+import { put, svg } from "./kit/elements.js";
+import { arrowPath, circlePath, inColour, lined, NARROW, scale, textWidth } from "./kit/drawing.js";
+import { explorer } from "./kit/mount.js";
+
+function turned([x, y], angle) {
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  return [x * cos - y * sin, x * sin + y * cos];
+}
+
+function compute({ m, n, base, pair }) {
+  const theta = invFreq(DIM, base)[pair];
+  const [query, key] = [turned(QUERY, m * theta), turned(KEY, n * theta)];
+  const [qx, qy, kx, ky] = [...query, ...key];
+  const score = qx * kx + qy * ky;
+  return {
+    theta, // radians per token
+    query, // x, y at the position
+    key,
+    between: Math.atan2(Math.abs(kx * qy - ky * qx), score), // the angle between them, 0 … π
+    score,
+  };
+}
+
+// ---- On the page ----
+
+const INK = { query: "3", key: "4" };
+const LONGEST = Math.hypot(...QUERY);
+const MOST_SCORE = LONGEST * Math.hypot(...KEY);
+const CHIP = 30; // how high a word is
+
+function build(stage, app) {
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const text = buildText();
+  const plane = buildPlane();
+  const numbers = svg("g");
+  picture.append(text.group, plane.group, numbers);
+  stage.append(picture);
+  const before = app.initial;
+
+  return ({ data, values, width, most }) => {
+    const narrow = width < NARROW;
+    const top = 2 * CHIP + (narrow ? 48 : 76); // of the plane
+    const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
+    const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
+    const height = top + size;
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
+    drawText(text, width, values, was);
+    drawPlane(plane, [left, top, size], data, values, was);
+    const gap = narrow ? 12 : 44;
+    const column = [left + size + gap, top + size / 2, width - left - size - gap];
+    numbers.replaceChildren(...drawNumbers(column, narrow, data, moved(values, was) && was.data));
+  };
+}
+
+function moved(values, was) {
+  return values.m !== was.values.m || values.n !== was.values.n;
+}
+
+// ---- The text ----
+
+function buildText() {
+  const chip = (paint) => {
+    const parts = {
+      stem: svg("path", lined(paint, 2)),
+      ghost: svg("rect", { rx: 8, height: CHIP, ...lined(paint, 1.5, "stroke-dasharray: 2 4; opacity: 0.6") }),
+      box: svg("rect", { rx: 8, height: CHIP, style: `fill: var(--rb-${paint})` }),
+      word: svg("text", { "font-size": 15, "font-weight": 650, "text-anchor": "middle", ...inColour("zero") }),
+    };
+    return { ...parts, group: svg("g", {}, ...Object.values(parts)) };
+  };
+  const text = {
+    cells: svg("g", { style: "fill: var(--rb-grid)" }),
+    between: svg("rect", { rx: 6, style: "fill: var(--rb-1); opacity: 0.22" }),
+    ends: svg("g", { "font-size": 12, class: "rb-quiet" }),
+    distance: svg("text", { "font-size": 12, "font-weight": 600, "text-anchor": "middle", ...inColour("1") }),
+  };
+  const [query, key] = [chip(INK.query), chip(INK.key)];
+  return { ...text, query, key, group: svg("g", {}, ...Object.values(text), query.group, key.group) };
+}
+
+// The tokens in a row; the word with the query above its place, the one with the key below.
+function drawText(text, width, { m, n }, was) {
+  const cell = (width - 52) / TOKENS;
+  const x = (position) => 26 + cell * position;
+  const thick = Math.min(20, cell - 2);
+  const middle = CHIP + 12 + 10;
+  text.cells.replaceChildren(...Array.from({ length: TOKENS }, (_, position) => svg("rect", {
+    x: x(position) + 1, y: middle - thick / 2, width: cell - 2, height: thick, rx: thick / 5,
+  })));
+  const [first, last] = [Math.min(m, n), Math.max(m, n)];
+  put(text.between, { x: x(first) - 1, y: middle - 14, width: cell * (last - first + 1) + 2, height: 28 });
+  text.ends.replaceChildren(svg("text", { x: 18, y: middle + 4, "text-anchor": "end", class: "rb-quiet" }, "0"),
+    svg("text", { x: width - 20, y: middle + 4, class: "rb-quiet" }, String(TOKENS - 1)));
+  drawChip(text.query, WORDS[0], m, was.values.m, [0, middle - 10], x, cell, width);
+  drawChip(text.key, WORDS[1], n, was.values.n, [middle + 22, middle + 10], x, cell, width);
+}
+
+function drawChip(chip, word, position, was, [top, foot], x, cell, width) {
+  const label = `${word}  ${position}`;
+  const wide = textWidth(label, 15, 650) + 24;
+  const left = (at) => Math.min(width - wide, Math.max(0, x(at) + cell / 2 - wide / 2));
+  const stemTop = top < foot ? top + CHIP : top;
+  put(chip.stem, { d: `M${x(position) + cell / 2},${stemTop}V${foot}` });
+  put(chip.box, { x: left(position), y: top, width: wide });
+  put(chip.ghost, { x: left(was), y: top, width: wide, visibility: position === was ? "hidden" : "visible" });
+  put(chip.word, { x: left(position) + wide / 2, y: top + 20 });
+  chip.word.replaceChildren(`${word}  `, svg("tspan", { "font-weight": 400 }, String(position)));
+}
+
+// ---- The plane ----
+
+function buildPlane() {
+  const plane = {
+    circles: svg("path", lined("grid", 1.5)),
+    axes: svg("path", lined("grid", 1)),
+    places: svg("g"),
+    sector: svg("path", { style: "fill: var(--rb-1); opacity: 0.14" }),
+    arc: svg("path", lined("1", 2.5)),
+    oldArc: svg("path", lined("1", 1.5, "stroke-dasharray: 1 4; opacity: 0.8")),
+    oldKey: svg("path", lined(INK.key, 2.5, "opacity: 0.3")),
+    oldQuery: svg("path", lined(INK.query, 2.5, "opacity: 0.3")),
+    key: svg("path", lined(INK.key, 4)),
+    query: svg("path", lined(INK.query, 4)),
+    names: svg("g", { "font-size": 14, "font-weight": 650, "text-anchor": "middle" }),
+  };
+  return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
+}
+
+// Both arrows, faint as they were, and the angle between them; dots where they can point in this text.
+function drawPlane(plane, [left, top, size], data, values, was) {
+  const centre = [left + size / 2, top + size / 2];
+  const unit = (size / 2 - 20) / LONGEST;
+  const place = (/** @type {number[]} */ [x, y]) => [centre[0] + x * unit, centre[1] - y * unit];
+  put(plane.circles, { d: [QUERY, KEY].map((one) => circlePath(centre, Math.hypot(...one) * unit)).join("") });
+  const reach = size / 2 - 8;
+  const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
+  put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
+  plane.places.replaceChildren(...[[QUERY, INK.query], [KEY, INK.key]].flatMap(([one, paint]) => {
+    return Array.from({ length: TOKENS }, (_, position) => {
+      const [cx, cy] = place(turned(one, position * data.theta)).map((at) => at.toFixed(2));
+      return svg("circle", { cx, cy, r: 2.5, style: `fill: var(--rb-${paint}); opacity: 0.4` });
+    });
+  }));
+  const tips = [["q", data.query, INK.query], ["k", data.key, INK.key]];
+  plane.names.replaceChildren(...tips.map(([name, [x, y], paint]) => {
+    const beyond = 1 + 13 / (Math.hypot(x, y) * unit);
+    const [nameX, nameY] = place([x * beyond, y * beyond]);
+    return svg("text", { x: nameX, y: nameY + 5, ...inColour(paint) }, name);
+  }));
+  put(plane.query, { d: arrowPath(centre, place(data.query), 15) });
+  put(plane.key, { d: arrowPath(centre, place(data.key), 15) });
+  const [arc, oldArc] = [data, was.data].map(({ query, key }) => bend(centre, size * 0.13, query, key));
+  put(plane.arc, { d: `M${arc}` });
+  put(plane.sector, { d: `M${centre.join(",")}L${arc}Z` });
+  put(plane.oldArc, { d: moved(values, was) ? `M${oldArc}` : "" });
+  put(plane.oldQuery, { d: values.m !== was.values.m ? arrowPath(centre, place(was.data.query), 15) : "" });
+  put(plane.oldKey, { d: values.n !== was.values.n ? arrowPath(centre, place(was.data.key), 15) : "" });
+}
+
+// The way from the key's direction to the query's, on a circle around the centre.
+function bend(centre, radius, [qx, qy], [kx, ky]) {
+  const counterClockwise = kx * qy - ky * qx > 0;
+  const on = (x, y) => {
+    const share = radius / Math.hypot(x, y);
+    return `${(centre[0] + share * x).toFixed(2)},${(centre[1] - share * y).toFixed(2)}`;
+  };
+  return `${on(kx, ky)}A${radius},${radius} 0 0 ${counterClockwise ? 0 : 1} ${on(qx, qy)}`;
+}
+
+// ---- Angle and score ----
+
+function drawNumbers(/** @type {number[]} */ [left, middle, width], narrow, data, before) {
+  const large = narrow ? 30 : 44;
+  const across = Math.min(width, 200);
+  const block = (y, name, show, paint) => [
+    svg("text", { x: left, y: y - large - 6, "font-size": narrow ? 12 : 14, "font-weight": 600 }, name),
+    svg("text", { x: left, y, "font-size": large, "font-weight": 650, ...inColour(paint) }, show(data)),
+    svg("text", { x: left, y: y + 20, "font-size": 12, class: "rb-quiet" },
+      !before ? "" : show(before) === show(data) ? "as before" : `before: ${show(before)}`),
+  ];
+  const place = scale([-MOST_SCORE, MOST_SCORE], [left + 8, left + across - 8]);
+  const under = middle + (narrow ? 108 : 146);
+  return [
+    ...block(middle - 32, "Angle between", ({ between }) => degrees(between), "1"),
+    ...block(middle + (narrow ? 64 : 88), "Score", ({ score }) => exact(score, 2), "ink"),
+    svg("path", { d: `M${place(-MOST_SCORE)},${under}H${place(MOST_SCORE)}M${place(0)},${under - 5}v10`,
+      ...lined("grid", 2) }),
+    svg("circle", { cx: place((before || data).score), cy: under, r: 8, ...lined("ink", 1.5, "stroke-dasharray: 1 3") }),
+    svg("circle", { cx: place(data.score), cy: under, r: 6, style: "fill: var(--rb-ink)" }),
+  ];
+}
+
+function degrees(angle) {
+  return `${exact((angle * 180) / Math.PI, 1)}°`;
+}
+
+function describe({ between, score }, { m, n }) {
+  const [query, key] = WORDS;
+  const far = m === n ? "at the same position" : `${Math.abs(m - n)} tokens ${m > n ? "after" : "before"} “${key}”`;
+  return `“${query}” stands at position ${m}, ${far}. Between the arrows are ${degrees(between)}; the score is `
+    + `${exact(score, 2)}.`;
+}
+
+export default explorer({
+  title: "Two tokens, two arrows",
+  note: "Drag a word to move it alone. Drag the bar between the words to slide both.",
+  dials,
+  compute,
+  build,
+  stats: ({ theta }, { m, n }) => [
+    ["Distance m − n", exact(m - n, 0), "tokens"],
+    ["Turn per token", tidy((theta * 180) / Math.PI), "degrees"],
+  ],
+  describe,
+});

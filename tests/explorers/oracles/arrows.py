@@ -1,0 +1,41 @@
+"""What the explorer Arrows shows, computed from the book's modules, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ropebook.derivation import rotate, score
+from ropebook.explorers.arrows import DIM, KEY, QUERY
+from ropebook.sinusoidal import angles
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """``theta`` of the pair, radians per token; ``query`` and ``key``, x and y at their positions; the angle
+    ``between`` them, 0 to π, and their ``score``.
+
+    >>> from ropebook.explorers.arrows import Arrows
+    >>> here, there = compute(Arrows(m=9, n=4).dials()), compute(Arrows(m=23, n=18).dials())
+    >>> round(here["score"] - there["score"], 12), here["query"] == there["query"]
+    (0.0, False)
+    """
+    m, n, base, pair = (dials[name] for name in ("m", "n", "base", "pair"))
+    both = slice(2 * pair, 2 * pair + 2)
+    q, k = torch.zeros(2, DIM, dtype=torch.float64)
+    q[both], k[both] = (torch.tensor(one, dtype=torch.float64) for one in (QUERY, KEY))
+    query, key = rotate(q, m, base)[both], rotate(k, n, base)[both]
+    return {
+        "theta": angles(1, DIM, base)[pair].item(),
+        "query": query.tolist(),
+        "key": key.tolist(),
+        "between": (torch.view_as_complex(query) * torch.view_as_complex(key).conj()).angle().abs().item(),
+        "score": score(q, k, m, n, base).item(),
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A coordinate is at most as large as its arrow, the score as the product of both."""
+    query, key = math.hypot(*QUERY), math.hypot(*KEY)
+    return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key}
