@@ -60,6 +60,7 @@
       place.append(el);
       place.classList.add("explorer-alive");
       await script.render({ model: entry.model, el, page: { key } });
+      place.ropebook = { el, model: entry.model };
     } catch (error) {
       el.remove();
       place.classList.remove("explorer-alive");
@@ -69,6 +70,39 @@
       note.textContent = `This figure stays still: its script did not start (${error.message}).`;
       place.append(note);
     }
+  }
+
+  // A step of "Try this" gets a button that sets up the nearest such figure before it, and a mark when its goal is met.
+  function equip(step) {
+    const { explorer, start: settings, goal } = step.dataset;
+    const all = [...document.querySelectorAll(`.explorer-alive[data-explorer="${explorer}"]`)];
+    const before = all.filter((place) => place.compareDocumentPosition(step) & place.DOCUMENT_POSITION_FOLLOWING);
+    const place = before.at(-1) ?? all[0];
+    if (!place) return; // it stayed still
+    const { el, model } = place.ropebook;
+    const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
+    const button = make("button", { type: "button", className: "try-button", textContent: "Set up" });
+    const mark = make("span", { className: "try-mark", role: "status" });
+    let begun = settings === ""; // it begins as the figure opens
+    const tell = (done) => {
+      step.classList.toggle("try-done", done);
+      mark.textContent = done ? "✓ Done" : "";
+    };
+    const look = () => begun && !step.classList.contains("try-done") && el.ropebook.isMet(goal) && tell(true);
+    button.addEventListener("click", () => {
+      el.ropebook.begin(settings);
+      begun = true;
+      tell(false);
+      el.querySelector(".rb-stage").scrollIntoView({ block: "nearest" });
+    });
+    button.setAttribute("aria-label", `Set up: ${step.textContent.trim()}`);
+    step.append(make("span", { className: "try-row" }));
+    step.lastChild.append(button, mark);
+    let frame = 0;
+    model.on("change", () => {
+      cancelAnimationFrame(frame); // once for all dials that change together, after the figure has computed
+      frame = requestAnimationFrame(look);
+    });
   }
 
   function readModels() {
@@ -93,6 +127,7 @@
       return [place, seen.get(name) > 1 ? `${name}-${seen.get(name)}` : name];
     });
     await Promise.all(places.map(([place, key]) => start(place, key, models)));
+    for (const step of document.querySelectorAll(".try-step")) equip(step);
 
     // An address with dials in it is a link to that figure, of several to the last that it names, the one that was
     // turned last; after a reload the browser knows where the reader was.

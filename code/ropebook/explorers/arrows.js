@@ -2,7 +2,7 @@
 
 import { dials, DIM, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
-import { exact, tidy } from "./kit/text.js";
+import { count, exact, tidy } from "./kit/text.js";
 import { put, svg } from "./kit/elements.js";
 import { arrowPath, circlePath, inColour, lined, NARROW, scale, textWidth } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
@@ -23,6 +23,7 @@ function compute({ m, n, base, pair }) {
     key,
     between: Math.atan2(Math.abs(kx * qy - ky * qx), score), // the angle between them, 0 … π
     score,
+    distance: m - n,
   };
 }
 
@@ -191,7 +192,8 @@ function drawNumbers(/** @type {number[]} */ [left, middle, width], narrow, data
     ...block(middle + (narrow ? 64 : 88), "Score", ({ score }) => exact(score, 2), "ink"),
     svg("path", { d: `M${place(-MOST_SCORE)},${under}H${place(MOST_SCORE)}M${place(0)},${under - 5}v10`,
       ...lined("grid", 2) }),
-    svg("circle", { cx: place((before || data).score), cy: under, r: 8, ...lined("ink", 1.5, "stroke-dasharray: 1 3") }),
+    svg("circle", { cx: place((before || data).score), cy: under, r: 8,
+      ...lined("ink", 1.5, "stroke-dasharray: 1 3") }),
     svg("circle", { cx: place(data.score), cy: under, r: 6, style: "fill: var(--rb-ink)" }),
   ];
 }
@@ -200,9 +202,9 @@ function degrees(angle) {
   return `${exact((angle * 180) / Math.PI, 1)}°`;
 }
 
-function describe({ between, score }, { m, n }) {
+function describe({ between, score, distance }, { m }) {
   const [query, key] = WORDS;
-  const far = m === n ? "at the same position" : `${Math.abs(m - n)} tokens ${m > n ? "after" : "before"} “${key}”`;
+  const far = `${count(Math.abs(distance), "token")} ${distance < 0 ? "before" : "after"} “${key}”`;
   return `“${query}” stands at position ${m}, ${far}. Between the arrows are ${degrees(between)}; the score is `
     + `${exact(score, 2)}.`;
 }
@@ -213,8 +215,8 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ theta }, { m, n }) => [
-    ["Distance m − n", exact(m - n, 0), "tokens"],
+  stats: ({ theta, distance }) => [
+    ["Distance m − n", exact(distance, 0), "tokens"],
     ["Turn per token", tidy((theta * 180) / Math.PI), "degrees"],
   ],
   describe,

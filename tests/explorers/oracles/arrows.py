@@ -14,7 +14,7 @@ from ropebook.sinusoidal import angles
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """``theta`` of the pair, radians per token; ``query`` and ``key``, x and y at their positions; the angle
-    ``between`` them, 0 to π, and their ``score``.
+    ``between`` them, 0 to π, their ``score``, and the ``distance`` m − n.
 
     >>> from ropebook.explorers.arrows import Arrows
     >>> here, there = compute(Arrows(m=9, n=4).dials()), compute(Arrows(m=23, n=18).dials())
@@ -32,10 +32,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "key": key.tolist(),
         "between": (torch.view_as_complex(query) * torch.view_as_complex(key).conj()).angle().abs().item(),
         "score": score(q, k, m, n, base).item(),
+        "distance": m - n,
     }
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
     """A coordinate is at most as large as its arrow, the score as the product of both."""
     query, key = math.hypot(*QUERY), math.hypot(*KEY)
-    return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key}
+    return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key, "distance": 0.0}

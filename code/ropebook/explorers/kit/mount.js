@@ -6,6 +6,7 @@ import { readTheme, watchTheme } from "./colours.js";
 import { NARROW } from "./drawing.js";
 import { html, setText } from "./elements.js";
 import { DIALS } from "./knobs.js";
+import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 
 // How high a picture may be, in px, so that its dials fit beside or under it on one screen.
@@ -145,8 +146,8 @@ export function mount(spec, { model, el, page }) {
     if (hash !== location.hash) history.replaceState(history.state, "", hash || location.href.split("#")[0]);
   }
 
-  function loadAddress() {
-    const { values, refusals } = readDials(dials, app.initial, readAddress(location.hash, page.key));
+  function open(entries) {
+    const { values, refusals } = readDials(dials, app.initial, entries);
     app.change(values); // which settles them
     setText(says, refusals.join(" "));
   }
@@ -166,11 +167,16 @@ export function mount(spec, { model, el, page }) {
   });
   resize.observe(stage);
   // An address that does not speak of this figure (a heading's, say) leaves it alone.
-  const followAddress = () => page && readAddress(location.hash, page.key).length && loadAddress();
+  const followAddress = () => page && readAddress(location.hash, page.key).length
+    && open(readAddress(location.hash, page.key));
   window.addEventListener("hashchange", followAddress, { signal: stop.signal });
   followAddress();
   if (!draws) redraw(true);
-  el.ropebook = { work, data: () => data, values: read };
+  el.ropebook = {
+    work, data: () => data, values: read,
+    begin: (settings) => open(settingsOf(settings)),
+    isMet: (goal) => isMet(goal, dials, read(), data),
+  };
 
   return () => {
     stop.abort();
