@@ -8,6 +8,7 @@ import { html, setText } from "./elements.js";
 import { DIALS } from "./knobs.js";
 import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
+import { takeaway } from "./takeaway.js";
 
 // How high a picture may be, in px, so that its dials fit beside or under it on one screen.
 const MOST = { wide: 600, narrow: 400 };
@@ -102,7 +103,7 @@ export function mount(spec, { model, el, page }) {
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, spec.note),
-    stage, app.tools, stats, summary, panel, says, spoken);
+    stage, app.tools, stats, summary, panel, says, takeaway(spec, app, stage, page, () => data), spoken);
   el.replaceChildren(root);
 
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;

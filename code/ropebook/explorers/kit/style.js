@@ -166,4 +166,12 @@ export const STYLE = `
 .rb-panels:not([hidden]) { display: flex; flex-wrap: wrap; gap: 0.5rem; }
 .rb-button[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1); }
 .rb-stage > svg + .rb-note { margin-block-start: 1rem; }
+
+.rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }
+.rb-takeaway button {
+  min-height: 2rem; padding: 0.125rem 0.5rem; border: 0; border-radius: 0.5rem; background: transparent;
+  color: var(--rb-muted); font-size: 0.8125rem; cursor: pointer;
+}
+.rb-takeaway button:hover { color: var(--rb-1); text-decoration: underline; }
+.rb-takeaway button:last-child { margin-inline-start: auto; }
 `;
