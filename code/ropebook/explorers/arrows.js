@@ -1,6 +1,6 @@
 // A query and a key as two arrows, turned by the positions of their tokens in a text.
 
-import { dials, DIM, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
+import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { put, svg } from "./kit/elements.js";
@@ -12,8 +12,8 @@ function turned([x, y], angle) {
   return [x * cos - y * sin, x * sin + y * cos];
 }
 
-function compute({ m, n, base, pair }) {
-  const theta = invFreq(DIM, base)[pair];
+function compute({ m, n, base, dim, pair }) {
+  const theta = invFreq(dim, base)[pair];
   const [query, key] = [turned(QUERY, m * theta), turned(KEY, n * theta)];
   const [qx, qy, kx, ky] = [...query, ...key];
   const score = qx * kx + qy * ky;

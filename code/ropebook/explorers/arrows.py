@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Explorer, Real, Whole
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit import dials
 
-DIM = 16
+MOST_DIMS = 128
 TOKENS = 24
 """The text has the positions 0 … 23."""
 QUERY = (-0.34, -1.17)
@@ -19,8 +20,8 @@ WORDS = ("it", "cat")
 class Arrows(Explorer):
     """One pair of a query and of a key, turned by mθ and nθ, and the angle and the score between them.
 
-    ``m``, ``n``: 0 to 23, where the two tokens stand. ``base``: 1 to 10⁷. ``pair``: 0 to 7, of a head with 16
-    dimensions: θ = base^(−2·pair/16). Bad values raise ``TraitError``.
+    ``m``, ``n``: 0 to 23, where the two tokens stand. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``: 0 to
+    dim/2 − 1 (a ``dim`` that becomes too small takes it along). Bad values raise ``TraitError``.
     """
 
     script = "arrows.js"
@@ -45,25 +46,9 @@ class Arrows(Explorer):
         note="The key turns by nθ.",
         more=True,
     )
-    pair = Whole(
-        1,
-        min=0,
-        max=DIM // 2 - 1,
-        label="Pair i",
-        below="pairs are counted from 0",
-        above="16 dimensions have no more pairs",
-        note="Of 8. Each turns more slowly than the one before.",
-    )
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all pairs would stand still",
-        note="Per token a pair turns by θ = b^(−2i/16) radians.",
-    )
+    pair = dials.pair(1, dims=MOST_DIMS, more=False)
+    base = dials.base()
+    dim = dials.dimension(16, max=MOST_DIMS, more=True)
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -311,7 +311,6 @@ export default explorer({
   title: "The encoding, and what it says about distance",
   note: "Point at the picture, or move the cursor with the arrow keys. A click or Enter measures distances from there.",
   dials,
-  settle: (values) => ({ ...values, reference: Math.min(values.reference, values.length - 1) }),
   compute,
   build,
   stats: ({ wavelengths, turned }, { dim, length }) => [

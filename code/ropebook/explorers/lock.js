@@ -251,7 +251,6 @@ export default explorer({
   title: "Relative lock",
   note: "The shift slides query and key through the text together. Turning m or n alone changes their distance.",
   dials,
-  settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
   compute,
   build,
   stats: ({ rope, ropeHome, added, addedHome }) => [

@@ -297,7 +297,6 @@ export default explorer({
   title: "A vector turned through positions",
   note: "The vector is (1, 2, 3, …, d). Step through the positions, and choose a pair by its dial or by a click below.",
   dials,
-  settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
   compute,
   build,
   stats: ({ angles, before, after }, { position, pair }) => [

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ropebook.derivation import rotate, score
-from ropebook.explorers.arrows import DIM, KEY, QUERY
+from ropebook.explorers.arrows import KEY, QUERY
 from ropebook.sinusoidal import angles
 
 
@@ -21,13 +21,13 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     >>> round(here["score"] - there["score"], 12), here["query"] == there["query"]
     (0.0, False)
     """
-    m, n, base, pair = (dials[name] for name in ("m", "n", "base", "pair"))
+    m, n, base, dim, pair = (dials[name] for name in ("m", "n", "base", "dim", "pair"))
     both = slice(2 * pair, 2 * pair + 2)
-    q, k = torch.zeros(2, DIM, dtype=torch.float64)
+    q, k = torch.zeros(2, dim, dtype=torch.float64)
     q[both], k[both] = (torch.tensor(one, dtype=torch.float64) for one in (QUERY, KEY))
     query, key = rotate(q, m, base)[both], rotate(k, n, base)[both]
     return {
-        "theta": angles(1, DIM, base)[pair].item(),
+        "theta": angles(1, dim, base)[pair].item(),
         "query": query.tolist(),
         "key": key.tolist(),
         "between": (torch.view_as_complex(query) * torch.view_as_complex(key).conj()).angle().abs().item(),
