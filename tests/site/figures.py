@@ -17,7 +17,7 @@ from tools.paths import ROOT
 STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
-DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
+DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-paper:#12161c;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
 
 
 def script(kind: str, value: object) -> str:
@@ -36,7 +36,7 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
             model["_esm"] = {"parts": list(parts)}
     spoil(state)
     views = [
-        f'<h2 id="part-{i}">Part</h2><div class="explorer" data-explorer="{type(widget).__name__.lower()}">'
+        f'<h2 id="part-{i}">Part</h2><div class="explorer full-width" data-explorer="{type(widget).__name__.lower()}">'
         f'<div class="explorer-still">{widget.still()}</div>{script(VIEW, {"model_id": widget.model_id})}</div>'
         for i, widget in enumerate(widgets)
     ]

@@ -46,7 +46,7 @@ export const STYLE = `
   scroll-margin-top: 5rem;
 }
 .rb p, .rb ol { margin: 0; padding: 0; }
-.rb-body { display: flow-root; padding: 1rem 1rem 0.75rem; }
+.rb-body { display: flow-root; padding: 0.75rem; }
 .rb-title { font-size: 1.125rem; font-weight: 650; letter-spacing: -0.01em; }
 .rb .rb-note, .rb-limits { color: var(--rb-muted); font-size: 0.8125rem; }
 .rb-stage svg, .rb-stage canvas { display: block; max-width: 100%; }
@@ -60,20 +60,20 @@ export const STYLE = `
 /* The picture's place. Where it is alone in its column it keeps its place on the screen while the dials go by; the page
    says in --rb-top what stands over it. */
 .rb-stage {
-  position: relative; z-index: 1; margin-inline: -1rem; padding: 1rem 1rem 0.5rem;
-  background: var(--rb-paper);
+  position: relative; z-index: 1; padding-block: 0.5rem;
+  background: var(--rb-paper); box-shadow: -0.75rem 0 var(--rb-paper), 0.75rem 0 var(--rb-paper);
 }
 @media (min-height: 37.5rem) {
   @container (max-width: 32.5rem) { .rb-stage { position: sticky; inset-block-start: var(--rb-top, 0px); } }
 }
 @media (min-height: 60rem) {
-  @container (max-width: 56.25rem) { .rb-stage { position: sticky; inset-block-start: var(--rb-top, 0px); } }
+  @container (max-width: 53rem) { .rb-stage { position: sticky; inset-block-start: var(--rb-top, 0px); } }
 }
-@container (min-width: 56.25rem) {
-  .rb-body { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; padding-inline: 1.25rem; }
+@container (min-width: 53.01rem) {
+  .rb-body { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; padding: 1rem 1.25rem; }
   .rb-body > :is(.rb-title, .rb-note, .rb-words-all) { grid-column: 1 / -1; }
   .rb-stage {
-    position: sticky; inset-block-start: var(--rb-top, 0px); align-self: start; margin-inline: 0; padding-inline: 0;
+    position: sticky; inset-block-start: var(--rb-top, 0px); align-self: start; padding-block: 1rem; box-shadow: none;
   }
   .rb-side { padding-block-start: 1rem; }
 }
@@ -85,10 +85,11 @@ export const STYLE = `
 }
 .rb.rb .rb-stats :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; }
 .rb-stats dt { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
-.rb-stats dd { font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25; }
-.rb-stats small {
-  display: inline-block; color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0;
+.rb.rb .rb-stats dd {
+  display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 0.375rem;
+  font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25;
 }
+.rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0; }
 .rb .rb-summary { max-width: 80ch; min-height: 4.35em; margin-block-start: 0.75rem; }
 .rb .rb-says { color: var(--rb-5); font-weight: 600; }
 .rb .rb-says:empty { position: absolute; }
