@@ -49,7 +49,8 @@ def test_the_svg_stands_alone(opened, entry):
         assert foreign not in written
     assert "http" not in written.replace("http://www.w3.org/", "")
     seen = page.locator(".rb-stage svg text").evaluate_all(
-        "all => all.filter((t) => t.checkVisibility({ checkVisibilityCSS: true })).map((t) => t.textContent)"
+        "all => all.filter((t) => t.checkVisibility({ checkVisibilityCSS: true }) && t.getBoundingClientRect().width)"
+        ".map((t) => t.textContent)"
     )
     assert sorted(filter(str.strip, seen)) == sorted(
         "".join(node.itertext())
