@@ -43,7 +43,7 @@ class Heatmap(Explorer):
         note="Even: one sine and one cosine per pair.",
     )
     length = Whole(
-        256,
+        640,
         min=1,
         max=MOST_LENGTH,
         log=True,
@@ -54,7 +54,7 @@ class Heatmap(Explorer):
         more=True,
     )
     reference = Whole(
-        128,
+        320,
         min=0,
         max=MOST_LENGTH - 1,
         label="Reference position",
