@@ -3,10 +3,10 @@
 import js from "@eslint/js";
 
 const BROWSER = [
-  "AbortController", "Blob", "document", "getComputedStyle", "history", "Image", "ImageData", "location",
-  "MutationObserver", "navigator", "OffscreenCanvas", "Path2D", "performance", "requestAnimationFrame",
-  "cancelAnimationFrame", "ResizeObserver", "setInterval", "clearInterval", "setTimeout", "clearTimeout", "TextEncoder",
-  "URL", "window", "Option", "XMLSerializer",
+  "AbortController", "Blob", "document", "Event", "getComputedStyle", "history", "Image", "ImageData",
+  "IntersectionObserver", "location", "MutationObserver", "navigator", "OffscreenCanvas", "Path2D", "performance",
+  "requestAnimationFrame", "cancelAnimationFrame", "ResizeObserver", "setInterval", "clearInterval", "setTimeout",
+  "clearTimeout", "TextEncoder", "URL", "window", "Option", "XMLSerializer",
 ];
 
 export default [

@@ -276,7 +276,7 @@ def test_a_dial_goes_as_far_as_another_one_lets_it():
         try { parseDial(now, "300", {}); } catch (refusal) { why = refusal.message; }
         const end = fromSlider(now, 1000);
         return [end, toSlider(now, end), nudge(now, end, "ArrowRight"), why, limitsOf(now),
-          within([input.pair], { pair: 40, dim }).pair];
+          keepWithin([input.pair], { pair: 40, dim }).pair];
       });
     """
     assert js.kit(body, {"pair": PAIR, "dims": [2, 16, 512]}) == [

@@ -146,8 +146,8 @@ def root(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def opened(chromium, folder: Path, root: str) -> Iterator:
-    """Open a page of widgets, all dials to be seen unless they stay ``folded``; anything that the console or the network
-    says makes the test fail at its end."""
+    """Open a page of widgets, all dials to be seen unless they stay ``folded``; anything that the console or the
+    network says makes the test fail at its end."""
     contexts, complaints = [], []
 
     def open_(

@@ -17,7 +17,10 @@ from tools.paths import ROOT
 STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
-DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-paper:#12161c;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
+DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
+DARK += ";--fig-paper:#12161c;--fig-muted:#a3adb8"
+# A text has margins, as on the site.
+MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
 
 def script(kind: str, value: object) -> str:
@@ -43,7 +46,7 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
     return (
         '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Explorers</title>'
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}body{{margin:0}}</style>'
+        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}{MARGINS}</style>'
         f"</head><body><main><h1>Explorers</h1>{''.join(views)}</main>{script(STATE, state)}"
         '<script defer src="explorer-host.js"></script></body></html>'
     )

@@ -3,9 +3,11 @@
 import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
-import { put, svg } from "./kit/elements.js";
+import { html, put, svg } from "./kit/elements.js";
 import { arrowPath, circlePath, inColour, lined, NARROW, scale, textWidth } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
+import { play } from "./kit/play.js";
 
 function turned([x, y], angle) {
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
@@ -33,6 +35,8 @@ const INK = { query: "3", key: "4" };
 const LONGEST = Math.hypot(...QUERY);
 const MOST_SCORE = LONGEST * Math.hypot(...KEY);
 const CHIP = 30; // how high a word is
+const SIDE = 26; // px beside the row of tokens
+const PACE = 3; // tokens per second
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -40,10 +44,32 @@ function build(stage, app) {
   const plane = buildPlane();
   const numbers = svg("g");
   picture.append(text.group, plane.group, numbers);
-  stage.append(picture);
-  const before = app.initial;
+
+  // Where both tokens were when the reader took hold of them; a dial or a link moves them without leaving a mark.
+  let before = app.initial;
+  let last = app.initial;
+  let taken = false;
+  const takenFrom = (values = before) => {
+    before = values;
+    taken = true;
+  };
+  const grips = buildHands(app, takenFrom);
+  stage.append(html("div", { style: "position: relative" }, picture, ...grips.nodes));
+  play(app, {
+    step: 1 / PACE,
+    again: { m: app.initial.m, n: app.initial.n },
+    advance({ m, n }, seconds) {
+      const by = Math.min(Math.floor(seconds * PACE + 1e-9), TOKENS - 1 - Math.max(m, n));
+      if (Math.max(m, n) === TOKENS - 1) return null;
+      if (by) takenFrom();
+      return { m: m + by, n: n + by };
+    },
+  });
 
   return ({ data, values, width, most }) => {
+    if (!taken && (values.m !== last.m || values.n !== last.n)) before = values;
+    taken = false;
+    last = values;
     const narrow = width < NARROW;
     const top = 2 * CHIP + (narrow ? 48 : 76); // of the plane
     const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
@@ -51,11 +77,51 @@ function build(stage, app) {
     const height = top + size;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
-    drawText(text, width, values, was);
+    grips.show(width, drawText(text, width, values, was));
     drawPlane(plane, [left, top, size], data, values, was);
     const gap = narrow ? 12 : 44;
     const column = [left + size + gap, top + size / 2, width - left - size - gap];
     numbers.replaceChildren(...drawNumbers(column, narrow, data, moved(values, was) && was.data));
+  };
+}
+
+// Each word can be moved by itself, and the bar between them moves both: by pointer and by keys.
+function buildHands(app, taken) {
+  let cell = 1;
+  const nodes = [0, 1, 2].map(() => html("div"));
+  const [mDial, nDial] = ["m", "n"].map((name) => dials.find(({ trait }) => trait === name));
+  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // where m can go, and n with it
+  const make = (node, label, dial, limits, text, partial) => {
+    for (const type of ["pointerdown", "focus"]) app.listen(node, type, () => taken(app.values()));
+    const { keys, value } = ofDial(app, dial, { limits, text });
+    const follow = (next) => {
+      if (next) taken();
+      return next && partial(next[dial.trait], app.values());
+    };
+    return hand(app, node, {
+      label, value, keys: (key) => follow(keys(key)),
+      place: (values) => [SIDE + cell * (values[dial.trait] + 0.5), 0],
+      at(x) {
+        const [least, most] = limits(app.values());
+        const position = Math.floor((x - SIDE) / cell);
+        return follow({ [dial.trait]: Math.min(most, Math.max(least, position)) });
+      },
+    });
+  };
+  const anywhere = () => [0, TOKENS - 1];
+  const [query, key] = WORDS;
+  const shows = [
+    make(nodes[0], "Both words", mDial, both, ({ m, n }) => `“${query}” at ${m}, “${key}” at ${n}`,
+      (to, { m, n }) => ({ m: to, n: n + to - m })),
+    make(nodes[1], `“${query}”, the query`, mDial, anywhere, ({ m }) => `position ${m}`, (m) => ({ m })),
+    make(nodes[2], `“${key}”, the key`, nDial, anywhere, ({ n }) => `position ${n}`, (n) => ({ n })),
+  ];
+  return {
+    nodes,
+    show(width, boxes) {
+      cell = (width - 2 * SIDE) / TOKENS;
+      shows.forEach((show, k) => show(boxes[k]));
+    },
   };
 }
 
@@ -79,27 +145,28 @@ function buildText() {
     cells: svg("g", { style: "fill: var(--rb-grid)" }),
     between: svg("rect", { rx: 6, style: "fill: var(--rb-1); opacity: 0.22" }),
     ends: svg("g", { "font-size": 12, class: "rb-quiet" }),
-    distance: svg("text", { "font-size": 12, "font-weight": 600, "text-anchor": "middle", ...inColour("1") }),
   };
   const [query, key] = [chip(INK.query), chip(INK.key)];
   return { ...text, query, key, group: svg("g", {}, ...Object.values(text), query.group, key.group) };
 }
 
-// The tokens in a row; the word with the query above its place, the one with the key below.
+// The tokens in a row; the word with the query above its place, the one with the key below. Returns where the bar between
+// them and both words are.
 function drawText(text, width, { m, n }, was) {
-  const cell = (width - 52) / TOKENS;
-  const x = (position) => 26 + cell * position;
+  const cell = (width - 2 * SIDE) / TOKENS;
+  const x = (position) => SIDE + cell * position;
   const thick = Math.min(20, cell - 2);
   const middle = CHIP + 12 + 10;
   text.cells.replaceChildren(...Array.from({ length: TOKENS }, (_, position) => svg("rect", {
     x: x(position) + 1, y: middle - thick / 2, width: cell - 2, height: thick, rx: thick / 5,
   })));
   const [first, last] = [Math.min(m, n), Math.max(m, n)];
-  put(text.between, { x: x(first) - 1, y: middle - 14, width: cell * (last - first + 1) + 2, height: 28 });
+  const bar = [x(first) - 1, middle - 14, cell * (last - first + 1) + 2, 28];
+  put(text.between, { x: bar[0], y: bar[1], width: bar[2], height: bar[3] });
   text.ends.replaceChildren(svg("text", { x: 18, y: middle + 4, "text-anchor": "end", class: "rb-quiet" }, "0"),
     svg("text", { x: width - 20, y: middle + 4, class: "rb-quiet" }, String(TOKENS - 1)));
-  drawChip(text.query, WORDS[0], m, was.values.m, [0, middle - 10], x, cell, width);
-  drawChip(text.key, WORDS[1], n, was.values.n, [middle + 22, middle + 10], x, cell, width);
+  return [bar, drawChip(text.query, WORDS[0], m, was.values.m, [0, middle - 10], x, cell, width),
+    drawChip(text.key, WORDS[1], n, was.values.n, [middle + 22, middle + 10], x, cell, width)];
 }
 
 function drawChip(chip, word, position, was, [top, foot], x, cell, width) {
@@ -112,6 +179,7 @@ function drawChip(chip, word, position, was, [top, foot], x, cell, width) {
   put(chip.ghost, { x: left(was), y: top, width: wide, visibility: position === was ? "hidden" : "visible" });
   put(chip.word, { x: left(position) + wide / 2, y: top + 20 });
   chip.word.replaceChildren(`${word}  `, svg("tspan", { "font-weight": 400 }, String(position)));
+  return [left(position), top, wide, CHIP];
 }
 
 // ---- The plane ----

@@ -31,7 +31,7 @@ class Heatmap(Explorer):
         note="Even: one sine and one cosine per pair.",
     )
     length = Whole(
-        256,
+        640,
         min=1,
         max=MOST_LENGTH,
         log=True,
@@ -42,7 +42,7 @@ class Heatmap(Explorer):
         more=True,
     )
     reference = Whole(
-        128,
+        320,
         min=0,
         max=MOST_LENGTH - 1,
         label="Reference position",

@@ -38,7 +38,7 @@ export function present(dial, values) {
 }
 
 // Values of which none is beyond what another one allows.
-export function limited(dials, values) {
+export function keepWithin(dials, values) {
   const kept = dials.filter((dial) => dial.within).map((dial) => {
     return [dial.trait, Math.min(values[dial.trait], present(dial, values).max)];
   });

@@ -150,7 +150,7 @@ export function stepButtons({ change, listen, values }, trait, noun, limits) {
     return [button, by];
   });
   return {
-    row: html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" }, ...steps.map(([button]) => button)),
+    row: html("div", { class: "rb-group" }, ...steps.map(([button]) => button)),
     show() {
       const value = values()[trait];
       for (const [button, by] of steps) put(button, { "aria-disabled": value === within(value + Math.sign(by)) });

@@ -1,6 +1,6 @@
 // The figure on the page.
 
-import { formatDial, limited, parseDial, present } from "./dials.js";
+import { formatDial, keepWithin, parseDial, present } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
 import { NARROW } from "./drawing.js";
@@ -33,7 +33,7 @@ export function explorer({ typed = {}, ...given }) {
   const dials = given.dials.map((dial) => ({
     ...dial, ...typed[dial.trait], ...(dial.within && { within: { ...dial.within, label: labels[dial.within.dial] } }),
   }));
-  const settle = (values) => (given.settle ?? ((one) => one))(limited(dials, values));
+  const settle = (values) => (given.settle ?? ((one) => one))(keepWithin(dials, values));
   const { compute } = given;
   const whole = { ...given, dials, settle };
   return { compute, settle, dials, render: (context) => mount(whole, context) };

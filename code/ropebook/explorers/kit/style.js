@@ -120,8 +120,8 @@ export const STYLE = `
 .rb-why { color: var(--rb-5); font-size: 0.8125rem; font-weight: 600; }
 .rb-why:empty { display: none; }
 
-.rb input, .rb button { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
-.rb :is(input, button, summary):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
+.rb :is(input, button, select) { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
+.rb :is(input, button, select, summary):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
 .rb-text, .rb-number {
   min-height: 1.75rem;
   padding: 0.0625rem 0.5rem;
@@ -194,11 +194,23 @@ export const STYLE = `
 .rb-words li:has(.rb-held) { position: relative; z-index: 1; }
 .rb-word.rb-held { cursor: grabbing; background: var(--rb-1); color: var(--rb-zero); }
 .rb-word.rb-held sub { color: inherit; }
+.rb .rb-upright { position: absolute; display: block; margin: 0; }
+.rb-upright li { height: var(--rb-row); padding-block-end: 4px; }
+.rb-upright .rb-word {
+  width: 100%; height: 100%; min-height: 0; padding: 0 0.375rem; font-size: 0.875rem; white-space: nowrap;
+}
+.rb-stage .rb-faint { opacity: 0.25; }
 .rb-tools { display: flex; flex-wrap: wrap; gap: 0.375rem; margin-block-end: 0.75rem; }
 .rb-tools:not(:has(> :not([hidden]))) { display: none; }
 .rb-tools .rb-button { min-width: 2.75rem; }
-.rb-panels:not([hidden]) { display: flex; flex-wrap: wrap; gap: 0.5rem; }
+.rb option { background: var(--rb-paper); color: var(--rb-ink); }
+.rb-group { display: flex; flex-wrap: wrap; gap: 0.5rem; }
 .rb-button[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1); }
+.rb-panels:not([hidden]) { display: flex; flex: 1 0 100%; }
+.rb-panels .rb-button { flex: auto; border-radius: 0; margin-inline-start: -1px; }
+.rb-panels .rb-button:first-child { border-start-start-radius: 0.5rem; border-end-start-radius: 0.5rem; margin: 0; }
+.rb-panels .rb-button:last-child { border-start-end-radius: 0.5rem; border-end-end-radius: 0.5rem; }
+.rb-panels .rb-button[aria-pressed="true"] { background: var(--rb-1); color: var(--rb-zero); }
 .rb-stage > svg + .rb-note { margin-block-start: 1rem; }
 
 .rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }
