@@ -32,8 +32,8 @@ function compute({ m, n, base, dim, pair }) {
 // ---- On the page ----
 
 const INK = { query: "3", key: "4" };
-const LONGEST = Math.hypot(...QUERY);
-const MOST_SCORE = LONGEST * Math.hypot(...KEY);
+const QUERY_LENGTH = Math.hypot(...QUERY);
+const MOST_SCORE = QUERY_LENGTH * Math.hypot(...KEY);
 const CHIP = 30; // how high a word is
 const SIDE = 26; // px beside the row of tokens
 const PACE = 3; // tokens per second
@@ -49,11 +49,7 @@ function build(stage, app) {
   let before = app.initial;
   let last = app.initial;
   let taken = false;
-  const takenFrom = (values = before) => {
-    before = values;
-    taken = true;
-  };
-  const grips = buildHands(app, takenFrom);
+  const grips = buildHands(app, { begin: () => (before = app.values()), move: () => (taken = true) });
   stage.append(html("div", { style: "position: relative" }, picture, ...grips.nodes));
   play(app, {
     step: 1 / PACE,
@@ -61,7 +57,7 @@ function build(stage, app) {
     advance({ m, n }, seconds) {
       const by = Math.min(Math.floor(seconds * PACE + 1e-9), TOKENS - 1 - Math.max(m, n));
       if (Math.max(m, n) === TOKENS - 1) return null;
-      if (by) takenFrom();
+      taken ||= by > 0;
       return { m: m + by, n: n + by };
     },
   });
@@ -86,16 +82,16 @@ function build(stage, app) {
 }
 
 // Each word can be moved by itself, and the bar between them moves both: by pointer and by keys.
-function buildHands(app, taken) {
+function buildHands(app, { begin, move }) {
   let cell = 1;
   const nodes = [0, 1, 2].map(() => html("div"));
   const [mDial, nDial] = ["m", "n"].map((name) => dials.find(({ trait }) => trait === name));
   const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // where m can go, and n with it
   const make = (node, label, dial, limits, text, partial) => {
-    for (const type of ["pointerdown", "focus"]) app.listen(node, type, () => taken(app.values()));
+    for (const type of ["pointerdown", "focus"]) app.listen(node, type, begin);
     const { keys, value } = ofDial(app, dial, { limits, text });
     const follow = (next) => {
-      if (next) taken();
+      if (next) move();
       return next && partial(next[dial.trait], app.values());
     };
     return hand(app, node, {
@@ -204,7 +200,7 @@ function buildPlane() {
 // Both arrows, faint as they were, and the angle between them; dots where they can point in this text.
 function drawPlane(plane, [left, top, size], data, values, was) {
   const centre = [left + size / 2, top + size / 2];
-  const unit = (size / 2 - 20) / LONGEST;
+  const unit = (size / 2 - 20) / QUERY_LENGTH;
   const place = (/** @type {number[]} */ [x, y]) => [centre[0] + x * unit, centre[1] - y * unit];
   put(plane.circles, { d: [QUERY, KEY].map((one) => circlePath(centre, Math.hypot(...one) * unit)).join("") });
   const reach = size / 2 - 8;
