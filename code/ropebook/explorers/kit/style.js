@@ -60,21 +60,21 @@ export const STYLE = `
 /* The picture's place. Where it is alone in its column it keeps its place on the screen while the dials go by; the page
    says in --rb-top what stands over it. */
 .rb-stage {
-  position: relative; z-index: 1; padding-block: 0.5rem;
-  background: var(--rb-paper); box-shadow: -0.75rem 0 var(--rb-paper), 0.75rem 0 var(--rb-paper);
+  --rb-room: 0.5rem;
+  z-index: 1; inset-block-start: calc(var(--rb-top, 0px) + var(--rb-room)); margin-block: var(--rb-room);
+  background: var(--rb-paper);
+  box-shadow: -0.25rem 0 0 var(--rb-room) var(--rb-paper), 0.25rem 0 0 var(--rb-room) var(--rb-paper);
 }
 @media (min-height: 37.5rem) {
-  @container (max-width: 32.5rem) { .rb-stage { position: sticky; inset-block-start: var(--rb-top, 0px); } }
+  @container (max-width: 32.5rem) { .rb-stage { position: sticky; } }
 }
 @media (min-height: 60rem) {
-  @container (max-width: 53rem) { .rb-stage { position: sticky; inset-block-start: var(--rb-top, 0px); } }
+  @container (max-width: 53rem) { .rb-stage { position: sticky; } }
 }
 @container (min-width: 53.01rem) {
   .rb-body { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; padding: 1rem 1.25rem; }
   .rb-body > :is(.rb-title, .rb-note, .rb-words-all) { grid-column: 1 / -1; }
-  .rb-stage {
-    position: sticky; inset-block-start: var(--rb-top, 0px); align-self: start; padding-block: 1rem; box-shadow: none;
-  }
+  .rb-stage { --rb-room: 1rem; position: sticky; align-self: start; }
   .rb-side { padding-block-start: 1rem; }
 }
 
