@@ -112,9 +112,6 @@ class Dynamic(Frequencies):
         """The factor at this length: n/L beyond L, 1 up to L."""
         return grown_to(length, self.trained_length)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
-        return self.at(self.effective_scale(length))(inv_freq)
-
     def fixed(self, target_length: int) -> Frequencies:
         """The scaling of ``target_length``, for texts of any length: what a cache of rotated keys can live with."""
         length_factor(self.trained_length, target_length)
@@ -162,6 +159,10 @@ class DynamicNTK(Dynamic):
 
     def at(self, scale: float) -> NTKAware:
         return NTKAware(scale)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        # Not by way of `at`, whose check of the factor would stop a compiler.
+        return divide_by_powers(inv_freq, self.effective_scale(length)), 1.0
 
 
 @known_as("ntk_by_parts", "NTK-by-parts", 2023, "peng2024", trains="optional")
@@ -272,9 +273,10 @@ class DynamicYaRN(Dynamic):
         return YaRN(scale, **vars(self))
 
     def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
-        if self.effective_scale(length) == 1:
+        scale = self.effective_scale(length)
+        if scale == 1:
             return frequencies(inv_freq), 1.0
-        return super().__call__(inv_freq, length)
+        return self.at(scale)(inv_freq)
 
 
 def check_yarn(method: YaRN | DynamicYaRN) -> None:
