@@ -146,8 +146,8 @@ function buildText() {
   return { ...text, query, key, group: svg("g", {}, ...Object.values(text), query.group, key.group) };
 }
 
-// The tokens in a row; the word with the query above its place, the one with the key below. Returns where the bar between
-// them and both words are.
+// The tokens in a row; the word with the query above its place, the one with the key below. Returns where the bar
+// between them and both words are.
 function drawText(text, width, { m, n }, was) {
   const cell = (width - 2 * SIDE) / TOKENS;
   const x = (position) => SIDE + cell * position;

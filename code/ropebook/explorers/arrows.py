@@ -48,7 +48,7 @@ class Arrows(Explorer):
     )
     pair = dials.pair(1, dims=MOST_DIMS, more=False)
     base = dials.base()
-    dim = dials.dimension(16, max=MOST_DIMS, more=True)
+    dim = dials.dimension(16, max=MOST_DIMS)
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

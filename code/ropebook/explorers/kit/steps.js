@@ -10,7 +10,7 @@ export function settingsOf(text) {
 
 const CONDITION = /^(\w+)(>=|<=|!=|>|<|=)([^<>=!]+)$/;
 
-// Whether "name>=number&name=text", with >=, <=, >, <, = or !=, holds, of dials and of numbers that the figure computes.
+// Whether "name>=number&name=text" (>=, <=, >, <, = or !=) holds, of dials and of numbers that the figure computes.
 export function isMet(goal, dials, values, data) {
   return goal.split("&").every((condition) => {
     const found = CONDITION.exec(condition);
