@@ -206,14 +206,16 @@ def test_steps_and_the_eighth_of_a_turn(opened):
     expect(page.locator(".rb-stage")).to_contain_text("2θ₁ = 1.57 rad = 90.0°")
 
 
-def test_a_pair_beyond_the_last_becomes_the_last(opened):
+def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):
     page = opened([Turn(), Lock()])
     for which in range(2):
         field = page.get_by_role("textbox", name="Pair i").nth(which)
         field.fill("100")
         field.press("Enter")
+        expect(page.locator(".rb-why:visible")).to_contain_text("100 is more than 7 (Dimension d is 16).")
+        field.fill("7")
+        field.press("Enter")
         assert dials(page, which)["pair"] == 7
-        expect(field).to_have_value("7")
         dim = page.get_by_role("textbox", name="Dimension d").nth(which)
         dim.fill("4")
         dim.press("Enter")
