@@ -157,6 +157,9 @@ def test_axe_finds_nothing_while_a_hand_drags_and_after_a_refusal(opened):
     page.mouse.up()
     enter(page, "Pair i", 300)
     expect(page.locator(".rb-why:visible")).to_have_count(1)
+    expect(page.locator(".rb-limits:visible")).to_have_count(0)
+    assert found() == []
+    page.get_by_role("textbox", name="Base b").focus()
     expect(page.locator(".rb-limits:visible")).to_have_count(1)
     assert found() == []
 

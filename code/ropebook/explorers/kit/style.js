@@ -112,9 +112,9 @@ export const STYLE = `
 .rb-dial > :is(.rb-why, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
 .rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
-/* Over what follows, so that nothing moves; for hands that type, not for those that drag. */
+/* Over what follows, so that nothing moves; for hands that type, not for those that drag. What is refused says more. */
 .rb-limits { display: none; }
-.rb-dial:has(:focus-visible) > .rb-limits {
+.rb-dial:has(:focus-visible):not(:has([aria-invalid="true"])) > .rb-limits {
   display: block; position: absolute; z-index: 2; inset: calc(100% + 2px) 0 auto; padding: 0.375rem 0.625rem;
   border: 1px solid var(--rb-muted); border-radius: 0.5rem; background: var(--rb-paper); pointer-events: none;
 }
