@@ -23,8 +23,8 @@ const MOST = { wide: 600, narrow: 400 };
 //   idle(data, values)   optional: which dials have no effect just now, and why: { trait: reason }
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
 //   describe(data, values)  one or two sentences: what is to be seen now; also read out
-// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons, as
-// the stage holds the picture only; redraw(), for what the figure keeps beside its dials
+// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons,
+// as the stage holds the picture only; redraw(), for what the figure keeps beside its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */

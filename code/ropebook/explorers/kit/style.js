@@ -206,7 +206,9 @@ export const STYLE = `
 .rb-tools .rb-button { min-width: 2.75rem; }
 .rb option { background: var(--rb-paper); color: var(--rb-ink); }
 .rb-group { display: flex; flex-wrap: wrap; gap: 0.5rem; }
-.rb-button[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1); }
+.rb-button[aria-pressed="true"] {
+  border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1);
+}
 .rb-panels:not([hidden]) { display: flex; flex: 1 0 100%; }
 .rb-panels .rb-button { flex: auto; border-radius: 0; margin-inline-start: -1px; }
 .rb-panels .rb-button:first-child { border-start-start-radius: 0.5rem; border-end-start-radius: 0.5rem; margin: 0; }
