@@ -91,10 +91,8 @@ def test_what_stands_at_the_cursor():
     cursors = [{"position": 10, "entry": 2}, {"position": 11, "entry": 7}]
     kernel = oracle(Heatmap).compute(dials)["kernel"]
     assert js.inside(Heatmap, body, {"dials": dials, "cursors": cursors}) == [
-        f"Position 10, entry 2: sin 10θ₁ = {math.sin(1):.3f}. "
-        f"Similarity to position 12, 2 places away: {kernel[10]:.3f}.",
-        f"Position 11, entry 7: cos 11θ₃ = {math.cos(0.011):.2f}. "
-        f"Similarity to position 12, 1 place away: {kernel[11]:.3f}.",
+        f"Position 10, entry 2: sin 10θ₁ = {math.sin(1):.3f}. Similarity to 12, 2 away: {kernel[10]:.3f}.",
+        f"Position 11, entry 7: cos 11θ₃ = {math.cos(0.011):.2f}. Similarity to 12, 1 away: {kernel[11]:.3f}.",
     ]
 
 

@@ -87,6 +87,13 @@ def stage_width(page: Page, which: int = 0) -> int:
     return page.locator(".rb-stage").nth(which).evaluate("e => Math.floor(e.clientWidth)")
 
 
+def show_panel(page: Page, name: str) -> None:
+    """On a narrow stage, choose the panel of that name; a wide one shows all."""
+    button = page.locator(".rb-panels").get_by_role("button", name=name, exact=True)
+    if button.is_visible():
+        button.click()
+
+
 # ---- What is drawn ----
 
 

@@ -19,6 +19,25 @@ TOPS = """() => [...document.querySelectorAll('.rb-dial, .rb-stage, .rb-stats')]
 })"""
 
 
+def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened):
+    boxes = "[...document.querySelectorAll('.rb-stage, .rb-side, .rb-words-all')].map((e) => e.getBoundingClientRect())"
+    page = opened([Lock()], viewport={"width": 1100, "height": 800})
+    picture, side, said = page.evaluate(boxes)
+    assert picture["width"] >= 620
+    assert side["left"] > picture["right"]
+    assert said["top"] >= max(picture["bottom"], side["bottom"])
+    page = opened([Lock()], viewport={"width": 390, "height": 844})
+    picture, side, said = page.evaluate(boxes)
+    assert picture["bottom"] <= side["top"]
+    assert side["bottom"] <= said["top"]
+    # The picture stays under the page's first line while the last dials go by.
+    page.get_by_role("slider", name="Random draw, slider").scroll_into_view_if_needed()
+    page.evaluate("scrollBy(0, 200)")
+    picture, *_ = page.evaluate(boxes)
+    assert 48 <= picture["top"] <= 64
+    assert picture["height"] <= 0.52 * 844
+
+
 @every
 def test_three_dials_at_most_stand_in_sight(opened, entry):
     page = opened([entry.kind()], folded=True)
@@ -138,6 +157,9 @@ def test_axe_finds_nothing_while_a_hand_drags_and_after_a_refusal(opened):
     page.mouse.up()
     enter(page, "Pair i", 300)
     expect(page.locator(".rb-why:visible")).to_have_count(1)
+    expect(page.locator(".rb-limits:visible")).to_have_count(0)
+    assert found() == []
+    page.get_by_role("textbox", name="Base b").focus()
     expect(page.locator(".rb-limits:visible")).to_have_count(1)
     assert found() == []
 

@@ -83,7 +83,8 @@ function build(stage, app) {
     const now = [values.dim, values.base, values.length];
     models.selectedIndex = 1 + MODELS.findIndex(([, ...setting]) => same(setting, now));
     const height = Math.min(most, 516);
-    strip = { from: 12, to: width - 12, floor: height - 52, high: 1.25 * Math.max(data.wavelengths.at(-1), MOST_LENGTH) };
+    const high = 1.25 * Math.max(data.wavelengths.at(-1), MOST_LENGTH);
+    strip = { from: 12, to: width - 12, floor: height - 52, high };
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));

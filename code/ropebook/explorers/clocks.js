@@ -95,7 +95,7 @@ function build(stage, app) {
     steps.show();
     const only = shown(width);
     const wide = only === null;
-    const height = wide ? Math.min(most, 540) : most - 28;
+    const height = wide ? Math.min(most, 564) : most - 28;
     const floor = wide ? 330 : height - 44; // of the waves
     const panel = wide ? (width - 40) / 2 : width;
     const context = fitCanvas(canvas, width, height);

@@ -139,7 +139,8 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
   const help = "Cursor: left and right for the position, up and down for the entry, Enter measures distances from here";
   const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 0 });
-  const said = html("p", { class: "rb-readout", style: "min-height: 2.9em; padding-block-start: 4px; font-size: 0.8125rem" }); // of two lines
+  const twoLines = "min-height: 2.9em; padding-block-start: 4px; font-size: 0.8125rem";
+  const said = html("p", { class: "rb-readout", style: twoLines });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, handle), said);
   const frame = buildFrame(picture);
@@ -275,8 +276,9 @@ function acrossBoth(x, { top, mapHeight, curveTop, floor }) {
   return `M${x},${top - 5}V${top + mapHeight + 5}M${x},${curveTop - 5}V${floor}`;
 }
 
-function drawFrame(frame, width, plot, { data, values: { dim, length, reference, interleaved }, x, y, layout }, levels) {
+function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const { per, kernel } = data;
+  const { dim, length, reference, interleaved } = values;
   const { top, mapHeight, curveTop, floor } = layout;
   const right = LEFT + plot;
   put(frame.legend, { transform: `translate(${width - 104} 0)` });
@@ -287,7 +289,8 @@ function drawFrame(frame, width, plot, { data, values: { dim, length, reference,
   put(frame.kernelTitle, { y: curveTop - 30 });
   put(frame.kernelNote, { y: curveTop - 12 });
   put(frame.box, { y: top, width: plot, height: mapHeight });
-  put(frame.halves, { x2: right, y1: top + mapHeight / 2, y2: top + mapHeight / 2, visibility: interleaved ? "hidden" : "visible" });
+  put(frame.halves, { x2: right, y1: top + mapHeight / 2, y2: top + mapHeight / 2,
+    visibility: interleaved ? "hidden" : "visible" });
   const marks = interleaved ? [[0, 0], [1, dim - 1]]
     : [[0, 0], [0.5, dim - 2], [0.5, 1], [1, dim - 1]];
   const named = interleaved ? [[0.5, "entry"]] : [[0.25, "sines"], [0.75, "cosines"]];

@@ -129,7 +129,8 @@ function build(stage, app) {
     const size = Math.min(262, width - right);
     const { bare } = data;
     const reaches = [turnedReach(bare), summedReach(bare)];
-    const unit = (size - 44) / Math.max(...reaches.map((reach) => Math.max(reach.right - reach.left, reach.up - reach.down)));
+    const sides = reaches.flatMap((one) => [one.right - one.left, one.up - one.down]);
+    const unit = (size - 44) / Math.max(...sides);
     const top = wide ? TOP + size + UNDER + 52 : 52;
     const height = wide ? top + 184: Math.max(300, TOP + size + UNDER);
     area = [46, top, width - 54, height - top - 44];
@@ -255,7 +256,8 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const levels = levelsOf([...ropeCurve, ...addedCurve]);
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
-  const [title, note] = titled(0, high - 52, dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`, "");
+  const name = dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`;
+  const [title, note] = titled(0, high - 52, name, "");
   note.append(svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
     svg("tspan", inColour("2"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩"));
   curves.titles.replaceChildren(title, note);

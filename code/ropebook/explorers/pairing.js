@@ -158,7 +158,8 @@ function colourOf(channel) {
 function makeCell(channel) {
   const { name, share } = colourOf(channel);
   const fill = `color-mix(in srgb, ${name} ${100 * share}%, var(--rb-zero))`;
-  return svg("g", { class: "rb-piece", "data-pair": channel >> 1 }, svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
+  return svg("g", { class: "rb-piece", "data-pair": channel >> 1 },
+    svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
     svg("text", { "text-anchor": "middle", "font-weight": 600,
       style: `fill: var(--rb-${share < 1 ? "ink" : "zero"})` }, String(channel)));
 }
@@ -170,7 +171,8 @@ const BROKEN = "stroke: var(--rb-muted); stroke-width: 1.25; stroke-dasharray: 3
 function links({ cell, x }, data) {
   const good = fits(data);
   const ofPair = (whole, channel) => {
-    return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${whole ? `stroke: ${colourOf(channel).name}; stroke-width: 2.5` : BROKEN}` };
+    const stroke = whole ? `stroke: ${colourOf(channel).name}; stroke-width: 2.5` : BROKEN;
+    return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${stroke}` };
   };
   const arcs = (channels, whole, y, away) => data.links.map(([one, other], i) => {
     const rise = Math.min(50, 12 + 0.3 * cell * (other - one)) * away;

@@ -150,8 +150,8 @@ function build(stage, app) {
         style: data.changes[place] > 1e-9 ? "font-weight: 650; fill: var(--rb-neg)" : "" });
       setText(said, tidy(data.changes[place]));
     });
-    const strips = `above, the ${WIDTH} numbers that come out for the word now; below, in the sentence as typed; orange `
-      + `below 0, blue above, strongest at ±${tidy(strongest)}.`;
+    const strips = `above, the ${WIDTH} numbers that come out for the word now; below, in the sentence as typed; `
+      + `orange below 0, blue above, strongest at ±${tidy(strongest)}.`;
     setText(legend, { 0: "Small numbers: places in the sentence as typed.",
       1: `Above: now. Below: as typed. Orange: below 0, blue: above, strongest at ±${tidy(strongest)}.` }[panel]
       ?? `Small numbers: places in the sentence as typed. Strips: ${strips}`);
@@ -171,7 +171,7 @@ function makePieces(count) {
   const title = (text) => svg("text", { "font-weight": 600, "font-size": 14 }, text);
   const label = (anchor) => piece(svg("text", { "text-anchor": anchor }, svg("tspan"),
     svg("tspan", { "font-size": 11, dy: 3, class: "rb-quiet" })));
-  const cell = () => piece(svg("rect", { rx: 4, style: "stroke: var(--rb-grid)" }),
+  const cell = () => svg("g", { class: "rb-piece rb-cell" }, svg("rect", { rx: 4, style: "stroke: var(--rb-grid)" }),
     svg("text", { "text-anchor": "middle" }));
   const strip = () => {
     const bars = Array.from({ length: 2 * WIDTH }, () => svg("rect", { rx: 2 }));
@@ -267,8 +267,8 @@ function buildShelf({ change, listen, values, tools }) {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     return values().order.filter((other) => other !== from).filter((other) => {
       const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = chips[other].firstChild;
+      if (upright) return offsetTop + offsetHeight / 2 < y; // the list has a place of its own then
       const [dx, dy] = [offsetLeft - list.offsetLeft, offsetTop - list.offsetTop];
-      if (upright) return dy + offsetHeight / 2 < y;
       return dy + offsetHeight < y || (dy <= y && dx + offsetWidth / 2 < x);
     }).length;
   };

@@ -143,7 +143,7 @@ function buildPlane() {
 
 function drawPlane(plane, middle, size, { angles, start, turned, before, trailStart, trail }, { position, pair }) {
   const centre = [middle, TOP + size / 2];
-  const radius = size / 2 - Math.max(26, 10 + textWidth(String(position), 12, 700));
+  const radius = size / 2 - Math.max(26, 9 + textWidth(String(position), 12, 700));
   const unit = radius / before;
   const place = (x, y, share = 1) => [centre[0] + share * x * unit, centre[1] - share * y * unit];
   const at = (angle, share = 1) => place(before * Math.cos(angle), before * Math.sin(angle), share);
@@ -185,7 +185,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
     }).reverse()];
   const taken = [];
   for (const [name, nameX, nameY, style] of names) {
-    const wider = Math.max(0, textWidth(String(name), 12, 700) / 2 - 8) * Math.abs(nameX / before);
+    const wider = Math.max(0, textWidth(String(name), 12, 700) / 2 - 9) * Math.abs(nameX / before);
     const spot = place(nameX, nameY, 1 + (15 + wider) / radius);
     if (taken.some(([other]) => Math.hypot(other[0] - spot[0], other[1] - spot[1]) < 24)) continue;
     taken.push([spot, svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name))]);

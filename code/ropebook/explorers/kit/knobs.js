@@ -12,9 +12,11 @@ export function knob(dial, id, app) {
   box.append(why, limits);
   return {
     box,
-    show(values) {
+    // idle: why the dial has no effect just now, if it has none.
+    show(values, idle) {
       const now = present(dial, values);
-      setText(limits, limitsOf(now));
+      setText(limits, idle || limitsOf(now));
+      put(box, { class: idle ? "rb-dial rb-idle" : "rb-dial" });
       show(values[dial.trait], now);
     },
     // Says why what was typed is refused; "": it no longer is.

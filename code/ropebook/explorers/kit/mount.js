@@ -22,10 +22,11 @@ const MOST = { wide: 600, narrow: 400 };
 //   build(stage, app)    makes the elements once, returns draw({ data, values, width, most, theme, jump }), called at
 //                        every change; the picture may be `width` wide and `most` high, whatever the dials say; jump
 //                        says that nothing should glide (a new width, a new theme)
+//   idle(data, values)   optional: which dials have no effect just now, and why: { trait: reason }
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
 //   describe(data, values)  one or two sentences: what is to be seen now; also read out
-// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons, as
-// the stage holds the picture only; redraw(), for what the figure keeps beside its dials
+// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons,
+// as the stage holds the picture only; redraw(), for what the figure keeps beside its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
@@ -141,7 +142,8 @@ export function mount(spec, { model, el, page }) {
     }));
     const text = spec.describe(data, values);
     setText(summary, text);
-    for (const { trait } of dials) knobs[trait].show(values);
+    const idle = spec.idle?.(data, values) ?? {};
+    for (const { trait } of dials) knobs[trait].show(values, idle[trait]);
     draws += 1;
     timers.forEach(clearTimeout);
     // Later, when the hand rests: screen readers would read every value that a slider passes, and browsers refuse

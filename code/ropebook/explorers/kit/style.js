@@ -111,9 +111,10 @@ export const STYLE = `
 .rb-dial > label, .rb-dial > .rb-label { font-weight: 600; font-size: 0.875rem; line-height: 1.25; }
 .rb-dial > :is(.rb-why, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
-/* Over what follows, so that nothing moves; for hands that type, not for those that drag. */
+.rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
+/* Over what follows, so that nothing moves; for hands that type, not for those that drag. What is refused says more. */
 .rb-limits { display: none; }
-.rb-dial:has(:focus-visible) > .rb-limits {
+.rb-dial:has(:focus-visible):not(:has([aria-invalid="true"])) > .rb-limits {
   display: block; position: absolute; z-index: 2; inset: calc(100% + 2px) 0 auto; padding: 0.375rem 0.625rem;
   border: 1px solid var(--rb-muted); border-radius: 0.5rem; background: var(--rb-paper); pointer-events: none;
 }
@@ -205,7 +206,9 @@ export const STYLE = `
 .rb-tools .rb-button { min-width: 2.75rem; }
 .rb option { background: var(--rb-paper); color: var(--rb-ink); }
 .rb-group { display: flex; flex-wrap: wrap; gap: 0.5rem; }
-.rb-button[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1); }
+.rb-button[aria-pressed="true"] {
+  border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1);
+}
 .rb-panels:not([hidden]) { display: flex; flex: 1 0 100%; }
 .rb-panels .rb-button { flex: auto; border-radius: 0; margin-inline-start: -1px; }
 .rb-panels .rb-button:first-child { border-start-start-radius: 0.5rem; border-end-start-radius: 0.5rem; margin: 0; }
