@@ -3,7 +3,8 @@
 import js from "@eslint/js";
 
 const BROWSER = [
-  "AbortController", "Blob", "document", "getComputedStyle", "history", "ImageData", "location", "MutationObserver",
+  "AbortController", "Blob", "document", "Event", "getComputedStyle", "history", "ImageData", "IntersectionObserver",
+  "location", "MutationObserver",
   "OffscreenCanvas", "Path2D", "performance", "requestAnimationFrame", "cancelAnimationFrame", "ResizeObserver",
   "setInterval", "clearInterval", "setTimeout", "clearTimeout", "TextEncoder", "URL", "window", "Option",
 ];

@@ -1,0 +1,88 @@
+// What the picture shows, moved in it, by pointer and by keys.
+
+import { nudge } from "./dials.js";
+import { put } from "./elements.js";
+
+const KEYS = ["ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "PageDown", "PageUp", "Home", "End"];
+
+// Makes an empty HTML element that lies over the picture, a child of the picture's own box, what the hand takes hold of.
+// Not within the SVG: that is one image, and what is in an image cannot be focused by name.
+//   at(x, y, event)  the dials for the pointer's place, in pixels from the box's upper left corner; null: none of them
+//   keys(key)        the dials for a key; null: the key is left to the page
+//   label            what it is called: a text, or label(values)
+//   value(values)    where it is one number: { now, min, max, text }, and it is a slider; else it is told by its label
+//   area             true: a wide area, which a thumb may cross upwards or downwards to scroll the page
+//   place(values)    of a small handle, optional: where it is, [x, y], so that it does not jump under the pointer
+//   cursor           optional
+// Returns show([left, top, width, height]), to be called at every drawing.
+export function hand(app, node, /** @type {Record<string, any>} */ options) {
+  const { at, keys, label, value, area = false, place, cursor = area ? "pointer" : "grab" } = options;
+  let held = null; // where the pointer took it, how far from the handle's own place, and whether it has followed since
+  const follow = (event) => {
+    const box = node.parentElement.getBoundingClientRect();
+    const next = at(event.clientX - box.left - held.off[0], event.clientY - box.top - held.off[1], event);
+    held.followed = true;
+    if (next) app.change(next);
+  };
+  const thumb = (event) => area && event.pointerType === "touch";
+  // A thumb that goes rather up or down than across is about to scroll.
+  const across = ({ clientX, clientY }) => Math.abs(clientX - held.from[0]) > Math.max(6, Math.abs(clientY - held.from[1]));
+
+  app.listen(node, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    node.setPointerCapture(event.pointerId);
+    const box = node.parentElement.getBoundingClientRect();
+    const [x, y] = place?.(app.values()) ?? [event.clientX - box.left, event.clientY - box.top];
+    held = {
+      from: [event.clientX, event.clientY], off: [event.clientX - box.left - x, event.clientY - box.top - y], followed: false,
+    };
+    if (!place && !thumb(event)) follow(event);
+  });
+  app.listen(node, "pointermove", (event) => {
+    if (held && node.hasPointerCapture(event.pointerId) && (!thumb(event) || held.followed || across(event))) follow(event);
+  });
+  app.listen(node, "pointerup", (event) => {
+    if (held && !held.followed && thumb(event)) follow(event); // a tap
+    held = null;
+  });
+  app.listen(node, "pointercancel", () => (held = null));
+  app.listen(node, "keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const next = keys(event.key);
+    if (!next) return;
+    event.preventDefault();
+    app.change(next);
+  });
+
+  return ([left, top, width, height]) => {
+    const values = app.values();
+    const told = value?.(values);
+    put(node, {
+      class: "rb-hand", tabindex: 0, role: told ? "slider" : "application",
+      "aria-label": typeof label === "string" ? label : label(values),
+      ...(told && { "aria-valuenow": told.now, "aria-valuemin": told.min, "aria-valuemax": told.max,
+        "aria-valuetext": told.text }),
+      style: `position: absolute; left: ${left}px; top: ${top}px; width: ${width}px; height: ${height}px; `
+        + `cursor: ${cursor}; touch-action: ${area ? "pan-y" : "none"}`,
+    });
+  };
+}
+
+// Keys and value of a hand that turns one dial: arrows and pages do what they do on the dial's slider, Home and End go to
+// the limits that hold now. limits(values) → [least, greatest], if other than the dial's own; text(values): what is said.
+export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
+  const { limits = () => [dial.min, dial.max], text } = options;
+  const now = (values) => values[dial.trait];
+  return {
+    keys(key) {
+      if (!KEYS.includes(key)) return null;
+      const [min, max] = limits(app.values());
+      const goal = key === "Home" ? min : key === "End" ? max : nudge(dial, now(app.values()), key);
+      return { [dial.trait]: Math.min(max, Math.max(min, goal)) };
+    },
+    value(values) {
+      const [min, max] = limits(values);
+      return { now: now(values), min, max, text: text?.(values) ?? `${dial.label}: ${now(values)}` };
+    },
+  };
+}

@@ -1,0 +1,61 @@
+// Time that passes by itself once the reader has pressed Play.
+
+import { html, setText } from "./elements.js";
+import { same } from "./mount.js";
+
+const LONGEST = 0.1; // seconds from one frame to the next: after a hitch the figure goes on where it was
+
+// A button among the figure's tools.
+//   advance(values, seconds)  the dials so many seconds later, { trait: value }; null if the values are at the end
+//   again                     optional: the dials from which it starts anew when Play is pressed at the end
+//   step                      seconds of one press where readers want less motion
+// It stops when a dial is turned by hand, when the figure is out of sight, and at the end.
+export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, step = 1 }) {
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+  const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
+  let run = null; // while it plays: the values it began with, the seconds since then, what it has set
+  const atEnd = () => advance(app.values(), 1e-3) === null;
+  const name = () => setText(button, run ? "Pause" : calm.matches ? "Step" : "Play");
+  const stop = () => {
+    run?.over.abort();
+    run = null;
+    name();
+  };
+  const tick = () => requestAnimationFrame(() => button.dispatchEvent(new Event("frame")));
+
+  app.listen(button, "click", () => {
+    if (run) return stop();
+    if (atEnd()) app.change(again);
+    if (calm.matches) {
+      const next = advance(app.values(), step);
+      if (next) app.change(next);
+      return undefined;
+    }
+    const over = new AbortController();
+    run = { start: app.values(), shown: app.values(), seconds: 0, last: performance.now(), over };
+    document.addEventListener("visibilitychange", stop, { signal: over.signal });
+    const sight = new IntersectionObserver((seen) => seen.at(-1).isIntersecting || stop());
+    sight.observe(button.closest(".rb").querySelector(".rb-stage"));
+    over.signal.addEventListener("abort", () => sight.disconnect());
+    name();
+    tick();
+    return undefined;
+  });
+  // As an event, so that its work is measured like that of any other, and ends with the figure.
+  app.listen(button, "frame", () => {
+    if (!run) return;
+    const now = performance.now();
+    run.seconds += Math.min(LONGEST, (now - run.last) / 1000);
+    run.last = now;
+    const next = same(app.values(), run.shown) && !atEnd() && advance(run.start, run.seconds);
+    if (!next) {
+      stop();
+      return;
+    }
+    app.change(next);
+    run.shown = app.values();
+    tick();
+  });
+  app.listen(calm, "change", stop);
+  name();
+}
