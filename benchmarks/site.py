@@ -1,7 +1,8 @@
 """Weigh every page of the site, and the same chapter as a stock Jupyter Book builds it; writes results/site.json.
 
 Per page, from an empty cache over http on this machine: bytes, requests, first and largest contentful paint (median of
-RUNS), and for explorers the milliseconds between an input event and the end of drawing. The stock page asks content
+RUNS), and for explorers the milliseconds between an input event and the end of drawing, and how many of the dials are
+in reach of a hand that sees the whole picture (`benchmarks.reach`), on each of two screens. The stock page asks content
 networks for scripts; where they cannot be reached, what they would have sent is not counted, and the page says so.
 """
 
@@ -21,11 +22,13 @@ from playwright.sync_api import Browser, Response, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from ropebook import device, results  # noqa: E402  (the path is set just above)
+from benchmarks import reach  # noqa: E402  (the path is set just above)
+from ropebook import device, results  # noqa: E402
 from tools import book, browser, execute  # noqa: E402
 from tools.paths import pages  # noqa: E402
 
 RUNS = 5
+ALIVE = "document.querySelectorAll('.explorer:not(.explorer-alive)').length === 0"
 EVENTS = 200
 PAINTS = """() => new Promise(done => {
   const first = performance.getEntriesByName('first-contentful-paint')[0];
@@ -71,7 +74,7 @@ def explorer_work(chromium: Browser, address: str) -> dict:
     """For each explorer of a page, the 95th percentile of the work per input event, in milliseconds."""
     page = chromium.new_page()
     page.goto(address, wait_until="load")
-    page.wait_for_function("document.querySelectorAll('.explorer:not(.explorer-alive)').length === 0")
+    page.wait_for_function(ALIVE)
     found = {}
     for index in range(page.locator(".explorer").count()):
         explorer = page.locator(".explorer").nth(index)
@@ -80,6 +83,20 @@ def explorer_work(chromium: Browser, address: str) -> dict:
         if work:
             found[name] = {"p95_ms": round(statistics.quantiles(work, n=20)[-1], 2), "events": len(work)}
     page.close()
+    return found
+
+
+def explorer_reach(chromium: Browser, address: str) -> dict:
+    """For each explorer of a page and each screen, what `benchmarks.reach.measure` finds."""
+    found = {}
+    for screen, (width, height) in reach.SCREENS.items():
+        page = chromium.new_page(viewport={"width": width, "height": height})
+        page.goto(address, wait_until="load")
+        page.wait_for_function(ALIVE)
+        for explorer in page.locator(".explorer").all():
+            name = explorer.get_attribute("data-explorer")
+            found.setdefault(name, {})[screen] = reach.measure(explorer)
+        page.close()
     return found
 
 
@@ -132,6 +149,7 @@ def main() -> None:
             work = explorer_work(chromium, address)
             if work:
                 measured[name]["explorers"] = work
+                measured[name]["reach"] = explorer_reach(chromium, address)
             print(name, measured[name], flush=True)
         stock = {}
         for chapter in execute.chapters():

@@ -77,7 +77,7 @@ def _view(model: dict, data: dict) -> str:
     name = Path(model["_esm"]["parts"][-1]).stem if isinstance(model["_esm"], dict) else "explorer"
     view = json.dumps(data[VIEW]).replace("<", "\\u003c")
     return (
-        f'<div class="explorer" data-explorer="{name}"><div class="explorer-still">{data["text/html"]}</div>'
+        f'<div class="explorer full-width" data-explorer="{name}"><div class="explorer-still">{data["text/html"]}</div>'
         f'<script type="{VIEW}">{view}</script></div>'
     )
 

@@ -261,6 +261,31 @@ def test_what_a_dial_takes_and_why_it_refuses():
     assert dict(zip(cases, found, strict=True)) == cases
 
 
+PAIR = {"kind": "number", "trait": "pair", "label": "Pair i", "min": 0, "max": 255, "whole": True, "step": 1}
+
+
+PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension d"}, "above": "no more pairs"}
+
+
+def test_a_dial_goes_as_far_as_another_one_lets_it():
+    """On its slider, in its field and in its words; at its own end, that end's reason holds."""
+    body = """
+      return input.dims.map((dim) => {
+        const now = present(input.pair, { dim });
+        let why;
+        try { parseDial(now, "300", {}); } catch (refusal) { why = refusal.message; }
+        const end = fromSlider(now, 1000);
+        return [end, toSlider(now, end), nudge(now, end, "ArrowRight"), why, limitsOf(now),
+          keepWithin([input.pair], { pair: 40, dim }).pair];
+      });
+    """
+    assert js.kit(body, {"pair": PAIR, "dims": [2, 16, 512]}) == [
+        [0, 0, 0, "300 is more than 0 (Dimension d is 2)", "Whole numbers, 0 to 0. ", 0],
+        [7, 1000, 7, "300 is more than 7 (Dimension d is 16)", "Whole numbers, 0 to 7. ", 7],
+        [255, 1000, 255, "300 is more than 255 (no more pairs)", "Whole numbers, 0 to 255. ", 40],
+    ]
+
+
 def test_limits_in_words():
     dials = [NUMBER, {**REAL, "note": "Usually 10000."}, {"kind": "switch", "note": "A note."}, CHOICE]
     expected = ["Whole numbers, 2 to 512. ", "1 to 10000000. Usually 10000.", "A note.", ""]

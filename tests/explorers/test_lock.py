@@ -89,4 +89,4 @@ def test_angles_between_arrows():
     [([3, 12], [0, 5, 10, 15]), ([-2.71, 9.37], [-5, 0, 5, 10]), ([-30, -2], [-30, -20, -10, 0]), ([0], [0, 1])],
 )
 def test_levels_of_the_scores(values, levels):
-    assert js.inside(Lock, "return reach(input);", values) == levels
+    assert js.inside(Lock, "return levelsOf(input);", values) == levels

@@ -121,7 +121,7 @@ def test_words_are_cut_alike_in_both_languages():
 def test_defaults():
     assert Shuffle().dials() == {
         "words": "the dog bit the man",
-        "order": [0, 1, 2, 3, 4],
+        "order": [0, 4, 2, 3, 1],  # the man bit the dog
         "position": False,
         "causal": False,
     }

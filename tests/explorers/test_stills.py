@@ -35,7 +35,7 @@ def test_a_still_is_one_small_drawing(entry):
         assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
         assert float(root.get("height")) > 100
         assert len(list(root.iter())) > 15
-        assert "NaN" not in picture.replace(figure.alt, "")
+        assert "NaN" not in re.sub(r'base64,[^"]*', "", picture.replace(figure.alt, ""))
         assert "undefined" not in picture
         assert "\n" not in picture
         assert len(picture.encode()) <= LARGEST, figure.dials()

@@ -59,21 +59,6 @@ def test_of_a_long_text_256_keys_are_looked_at():
     assert (short["keys"], short["errors"]) == ([0], [0.0])
 
 
-def test_the_length_stays_within_the_room():
-    figure = Timelapse(room=512, length=400)
-    figure.room = 300
-    assert figure.length == 300
-    figure.room = 4096
-    assert figure.length == 300
-    figure.set_state({"room": 64, "length": 5})  # what arrives from the page, in either order
-    figure.set_state({"length": 900, "room": 1000})
-    assert (figure.room, figure.length) == (1000, 900)
-    spied = Timelapse._esm.replace("export default explorer(", "export default ((spec) => (globalThis.spec = spec))(")
-    main = "import e from './e.mjs'; console.log(JSON.stringify([[300, 9], [64, 90]].map(([room, length]) => "
-    settled = js._run({"e.mjs": spied, "main.mjs": main + "globalThis.spec.settle({ room, length }))));"}, None)
-    assert settled == [{"room": 300, "length": 9}, {"room": 64, "length": 64}]
-
-
 def test_the_cache_in_words():
     cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 160)]
     alone, trained, first, later = js.describe(Timelapse, cases)

@@ -146,11 +146,18 @@ def root(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def opened(chromium, folder: Path, root: str) -> Iterator:
-    """Open a page of widgets; anything that the console or the network says makes the test fail at its end."""
+    """Open a page of widgets, all dials to be seen unless they stay ``folded``; anything that the console or the
+    network says makes the test fail at its end."""
     contexts, complaints = [], []
 
     def open_(
-        widgets: list, over: str = "http", fragment: str = "", shared: bool = True, spoil=None, **options
+        widgets: list,
+        over: str = "http",
+        fragment: str = "",
+        shared: bool = True,
+        spoil=None,
+        folded: bool = False,
+        **options,
     ) -> Page:
         options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
         contexts.append(chromium.new_context(**options))
@@ -164,6 +171,8 @@ def opened(chromium, folder: Path, root: str) -> Iterator:
         page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
         if options.get("java_script_enabled", True) and not spoil:
             page.wait_for_function("n => document.querySelectorAll('.rb-summary').length === n", arg=len(widgets))
+            if not folded:
+                page.evaluate("document.querySelectorAll('.rb-more').forEach((more) => { more.open = true; })")
         return page
 
     yield open_

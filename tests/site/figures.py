@@ -18,6 +18,9 @@ STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
+DARK += ";--fig-paper:#12161c;--fig-muted:#a3adb8"
+# A text has margins, as on the site.
+MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
 
 def script(kind: str, value: object) -> str:
@@ -36,14 +39,14 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
             model["_esm"] = {"parts": list(parts)}
     spoil(state)
     views = [
-        f'<h2 id="part-{i}">Part</h2><div class="explorer" data-explorer="{type(widget).__name__.lower()}">'
+        f'<h2 id="part-{i}">Part</h2><div class="explorer full-width" data-explorer="{type(widget).__name__.lower()}">'
         f'<div class="explorer-still">{widget.still()}</div>{script(VIEW, {"model_id": widget.model_id})}</div>'
         for i, widget in enumerate(widgets)
     ]
     return (
         '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Explorers</title>'
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}body{{margin:0}}</style>'
+        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}{MARGINS}</style>'
         f"</head><body><main><h1>Explorers</h1>{''.join(views)}</main>{script(STATE, state)}"
         '<script defer src="explorer-host.js"></script></body></html>'
     )
@@ -82,6 +85,13 @@ def enter(page: Page, name: str, value: object) -> None:
 
 def stage_width(page: Page, which: int = 0) -> int:
     return page.locator(".rb-stage").nth(which).evaluate("e => Math.floor(e.clientWidth)")
+
+
+def show_panel(page: Page, name: str) -> None:
+    """On a narrow stage, choose the panel of that name; a wide one shows all."""
+    button = page.locator(".rb-panels").get_by_role("button", name=name, exact=True)
+    if button.is_visible():
+        button.click()
 
 
 # ---- What is drawn ----

@@ -120,8 +120,12 @@ def test_a_bad_number_is_refused_with_its_reason(opened, entry):
         if not isinstance(trait, (Whole, Real)):
             continue
         told, now = trait.declared(), page.evaluate("n => String(n)", getattr(figure, name))
+        most, above = trait.max, told["above"]
+        if trait.within:
+            other, value = entry.kind.dial_traits()[trait.within.dial], getattr(figure, trait.within.dial)
+            most, above = trait.within.most(value), f"{other.declared()['label']} is {value}"
         for typed, why in [
-            (f"{trait.max + 2:.12g}", f"is more than {trait.max:.12g} ({told['above']})"),
+            (f"{trait.max + 2:.12g}", f"is more than {most:.12g} ({above})"),
             (f"{trait.min - 2:.12g}", f"is less than {trait.min:.12g} ({told['below']})"),
             ("many", "“many” is not a number"),
         ]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import cmath
 import math
 import re
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -214,17 +213,21 @@ def test_a_panel_chooses_its_base(opened):
 
 def test_models_and_steps(opened):
     page = opened([Bank()])
+    menu = page.get_by_role("combobox", name="A published model’s setting")
     turned = {"GPT-NeoX-20B": 8, "Llama 2 7B": 46, "Mistral 7B": 46, "Llama 3 8B": 35, "Gemma 3 4B (global layers)": 80}
-    settings = Counter((model.dim, model.base, model.context) for model in decay.MODELS)  # two models may share one
+    settings = [(model.dim, model.base, model.context) for model in decay.MODELS]  # two models may share one
     for model in decay.MODELS:
-        button = page.get_by_role("button", name=model.name, exact=True)
-        button.click()
+        menu.select_option(model.name)
         now = dials(page)
         assert (now["dim"], now["base"], now["length"]) == (model.dim, model.base, model.context)
-        expect(button).to_have_attribute("aria-pressed", "true")
-        expect(page.locator("[aria-pressed=true]")).to_have_count(settings[model.dim, model.base, model.context])
+        first = settings.index((model.dim, model.base, model.context))
+        expect(menu).to_have_value(decay.MODELS[first].name)
         if model.name in turned:
             assert stats(page)["Full turn within L"].split() == [str(turned[model.name]), "of", str(model.dim // 2)]
+    enter(page, "Context L", 5000)
+    expect(menu).to_have_value("A model’s setting …")
+    menu.select_option("A model’s setting …")
+    assert dials(page)["length"] == 5000
     page.get_by_role("button", name="16 positions on", exact=True).click()
     assert dials(page)["position"] == 1016
     page.get_by_role("button", name="1 position back", exact=True).click()
@@ -238,14 +241,14 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
-    tall = 280 if stage >= 620 else 360
+    tall = (516 if stage >= 520 else 400) - 62 - 178
     cell, pairs = min(96, stage), 32
     while math.ceil(pairs / (stage // cell)) * cell > tall:
         cell -= 1
     columns = math.ceil(pairs / math.ceil(pairs / (stage // cell)))
     pitch, radius = min(cell * 1.25, stage / columns), 0.42 * cell
     for i in (0, 3, 17, 25, 27, 29, 31):
-        x, y = (i % columns + 0.5) * pitch, 64 + (i // columns + 0.5) * cell
+        x, y = (i % columns + 0.5) * pitch, 62 + (i // columns + 0.5) * cell
         last, turn = expected["last"][i], expected["turns"][i]
         wanted = BLUE if last >= 1 else VIOLET if turn % 1 > last else ORANGE
         hand = cmath.exp(2j * math.pi * turn)
@@ -271,14 +274,14 @@ def test_the_strip_of_wavelengths(opened, length, base, slow):
     page = opened([figure], viewport={"width": 760, "height": 900})
     stage = stage_width(page)
     expected = expected_of(figure)["wavelengths"]
-    high = 1.25 * max(expected[-1], length, 64)
+    high = 1.25 * max(expected[-1], 10**6)
 
     def x(value: float) -> float:
-        return 8 + math.log(value / 4) / math.log(high / 4) * (stage - 16)
+        return 12 + math.log(value / 4) / math.log(high / 4) * (stage - 24)
 
-    line = page.locator(".rb-stage svg path[style*='--rb-ink']").get_attribute("d")
+    line = page.locator(".rb-stage svg path[style*='--rb-ink']").first.get_attribute("d")
     assert float(re.match(r"M([\d.]+),", line)[1]) == pytest.approx(x(max(4, length - 1)), abs=0.01)
-    floor = 64 + 280 + 24 + 104
+    floor = 516 - 52
     for one in expected:
         wanted = BLUE if one <= length - 1 else ORANGE
         near = [colour_at(page, x(one) + shift, floor - 20) for shift in (-1, 0)]

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.turn import Turn
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.figures import data, dials, enter, hash_of
+from tests.site.figures import data, dials, enter, hash_of, show_panel
 
 BLUE, ORANGE, GREEN, VIOLET = "rgb(11, 98, 196)", "rgb(179, 71, 10)", "rgb(20, 115, 60)", "rgb(138, 47, 163)"
 
@@ -74,7 +74,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     size = min(320, stage)
-    centre = complex(size / 2 if stage >= 620 else stage / 2, 48 + size / 2)
+    centre = complex(size / 2 if stage >= 520 else stage / 2, 48 + size / 2)
     radius, angle = size / 2 - 26, position * base ** (-2 * pair / dim)
     start = complex(2 * pair + 1, 2 * pair + 2)
     [arrow] = of(page, BLUE, 3)
@@ -92,6 +92,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     assert int(arc.split("A")[1].split(" ")[3]) == 0  # counter-clockwise
     assert int(arc.split("A")[1].split(" ")[2]) == (angle % (2 * math.pi) > math.pi)
     # the matrix and the pair after it
+    show_panel(page, "Coordinates")
     found = page.locator(".rb-stage svg text").all_text_contents()
     c, s, product = math.cos(angle), math.sin(angle), start * cmath.exp(1j * angle)
     for value in (c, -s, s, product.real, product.imag):
@@ -206,14 +207,16 @@ def test_steps_and_the_eighth_of_a_turn(opened):
     expect(page.locator(".rb-stage")).to_contain_text("2θ₁ = 1.57 rad = 90.0°")
 
 
-def test_a_pair_beyond_the_last_becomes_the_last(opened):
+def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):
     page = opened([Turn(), Lock()])
     for which in range(2):
         field = page.get_by_role("textbox", name="Pair i").nth(which)
         field.fill("100")
         field.press("Enter")
+        expect(page.locator(".rb-why:visible")).to_contain_text("100 is more than 7 (Dimension d is 16).")
+        field.fill("7")
+        field.press("Enter")
         assert dials(page, which)["pair"] == 7
-        expect(field).to_have_value("7")
         dim = page.get_by_role("textbox", name="Dimension d").nth(which)
         dim.fill("4")
         dim.press("Enter")
@@ -233,12 +236,20 @@ def test_the_arrows_of_the_lock(opened, width, draw, sign):
     figure = Lock(m=12, n=5, shift=9, pair=3, draw=draw)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
+    show_panel(page, "One pair")
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    right = stage // 2 + (6 if stage < 620 else 20)
-    size = min(290, stage - right)
+    right = stage // 2 + (6 if stage < 520 else 20)
+    size = min(262, stage - right)
     bare = np.reshape(expected["bare"], (2, 2))
-    unit = (size / 2 - 14) / (np.linalg.norm(bare, axis=1).max() + 1)
-    centres = [np.array([left + size / 2, 48 + size / 2]) for left in (0, right)]
+    far = np.linalg.norm(bare, axis=1).max()
+    # what each plane must hold: circles around the origin; the origin and unit circles around the tips
+    ends = [np.array([[-far, -far], [far, far]]), np.array([[0, 0], *(bare - 1), *(bare + 1)])]
+    boxes = [(one.min(0), one.max(0)) for one in ends]
+    unit = (size - 44) / max((high - low).max() for low, high in boxes)
+    centres = [
+        np.array([left + size / 2, 48 + size / 2]) - (low + high) / 2 * unit * [1, -1]
+        for left, (low, high) in zip((0, right), boxes, strict=True)
+    ]
     for colour, row in ((GREEN, 0), (VIOLET, 1)):
         for thick, names in ((3, ("turned", "summed")), (2, ("bare", "bare"))):
             for centre, name, arrow in zip(centres, names, of(page, colour, thick), strict=True):
@@ -293,22 +304,24 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    size = min(290, stage - stage // 2 - (6 if stage < 620 else 20))
-    high = 48 + size + 62 + 52
+    size = min(262, stage - stage // 2 - (6 if stage < 520 else 20))
+    high, tall = (52, max(300, 94 + size) - 96) if stage < 520 else (48 + size + 46 + 52, 140)
     ticks = {text: y for text, (x, y) in marks(page).items() if x == -9}
     levels = sorted(number(text) for text in ticks)
     low, top = levels[0], levels[-1]
-    assert [ticks[f"{level:.0f}".replace("-", "−")] for level in (low, top)] == pytest.approx([high + 174, high + 4])
+    assert [ticks[f"{level:.0f}".replace("-", "−")] for level in (low, top)] == pytest.approx(
+        [high + tall + 4, high + 4]
+    )
     for colour, thick, name in ((BLUE, 2.5, "ropeCurve"), (ORANGE, 2, "addedCurve")):
         [curve] = of(page, colour, thick)
         np.testing.assert_allclose(curve[:, 0], 46 + np.arange(256) / 255 * (stage - 54), atol=0.06)
-        values = top - (curve[:, 1] - high) / 170 * (top - low)
+        values = top - (curve[:, 1] - high) / tall * (top - low)
         np.testing.assert_allclose(values, expected[name], atol=0.01)
     [rope_line] = of(page, BLUE, 2.5)
     assert np.ptp(rope_line[:, 1]) == 0
     for dot, name in zip(page.locator(".rb-stage svg circle").all(), ("rope", "added"), strict=True):
         assert float(dot.get_attribute("cx")) == pytest.approx(46 + 50 / 255 * (stage - 54), abs=0.01)
-        assert top - (float(dot.get_attribute("cy")) - high) / 170 * (top - low) == pytest.approx(
+        assert top - (float(dot.get_attribute("cy")) - high) / tall * (top - low) == pytest.approx(
             expected[name], abs=1e-6
         )
     assert "Score over all 8 pairs" in marks(page)
@@ -318,6 +331,7 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):
 
 def test_names_at_the_tips_do_not_cover_each_other(opened):
     page = opened([Lock()], viewport={"width": 390, "height": 900})
+    show_panel(page, "One pair")
     for m, n, pair, draw in [(0, 0, 0, 11), (0, 0, 3, 6), (3, 3, 7, 4), (0, 0, 2, 4)]:
         for name, value in [("Query position m", m), ("Key position n", n), ("Pair i", pair), ("Random draw", draw)]:
             enter(page, name, value)

@@ -14,7 +14,19 @@ from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.precision import Precision
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.figures import BLUE, INK, ORANGE, WHITE, data, dials, enter, hash_of, pixels, stage_width
+from tests.site.figures import (
+    BLUE,
+    INK,
+    ORANGE,
+    WHITE,
+    data,
+    dials,
+    enter,
+    hash_of,
+    pixels,
+    show_panel,
+    stage_width,
+)
 
 # Every text of a stage: words, left, right, top and bottom in pixels.
 BOXES = """(stage) => [...stage.querySelectorAll('svg text')].filter((t) => t.textContent
@@ -200,7 +212,7 @@ def test_arcs_and_lines_tell_what_belongs_together(opened, width):
             "permute_q": q, "permute_k": k, "pairing": "half" if half else "interleaved", "dim": 8, "m": 40, "n": 32,
         }  # fmt: skip
         assert cells(page) == [halves if q else order, halves if k else order]
-        pressed = {b.inner_text(): b.get_attribute("aria-pressed") for b in page.locator(".rb-tools button").all()}
+        pressed = {b.inner_text(): b.get_attribute("aria-pressed") for b in page.locator(".rb-tools > button").all()}
         assert pressed == {name: str(on).lower() for name, on in
                            [("Permute q", q), ("Permute k", k), ("Rotate in halves", half)]}  # fmt: skip
         arcs = links(page, "rb-arc")
@@ -216,6 +228,7 @@ def test_arcs_and_lines_tell_what_belongs_together(opened, width):
         expected = oracle(Pairing).compute(dials(page))
         shown = [number(text) for text in page.locator(".rb-stats dd").all_inner_texts()]
         assert shown[:2] == pytest.approx([expected["reference"], expected["score"]], rel=0.01)
+        show_panel(page, "Score")
         curves = [page.locator(f".{name}").get_attribute("d") for name in ("rb-reference", "rb-now")]
         assert (curves[0] == curves[1]) == (q == k == half)
         points = np.array([[float(n) for n in point.split(",")] for point in re.split("[ML]", curves[1])[1:]])
@@ -223,6 +236,7 @@ def test_arcs_and_lines_tell_what_belongs_together(opened, width):
         np.testing.assert_allclose(np.polyval(line, expected["scores"]), points[:, 1], atol=0.02)
         assert line[0] < 0
         assert np.ptp(np.diff(points[:, 0])) < 0.02
+        show_panel(page, "Channels")
 
 
 def test_dials_of_the_pairs(opened):

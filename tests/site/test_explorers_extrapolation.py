@@ -274,10 +274,8 @@ def test_the_text_plays_and_stops(opened):
     assert dials(page)["length"] == stopped
 
 
-def test_a_length_beyond_the_room_becomes_the_room(opened):
+def test_a_room_that_shrinks_takes_the_length_along(opened):
     page = opened([Timelapse()])
-    enter(page, "Length now n", 2000)
-    assert dials(page)["length"] == 256
     enter(page, "Room", 100)
     assert dials(page)["length"] == 100
     enter(page, "Trained length L", 2048)

@@ -176,7 +176,7 @@ def test_shares_stand_where_they_belong(opened, width):
 
 
 def limits(page: Page, label: str) -> str:
-    return page.locator(".rb-dial", has_text=label).locator(".rb-limits").inner_text()
+    return page.locator(".rb-dial", has_text=label).locator(".rb-limits").text_content()
 
 
 def test_a_dial_without_effect_says_so_and_stays(opened):

@@ -60,7 +60,7 @@ function svgText(node) {
   if (node.style.transform) styles.push(`transform:${node.style.transform}`);
   const style = styles.filter(Boolean).join(";").replace(/\s*([:;])\s*/g, "$1").replace(/;+/g, ";").replace(/;$/, "");
   if (style) rest.style = style;
-  const drawn = Object.entries(rest).filter(([name]) => !/^(aria-.*|role|tabindex)$/.test(name));
+  const drawn = Object.entries(rest).filter(([name]) => !/^(aria-.*|data-.*|role|tabindex)$/.test(name));
   const attributes = drawn.map(([name, value]) => ` ${name}="${quote(value)}"`).join("");
   return `<${node.localName}${attributes}>${node.childNodes.map(svgText).join("")}</${node.localName}>`;
 }

@@ -28,6 +28,7 @@ from ropebook.explorers.kit.dials import (
     Switch,
     Text,
     Whole,
+    Within,
     declare,
 )
 from ropebook.explorers.kit.joining import join
@@ -42,6 +43,7 @@ __all__ = [
     "Switch",
     "Text",
     "Whole",
+    "Within",
 ]
 
 LEAST_ALT = 20
@@ -69,6 +71,9 @@ class Explorer(anywidget.AnyWidget):
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
             cls._esm = join(cls.script, declared)
+            for name, dial in cls.dial_traits().items():
+                if dial.within:
+                    _keep_within(cls, name, dial.within)
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **kwargs: Any) -> None:
@@ -114,3 +119,30 @@ class Explorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict]:
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return {**data, "text/html": self.still()}, metadata
+
+
+def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
+    """Make ``kind`` refuse what is beyond the limit of the dial ``name``, and take the dial along when the limit falls."""
+
+    def most(figure: Explorer) -> int:
+        return within.most(getattr(figure, within.dial))
+
+    def valid(figure: Explorer, proposal: dict) -> int:
+        value = proposal["value"]
+        if value > most(figure):
+            allowed = f"an integer >= {proposal['trait'].min} and <= {most(figure)}"
+            raise traitlets.TraitError(
+                f"{name} must be {allowed}, for {within.dial} is {getattr(figure, within.dial)}, got {value}"
+            )
+        return value
+
+    def give_way(figure: Explorer, _: dict) -> None:
+        setattr(figure, name, min(getattr(figure, name), most(figure)))
+
+    # What traitlets does with the handlers that stand in a class.
+    for handler, of in [
+        (traitlets.validate(name)(valid), f"_valid_{name}"),
+        (traitlets.observe(within.dial)(give_way), f"_fit_{name}"),
+    ]:
+        handler.class_init(kind, of)
+        setattr(kind, of, handler)

@@ -4,10 +4,13 @@ import { dials, MODELS, MOST_LENGTH } from "./bank.py";
 import { invFreq } from "./kit/rope.js";
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
+import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
-import { explorer } from "./kit/mount.js";
+import { explorer, same } from "./kit/mount.js";
+import { play } from "./kit/play.js";
 
 function compute({ position, base, dim, length }) {
   const theta = invFreq(dim, base);
@@ -29,35 +32,70 @@ function isUnseen(turn, last) {
 
 // ---- On the page ----
 
+const LEAST = 4; // where the strip of wavelengths begins
+const PACE = 0.25; // a playing position grows by so many parts of itself per second
+
 function build(stage, app) {
-  const models = MODELS.map(([name, dim, base, length]) => {
-    const button = html("button", { type: "button", class: "rb-button" }, name);
-    app.listen(button, "click", () => app.change({ dim, base, length }));
-    return [button, { dim, base, length }];
+  const names = MODELS.map(([name]) => name);
+  const models = html("select", { class: "rb-button", "aria-label": "A published model’s setting" },
+    ...["A model’s setting …", ...names].map((name) => html("option", {}, name)));
+  app.listen(models, "change", () => {
+    const [, dim, base, length] = MODELS[models.selectedIndex - 1] ?? [];
+    if (dim) app.change({ dim, base, length });
+    else app.redraw();
   });
-  const row = html("div", { class: "rb-tools", role: "group", "aria-label": "Settings of published models" },
-    ...models.map(([button]) => button));
+  play(app, {
+    advance: ({ position }, seconds) => (position === MOST_LENGTH ? null
+      : { position: Math.min(MOST_LENGTH, Math.floor((position + 8) * Math.exp(PACE * seconds)) - 8) }),
+    again: { position: 0 },
+    step: 1,
+  });
   const steps = stepButtons(app, "position", "position", () => [0, MOST_LENGTH]);
+  app.tools.append(steps.row, models);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
-  stage.append(row, steps.row, html("div", { style: "position: relative" }, canvas, picture));
+  const handles = { position: html("div"), length: html("div") };
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, ...Object.values(handles)));
+  let strip; // { from, to, floor, high }: where a position is on it
+  const xOf = (value) => stripScale(strip)(Math.min(strip.high, Math.max(LEAST, value)));
+  const grips = Object.entries(handles).map(([trait, handle]) => {
+    const dial = dials.find((one) => one.trait === trait);
+    const low = trait === "position"; // its handle hangs under the axis, that of L stands above
+    const place = (values) => [xOf(values[trait]), strip.floor + (low ? 36 : -56)];
+    const show = hand(app, handle, {
+      label: dial.label,
+      cursor: "ew-resize",
+      place,
+      at(x) {
+        const share = Math.min(1, Math.max(0, (x - strip.from) / (strip.to - strip.from)));
+        return { [trait]: snap(dial, share ? LEAST * (strip.high / LEAST) ** share : 0) };
+      },
+      ...ofDial(app, dial),
+    });
+    return () => {
+      const [x, y] = place(app.values());
+      show([Math.min(strip.to - 32, Math.max(strip.from - 12, x - 22)), y - 14, 44, 28]);
+    };
+  });
 
-  return ({ data, values, width, theme }) => {
+  return ({ data, values, width, most, theme }) => {
     steps.show();
-    for (const [button, setting] of models) {
-      const shown = Object.entries(setting).every(([trait, value]) => values[trait] === value);
-      put(button, { "aria-pressed": shown, style: shown ? "border-color: var(--rb-1); color: var(--rb-1)" : "" });
-    }
-    const wide = width >= 620;
-    const area = [0, 64, width, wide ? 280 : 360];
-    const stripTop = area[1] + area[3] + 24;
-    const height = stripTop + 148;
+    const now = [values.dim, values.base, values.length];
+    models.selectedIndex = 1 + MODELS.findIndex(([, ...setting]) => same(setting, now));
+    const height = Math.min(most, 516);
+    const high = 1.25 * Math.max(data.wavelengths.at(-1), MOST_LENGTH);
+    strip = { from: 12, to: width - 12, floor: height - 52, high };
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    picture.replaceChildren(...drawClocks(context, paints, area, data, values),
-      ...drawStrip(context, paints, stripTop, width, data, values));
+    picture.replaceChildren(...drawClocks(context, paints, [0, 62, width, height - 62 - 178], data, values),
+      ...drawStrip(context, paints, strip, data, values));
+    for (const show of grips) show();
   };
+}
+
+function stripScale({ from, to, high }) {
+  return scale([LEAST, high], [from, to], true);
 }
 
 // The hand begins at the right and turns counter-clockwise, as the pairs do. A hand that never completes a turn has a
@@ -118,16 +156,14 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
 }
 
 function turnText(turn) {
-  if (turn >= 1000) return turn.toFixed(0);
+  if (turn >= 10) return turn.toFixed(turn < 100 ? 1 : 0);
   return turn > 0 && turn < 0.005 ? "< 0.01" : turn.toFixed(2);
 }
 
-// The wavelengths by equal ratios, with a line at the last position of the context.
-function drawStrip(context, paints, top, width, { wavelengths, last }, { length }) {
-  const [from, to] = [8, width - 8];
-  const high = 1.25 * Math.max(wavelengths.at(-1), length, 64);
-  const x = scale([4, high], [from, to], true);
-  const floor = top + 104;
+// The wavelengths by equal ratios, with a line at the last position of the context, and the position under them.
+function drawStrip(context, paints, strip, { wavelengths, last }, { length, position }) {
+  const { from, to, floor, high } = strip;
+  const x = stripScale(strip);
   for (const young of [false, true]) {
     context.beginPath();
     wavelengths.forEach((one, i) => {
@@ -139,20 +175,24 @@ function drawStrip(context, paints, top, width, { wavelengths, last }, { length 
     context.lineWidth = wavelengths.length > 100 ? 1 : 1.5;
     context.stroke();
   }
-  const at = x(Math.max(4, length - 1));
-  const label = `L = ${length}`;
-  const half = textWidth(label, 13, 600) / 2;
+  const within = (value) => x(Math.min(high, Math.max(LEAST, value)));
+  const [atL, atM] = [within(length - 1), within(position)];
+  const handle = (at, y, text) => {
+    const half = textWidth(text, 13, 600) / 2 + 8;
+    const middle = Math.min(to + 12 - half, Math.max(from - 12 + half, at));
+    return [svg("rect", { x: middle - half, y: y - 11, width: 2 * half, height: 22, rx: 11,
+      style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
+    svg("text", { x: middle, y: y + 4.5, "font-size": 13, "font-weight": 600, "text-anchor": "middle" }, text)];
+  };
   const ticks = [10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((tick) => tick < high);
   const across = svg("g", { transform: `translate(0 ${floor})` });
-  axis(across, "bottom", x, ticks.filter((tick) => x(tick) < to - 12), tickText);
+  axis(across, "bottom", x, ticks.filter((tick) => x(tick) < to - 6 && Math.abs(x(tick) - atM) > 14), tickText);
   return [
-    ...titled(0, top, "Wavelengths: one mark for each pair", ""),
+    ...titled(0, floor - 114, "Positions for one turn of each pair", "").slice(0, 1),
     svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) }), across,
-    svg("path", { d: `M${at.toFixed(2)},${floor - 44}V${floor}`, ...lined("ink", 2) }),
-    svg("text", { x: Math.min(to - half, Math.max(from + half, at)), y: floor - 50, "font-size": 13, "font-weight": 600,
-      "text-anchor": "middle" }, label),
-    svg("text", { x: width / 2, y: floor + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet" },
-      "positions for one turn, by equal ratios"),
+    svg("path", { d: `M${atL.toFixed(2)},${floor - 45}V${floor}`, ...lined("ink", 2) }),
+    svg("path", { d: `M${atM.toFixed(2)},${floor - 38}V${floor + 24}`, ...lined("ink", 1.5, "stroke-dasharray: 1 4") }),
+    ...handle(atL, floor - 56, `L = ${length}`), ...handle(atM, floor + 36, `m = ${position}`),
   ];
 }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import traitlets
 
 from ropebook import decay
-from ropebook.explorers import Even, Explorer, Real, Whole
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
 MOST_LENGTH = 1_000_000
 
 
@@ -37,23 +37,9 @@ class Bank(Explorer):
         note="It may lie beyond the context.",
         more=True,
     )
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all hands would stand still",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    )
-    dim = Even(
+    base = dials.base()
+    dim = dials.dimension(
         128,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
         above="the clocks would be too small",
         note="One hand for each pair of entries.",
     )

@@ -1,13 +1,16 @@
 // The digits of a position in binary, and the pairs of its sinusoidal encoding: square waves and their smooth version.
 
 import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.py";
-import { cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, sinusoidalEncoding } from "./kit/rope.js";
+import { cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, sinusoidalEncoding, turnedOn } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
+import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 
 // Pairs that are drawn as waves: all, or MOST_WAVES spread evenly from the first to the last.
 function spread(pairs) {
@@ -52,48 +55,79 @@ function compute({ position, base, dim, span }) {
 // ---- On the page ----
 
 const TOP = 68; // of the waves
-const FLOOR = TOP + BITS * 19;
-const PANEL = FLOOR + 44;
 const NAMES = 64; // widths of the columns beside the waves
 const VALUES = 50;
+const PACE = 5; // positions per second
 
 function build(stage, app) {
+  const shown = panels(app, ["Digits", "Sinusoids", "Hands"]);
+  play(app, {
+    advance: ({ position }, seconds) => (position === MOST_POSITION ? null
+      : { position: Math.min(MOST_POSITION, position + Math.floor(PACE * seconds)) }),
+    again: { position: 0 },
+    step: 1 / PACE,
+  });
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
+  app.tools.append(steps.row);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
-  stage.append(steps.row, html("div", { style: "position: relative" }, canvas, picture));
-  return ({ data, values: dials, width, theme }) => {
+  const handle = html("div");
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
+  let clocks; // { area, centre }: where the hands are
+  let held = 0; // the hand that the pointer took
+  const grip = hand(app, handle, {
+    label: "The clock hands",
+    area: true,
+    at(x, y, event) {
+      const { position, base, dim } = app.values();
+      const away = (i) => Math.hypot(x - clocks.centre(i)[0], y - clocks.centre(i)[1]);
+      if (event.type !== "pointermove") {
+        held = Array.from({ length: dim / 2 }, (_, i) => i).reduce((best, i) => (away(i) < away(best) ? i : best), 0);
+      }
+      const [left, top] = clocks.centre(held);
+      const theta = base ** ((-2 * held) / dim);
+      return { position: turnedOn(position, theta, Math.atan2(x - left, top - y) - position * theta, MOST_POSITION) };
+    },
+    ...ofDial(app, dials.find(({ trait }) => trait === "position")),
+  });
+
+  return ({ data, values, width, most, theme }) => {
     steps.show();
-    const wide = width >= 620;
+    const only = shown(width);
+    const wide = only === null;
+    const height = wide ? Math.min(most, 564) : most - 28;
+    const floor = wide ? 330 : height - 44; // of the waves
     const panel = wide ? (width - 40) / 2 : width;
-    const clocksTop = (wide ? 1 : 2) * PANEL + (wide ? 12 : 40);
-    const area = [0, clocksTop + 46, width, wide ? 128 : 196];
-    const height = area[1] + area[3];
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    const place = { panel, right: wide ? panel + 40 : 0, down: wide ? 0 : PANEL + 16 };
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    picture.replaceChildren(
-      ...drawDigits(context, paints, { x: 0, y: 0, width: panel }, data, dials),
-      ...drawWaves(context, paints, { x: place.right, y: place.down, width: panel }, data, dials),
-      ...drawClocks(context, paints, clocksTop, area, data),
-    );
+    const top = wide ? floor + 60 : 0;
+    const area = /** @type {[number, number, number, number]} */ ([0, top + 46, width, height - top - 46]);
+    clocks = { area, centre: packCells(values.dim / 2, area, values.dim <= 32 ? 16 : 0).centre };
+    const parts = [
+      () => drawDigits(context, paints, { x: 0, width: panel, floor }, data, values),
+      () => drawWaves(context, paints, { x: wide ? panel + 40 : 0, width: panel, floor }, data, values),
+      () => drawClocks(context, paints, top, area, data),
+    ];
+    picture.replaceChildren(...parts.flatMap((draw, i) => (wide || i === only ? draw() : [])));
+    handle.hidden = !wide && only !== 2;
+    grip(area);
   };
 }
 
 // What both panels share: title, columns of names and values, the axis, a line at the position. panel.draw(k, x, y,
 // buckets) draws row k, where x(position) and y(−1 … 1) are places; panel.row(k) has its name and value.
-function drawPanel(context, paints, { x: left, y: top, width }, { start, fine }, { position, span }, panel) {
+function drawPanel(context, paints, { x: left, width, floor: end }, { start, fine }, { position, span }, panel) {
   const { title, note, heads, rows } = panel;
   const [from, to] = [left + NAMES, left + width - VALUES];
   const x = scale([start - 0.5, start + span - 0.5], [from, to]);
-  const pitch = (FLOOR - TOP) / rows;
-  const middle = (k) => top + TOP + (k + 0.5) * pitch;
+  const pitch = (end - TOP) / rows;
+  const middle = (k) => TOP + (k + 0.5) * pitch;
   const reach = Math.min(30, pitch) / 2 - 2.5;
   context.lineJoin = "round";
   context.save();
   context.beginPath();
-  context.rect(from, top + TOP, to - from, FLOOR - TOP);
+  context.rect(from, TOP, to - from, end - TOP);
   context.clip();
   const samples = span * fine;
   const edges = evenEdges(samples, Math.min(samples, Math.round(to - from)));
@@ -101,24 +135,24 @@ function drawPanel(context, paints, { x: left, y: top, width }, { start, fine },
   for (let k = 0; k < rows; k += 1) panel.draw(k, x, (value) => middle(k) - value * reach, { edges, places });
   context.restore();
   context.fillStyle = paints.ink;
-  context.fillRect(x(position) - 0.75, top + TOP - 4, 1.5, FLOOR - TOP + 8);
+  context.fillRect(x(position) - 0.75, TOP - 4, 1.5, end - TOP + 8);
 
-  const floor = top + FLOOR + 4;
+  const floor = end + 4;
   const ticks = svg("g", { transform: `translate(0 ${floor})` });
-  const step = niceStep(span, (to - from) / 60);
+  const step = niceStep(span, (to - from) / 48);
   const first = Math.ceil(start / step);
   const count = Math.ceil((start + span) / step) - first;
   axis(ticks, "bottom", x, Array.from({ length: count }, (_, k) => (first + k) * step));
   const both = Array.from({ length: rows }, (_, k) => panel.row(k));
   const quiet = { class: "rb-quiet" };
   return [
-    ...titled(left, top, title, note),
+    ...titled(left, 0, title, note),
     svg("g", { "font-size": 12, "text-anchor": "end" },
       ...both.map(([name], k) => svg("text", { x: from - 8, y: middle(k) + 4, ...quiet }, name)),
-      svg("text", { x: from - 8, y: top + TOP - 5, ...quiet }, heads[0])),
+      svg("text", { x: from - 8, y: TOP - 5, ...quiet }, heads[0])),
     svg("g", { "font-size": 13 },
       ...both.map(([, value, look], k) => svg("text", { x: to + 10, y: middle(k) + 5, ...look }, value)),
-      svg("text", { x: to + 10, y: top + TOP - 5, "font-size": 12, ...quiet }, heads[1])),
+      svg("text", { x: to + 10, y: TOP - 5, "font-size": 12, ...quiet }, heads[1])),
     svg("text", { x: (from + to) / 2, y: floor + 36, "font-size": 12, "text-anchor": "middle", ...quiet }, "position"),
     svg("line", { x1: from, x2: to, y1: floor, y2: floor, style: "stroke: var(--rb-muted)" }), ticks,
   ];
@@ -170,13 +204,18 @@ function drawSquares(context, squares, period, start, x, y, colour) {
   context.stroke(line);
 }
 
+// How many digits the window needs: more would be zeros throughout.
+function digitsOf(last) {
+  return Math.max(4, last.toString(2).length);
+}
+
 function drawDigits(context, paints, box, data, dials) {
   const { start, digits, squares, bitWaves } = data;
   return drawPanel(context, paints, box, data, dials, {
     title: `Binary digits: ${dials.position.toString(2)}`,
     note: "Square waves, and the sinusoid inside each",
     heads: ["period", "digit"],
-    rows: BITS,
+    rows: digitsOf(start + dials.span - 1),
     draw(j, x, y, buckets) {
       drawSquares(context, squares[j], 2 ** (j + 1), start, x, y, paints.muted);
       drawCurve(context, bitWaves[j], buckets, y, paints["1"], false);

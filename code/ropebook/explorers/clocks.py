@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Even, Explorer, Real, Whole
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
 MOST_POSITION = 4096
 MOST_SPAN = 4096
 BITS = 13
@@ -35,23 +35,11 @@ class Clocks(Explorer):
         above="one more digit would be needed soon",
         note="An arrow key is one position.",
     )
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all hands would stand still",
-        note="With b = 2^(d/2) each hand is half as fast as the one before, as digits are.",
+    base = dials.base(
+        note="With b = 2^(d/2) each hand is half as fast as the one before, as digits are."
     )
-    dim = Even(
+    dim = dials.dimension(
         16,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
         above="the clocks would be too small",
         note="One hand for each pair of entries.",
     )

@@ -299,7 +299,6 @@ export default explorer({
   note: "Drag across the picture to move the query. The buttons set d and L of the text’s six figures, at base 10⁴; "
     + "the query stays.",
   dials,
-  settle: (values) => ({ ...values, query: Math.min(values.query, values.length - 1) }),
   compute,
   build,
   stats: ({ per, reach, least, leastAt, negativeAt, maxima, swing }, { query }) => [

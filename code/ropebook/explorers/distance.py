@@ -5,9 +5,9 @@ from __future__ import annotations
 import traitlets
 
 from ropebook import decay
-from ropebook.explorers import Choice, Even, Explorer, Real, Whole
+from ropebook.explorers import Choice, Explorer, Whole, Within
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
 MOST_LENGTH = 1_000_000
 MOST_DRAWS = 20
 MOST_SAMPLES = 4096
@@ -39,26 +39,8 @@ class Distance(Explorer):
 
     script = "distance.js"
 
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all pairs would stand still",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    )
-    dim = Even(
-        256,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
-        above="wider heads show nothing new",
-        note="Of query and key: d/2 pairs.",
-    )
+    base = dials.base()
+    dim = dials.dimension(256)
     query = Whole(
         256,
         min=0,
@@ -67,7 +49,8 @@ class Distance(Explorer):
         label="Query position m",
         below="positions are counted from 0",
         above="the longest text ends there",
-        note="Beyond the length it becomes the last position.",
+        note="One of the L positions.",
+        within=Within("length", plus=-1),
     )
     length = Whole(
         512,
@@ -109,16 +92,3 @@ class Distance(Explorer):
             "q = k it has its peak at the query, falls on both sides in swings, alike to the left and to the right, and "
             "does not settle: far away it swings about zero, or about what the slowest pairs still add."
         )
-
-    @traitlets.validate("query")
-    def _valid_query(self, proposal: dict) -> int:
-        if proposal["value"] >= self.length:
-            raise traitlets.TraitError(
-                f"query must be an integer >= 0 and <= {self.length - 1}, for length is {self.length}, "
-                f"got {proposal['value']}"
-            )
-        return proposal["value"]
-
-    @traitlets.observe("length")
-    def _fit_query(self, _: dict) -> None:
-        self.query = min(self.query, self.length - 1)

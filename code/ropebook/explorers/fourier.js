@@ -390,9 +390,6 @@ export default explorer({
   title: "The score, one wave for each pair",
   note: "Drag along the waves to choose a distance Δ. A double click, or Enter, puts the peak there.",
   dials,
-  settle: (values) => ({
-    ...values, peak: Math.min(values.peak, values.span), distance: Math.min(values.distance, values.span),
-  }),
   compute,
   build,
   stats: ({ products, score, highest }, { distance, summed }) => [

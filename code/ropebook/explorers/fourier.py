@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Even, Explorer, Real, Whole
+from ropebook.explorers import Explorer, Whole, Within
+from ropebook.explorers.kit import dials
 
 MOST_DIMS = 512
 MOST_DISTANCE = 4096
@@ -36,7 +37,8 @@ class Fourier(Explorer):
         label="Peak at Δ",
         below="distances are counted from 0 here",
         above="the longest range ends there",
-        note="The key is the query turned by so many places. Not beyond the longest Δ.",
+        note="The key is the query turned by so many places.",
+        within=Within("span"),
     )
     distance = Whole(
         60,
@@ -48,6 +50,7 @@ class Fourier(Explorer):
         above="the longest range ends there",
         note="Where the products are added up. An arrow key is one step.",
         more=True,
+        within=Within("span"),
     )
     span = Whole(
         200,
@@ -57,28 +60,12 @@ class Fourier(Explorer):
         label="Longest Δ shown",
         below="fewer show no wave",
         above="more show only bands",
-        note="From 0 to this one. Peak and Δ stay within it.",
+        note="From 0 to this one.",
         more=True,
     )
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all waves would be flat",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    )
-    dim = Even(
-        32,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
-        above="wider heads show nothing new",
-        note="One wave for each pair of entries.",
+    base = dials.base()
+    dim = dials.dimension(
+        32, max=MOST_DIMS, note="One wave for each pair of entries."
     )
     summed = Whole(
         MOST_DIMS // 2,
@@ -109,17 +96,3 @@ class Fourier(Explorer):
             "dimensions, from fast to slow, all with their crest at one distance; below, their sum, which is highest "
             "there; beside them, the products of the pairs at another distance, bar by bar, adding up to the score."
         )
-
-    @traitlets.validate("peak", "distance")
-    def _valid_distance(self, proposal: dict) -> int:
-        name, value = proposal["trait"].name, proposal["value"]
-        if value > self.span:
-            raise traitlets.TraitError(
-                f"{name} must be an integer >= 0 and <= {self.span}, for span is {self.span}, got {value}"
-            )
-        return value
-
-    @traitlets.observe("span")
-    def _fit_distances(self, _: dict) -> None:
-        self.peak = min(self.peak, self.span)
-        self.distance = min(self.distance, self.span)

@@ -6,7 +6,8 @@ import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from
 import { count, lowered, tidy } from "./kit/text.js";
 import { css, diverging } from "./kit/colours.js";
 import { html, put, setText, svg } from "./kit/elements.js";
-import { axis, bandPath, fitCanvas, niceStep, scale, textWidth } from "./kit/drawing.js";
+import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
 // What a wave of frequency θ keeps of its height when each value becomes the mean of its surroundings with the weights
@@ -65,12 +66,13 @@ function compute({ base, dim, length, reference, interleaved }) {
 
 // ---- On the page ----
 
-const MAP_TOP = 50;
-const MAP_HEIGHT = 256;
-const CURVE_TOP = MAP_TOP + MAP_HEIGHT + 62;
-const CURVE_HEIGHT = 132;
-const HEIGHT = CURVE_TOP + CURVE_HEIGHT + 40;
 const LEFT = 46;
+
+// Where the picture and the curve begin and end, and the whole.
+function layoutOf(width) {
+  const [top, mapHeight, curveTop, curveHeight] = width < NARROW ? [44, 130, 224, 88] : [50, 256, 368, 132];
+  return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + 40 };
+}
 
 // Colours for −1 … 1, at 128 + 127 times that, as ImageData keeps them.
 const lastPalette = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
@@ -126,32 +128,46 @@ function readOut({ position, entry }, { kernel }, { base, dim, reference }) {
   const pair = Math.floor(entry / 2);
   const angle = position * base ** ((-2 * pair) / dim);
   const [name, value] = entry % 2 ? ["cos", Math.cos(angle)] : ["sin", Math.sin(angle)];
-  const away = count(Math.abs(position - reference), "place");
   return `Position ${position}, entry ${entry}: ${name} ${position}θ${lowered(pair)} = ${tidy(value)}. `
-    + `Similarity to position ${reference}, ${away} away: ${tidy(kernel[position])}.`;
+    + `Similarity to ${reference}, ${Math.abs(position - reference)} away: ${tidy(kernel[position])}.`;
 }
 
-function build(stage, { alt, change, listen, values }) {
+function build(stage, app) {
+  const { alt, change, listen, values } = app;
   const canvas = html("canvas", { "aria-hidden": "true" });
   const small = html("canvas");
   const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
   const help = "Cursor: left and right for the position, up and down for the entry, Enter measures distances from here";
   const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 0 });
-  const said = html("p", { class: "rb-readout" });
-  stage.append(html("div", { style: "position: relative" }, canvas, picture, pad), said);
+  const twoLines = "min-height: 2.9em; padding-block-start: 4px; font-size: 0.8125rem";
+  const said = html("p", { class: "rb-readout", style: twoLines });
+  const handle = html("div");
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, handle), said);
   const frame = buildFrame(picture);
   let cursor; // { position, entry }
   let shown;
+  const place = ({ reference }) => [shown.x(reference + 0.5), shown.layout.floor + 15];
+  const grip = hand(app, handle, {
+    label: "Reference position",
+    cursor: "ew-resize",
+    place,
+    at(x) {
+      const { length } = values();
+      const share = (x - LEFT) / (shown.x(length) - LEFT);
+      return { reference: Math.min(length - 1, Math.max(0, Math.floor(share * length))) };
+    },
+    ...ofDial(app, dials.find(({ trait }) => trait === "reference"), { limits: ({ length }) => [0, length - 1] }),
+  });
 
   const showCursor = () => {
-    const { data, values: dials, x, y } = shown;
-    const row = rowOfEntry(cursor.entry, dials.dim, dials.interleaved);
-    const text = readOut(cursor, data, dials);
+    const { data, values: now, x, y, layout } = shown;
+    const row = rowOfEntry(cursor.entry, now.dim, now.interleaved);
+    const text = readOut(cursor, data, now);
     setText(said, text);
-    put(pad, { "aria-valuenow": cursor.position, "aria-valuemax": dials.length - 1, "aria-valuetext": text });
+    put(pad, { "aria-valuenow": cursor.position, "aria-valuemax": now.length - 1, "aria-valuetext": text });
     const at = x(cursor.position + 0.5);
-    put(frame.line, { d: acrossBoth(at) });
-    put(frame.ring, { cx: at, cy: MAP_TOP + ((row + 0.5) / dials.dim) * MAP_HEIGHT });
+    put(frame.line, { d: acrossBoth(at, layout) });
+    put(frame.ring, { cx: at, cy: layout.top + ((row + 0.5) / now.dim) * layout.mapHeight });
     put(frame.dot, { cx: at, cy: y(data.kernel[cursor.position]) });
   };
   const moveCursor = (position, entry) => {
@@ -162,7 +178,7 @@ function build(stage, { alt, change, listen, values }) {
   const follow = (event) => {
     const { dim, length, interleaved } = values();
     const box = pad.getBoundingClientRect();
-    const row = Math.floor(((event.clientY - box.top) / MAP_HEIGHT) * dim);
+    const row = Math.floor(((event.clientY - box.top) / shown.layout.mapHeight) * dim);
     const position = Math.floor(((event.clientX - box.left) / box.width) * length);
     moveCursor(position, row < dim ? entryOfRow(Math.max(0, row), dim, interleaved) : cursor.entry);
   };
@@ -187,24 +203,33 @@ function build(stage, { alt, change, listen, values }) {
     else change({ reference: position });
   });
 
-  return ({ data, values: dials, width, theme }) => {
+  return ({ data, values: now, width, theme }) => {
     const plot = width - LEFT - 2;
-    const { dim, length } = dials;
+    const { dim, length } = now;
+    const layout = layoutOf(width);
+    const { top, mapHeight, curveTop, floor, height } = layout;
     const x = scale([0, length], [LEFT, LEFT + plot]);
-    const y = scale([-1, 1], [CURVE_TOP + CURVE_HEIGHT, CURVE_TOP]);
-    const context = fitCanvas(canvas, width, HEIGHT);
-    paintMap(context, small, [LEFT, MAP_TOP, plot, MAP_HEIGHT], data, length, theme);
+    const levels = levelsFor(data.kernel);
+    const y = scale([levels[0], 1], [floor, curveTop]);
+    const context = fitCanvas(canvas, width, height);
+    paintMap(context, small, [LEFT, top, plot, mapHeight], data, length, theme);
     paintLegend(context, width - 104, theme);
-    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
-    put(pad, { style: `position: absolute; left: ${LEFT}px; top: ${MAP_TOP}px; width: ${plot}px; cursor: crosshair; `
-      + `height: ${CURVE_TOP + CURVE_HEIGHT - MAP_TOP}px; touch-action: pan-y` });
-    const lines = width < 620 ? 3 : 1; // that the reading may take, kept free so that nothing below it moves
-    put(said, { style: `min-height: ${1.45 * lines}em; margin-block-start: 0.75rem` });
-    shown = { data, values: dials, x, y };
-    drawFrame(frame, width, plot, shown);
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    put(pad, { style: `position: absolute; left: ${LEFT}px; top: ${top}px; width: ${plot}px; cursor: crosshair; `
+      + `height: ${floor - top}px; touch-action: pan-y` });
+    shown = { data, values: now, x, y, layout };
+    drawFrame(frame, width, plot, shown, levels);
     cursor ??= { position: Math.floor(length / 4), entry: 2 * Math.floor(dim / 8) };
     moveCursor(cursor.position, cursor.entry);
+    const [middle, under] = place(now);
+    grip([Math.min(middle - 22, width - 44), under - 14, 44, 28]);
   };
+}
+
+// From the least level that is needed: few encodings are ever opposite to one another.
+function levelsFor(kernel) {
+  const least = kernel.reduce((low, value) => Math.min(low, value), 1);
+  return least < -0.5 ? [-1, 0, 1] : least < 0 ? [-0.5, 0, 0.5, 1] : [0, 0.5, 1];
 }
 
 function paintLegend(context, x, theme) {
@@ -218,52 +243,58 @@ function buildFrame(picture) {
   const quiet = (attributes, text = "") => svg("text", { "font-size": 12, class: "rb-quiet", ...attributes }, text);
   const bold = (text) => svg("text", { "font-size": 14, "font-weight": 600 }, text);
   const stroke = (colour, more = "") => ({ style: `fill: none; stroke: var(--rb-${colour}); ${more}` });
-  const half = MAP_TOP + MAP_HEIGHT / 2;
   const frame = {
     title: bold("The encoding"),
     legend: svg("g", {}, quiet({ x: -7, y: 14, "text-anchor": "end" }, "−1"), quiet({ x: 87, y: 14 }, "1"),
       svg("rect", { y: 3, width: 80, height: 12, ...stroke("grid") })),
-    subtitle: quiet({ y: MAP_TOP - 14 }),
-    box: svg("rect", { x: LEFT, y: MAP_TOP, height: MAP_HEIGHT, ...stroke("grid") }),
-    halves: svg("line", { x1: LEFT, y1: half, y2: half, ...stroke("zero", "stroke-width: 2") }),
+    subtitle: quiet({}),
+    box: svg("rect", { x: LEFT, ...stroke("grid") }),
+    halves: svg("line", { x1: LEFT, ...stroke("zero", "stroke-width: 2") }),
     rows: svg("g"),
     kernelTitle: bold("Similarity to a reference position"),
-    kernelNote: quiet({ y: CURVE_TOP - 14 }),
+    kernelNote: quiet({}),
     levels: svg("g"),
     up: svg("g", { transform: `translate(${LEFT} 0)` }),
-    across: svg("g", { transform: `translate(0 ${CURVE_TOP + CURVE_HEIGHT})` }),
-    name: quiet({ y: HEIGHT - 4, "text-anchor": "middle" }, "position m"),
+    across: svg("g"),
+    name: quiet({ "text-anchor": "middle" }, "position m"),
     reference: svg("path", stroke("ink", "stroke-dasharray: 2 4")),
     band: svg("path", { "stroke-linejoin": "round", ...stroke("1", "stroke-width: 1.5; fill: var(--rb-1)") }),
     dots: svg("path", { "stroke-linecap": "round", ...stroke("1", "stroke-width: 5") }),
     line: svg("path", stroke("ink", "stroke-width: 1.5")),
     ring: svg("circle", { r: 6, ...stroke("ink", "stroke-width: 2") }),
     dot: svg("circle", { r: 6, ...stroke("zero", "stroke-width: 2.5; fill: var(--rb-1)") }),
+    grip: svg("g", {}, svg("rect", { height: 22, rx: 11, ...stroke("ink", "stroke-width: 1.5; fill: var(--rb-zero)") }),
+      svg("text", { "font-size": 12, "font-weight": 600, "text-anchor": "middle" })),
   };
-  frame.kernelTitle.setAttribute("y", CURVE_TOP - 34);
   frame.title.setAttribute("y", 14);
   picture.append(...Object.values(frame));
   return frame;
 }
 
 // An upright line at x through the picture and through the curve.
-function acrossBoth(x) {
-  return `M${x},${MAP_TOP - 5}V${MAP_TOP + MAP_HEIGHT + 5}M${x},${CURVE_TOP - 5}V${CURVE_TOP + CURVE_HEIGHT}`;
+function acrossBoth(x, { top, mapHeight, curveTop, floor }) {
+  return `M${x},${top - 5}V${top + mapHeight + 5}M${x},${curveTop - 5}V${floor}`;
 }
 
-function drawFrame(frame, width, plot, { data, values: { dim, length, reference, interleaved }, x, y }) {
+function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const { per, kernel } = data;
+  const { dim, length, reference, interleaved } = values;
+  const { top, mapHeight, curveTop, floor } = layout;
   const right = LEFT + plot;
   put(frame.legend, { transform: `translate(${width - 104} 0)` });
   const order = interleaved ? "entries in turn" : "sines, then cosines";
-  const blends = per === 1 ? "" : ` Columns blend ${4 * per - (per % 2)} positions.`;
-  setText(frame.subtitle, `${width < 620 && blends ? "" : "Rows: "}${order}.${blends}`);
-  put(frame.box, { width: plot });
-  put(frame.halves, { x2: right, visibility: interleaved ? "hidden" : "visible" });
+  const blends = per === 1 ? "" : `Columns blend ${4 * per - (per % 2)} positions.`;
+  setText(frame.subtitle, width < NARROW && blends ? blends : `Rows: ${order}. ${blends}`);
+  put(frame.subtitle, { y: top - 14 });
+  put(frame.kernelTitle, { y: curveTop - 30 });
+  put(frame.kernelNote, { y: curveTop - 12 });
+  put(frame.box, { y: top, width: plot, height: mapHeight });
+  put(frame.halves, { x2: right, y1: top + mapHeight / 2, y2: top + mapHeight / 2,
+    visibility: interleaved ? "hidden" : "visible" });
   const marks = interleaved ? [[0, 0], [1, dim - 1]]
     : [[0, 0], [0.5, dim - 2], [0.5, 1], [1, dim - 1]];
   const named = interleaved ? [[0.5, "entry"]] : [[0.25, "sines"], [0.75, "cosines"]];
-  const place = (share) => MAP_TOP + share * MAP_HEIGHT;
+  const place = (share) => top + share * mapHeight;
   frame.rows.replaceChildren(
     ...marks.map(([share, entry], k) => svg("text", {
       x: LEFT - 8, y: place(share) + (k % 2 ? -2 : 11), "font-size": 12, "text-anchor": "end", class: "rb-quiet",
@@ -274,16 +305,25 @@ function drawFrame(frame, width, plot, { data, values: { dim, length, reference,
     }, name)),
   );
   setText(frame.kernelNote, `Σ cos θᵢΔ over d/2 = ${dim / 2}, where Δ = m − ${reference}`);
-  frame.levels.replaceChildren(...[-1, 0, 1].map((level) => svg("line", {
+  frame.levels.replaceChildren(...levels.map((level) => svg("line", {
     x1: LEFT, x2: right, y1: y(level), y2: y(level), style: `stroke: var(--rb-${level ? "grid" : "muted"})`,
   })));
-  axis(frame.up, "left", y, [-1, 0, 1], (level) => String(level).replace("-", "−"));
+  axis(frame.up, "left", y, levels, (level) => String(level).replace("-", "−"));
   const step = niceStep(length, plot / 90);
   const ticks = Array.from({ length: Math.ceil(length / step) }, (_, k) => k * step);
-  const fits = (m) => x(m + 0.5) + textWidth(String(m), 12) / 2 <= width;
+  const at = x(reference + 0.5);
+  const wide = textWidth(String(reference), 12, 600) + 16;
+  const middle = Math.min(width - wide / 2, at);
+  const fits = (m) => x(m + 0.5) + textWidth(String(m), 12) / 2 <= width
+    && Math.abs(x(m + 0.5) - middle) > (wide + textWidth(String(m), 12)) / 2 + 2;
+  put(frame.across, { transform: `translate(0 ${floor})` });
   axis(frame.across, "bottom", (m) => x(m + 0.5), ticks.filter(fits));
-  put(frame.name, { x: (LEFT + right) / 2 });
-  put(frame.reference, { d: acrossBoth(x(reference + 0.5)) });
+  put(frame.name, { x: (LEFT + right) / 2, y: floor + 38 });
+  put(frame.reference, { d: acrossBoth(at, layout) });
+  const [pill, number] = frame.grip.children;
+  put(pill, { x: middle - wide / 2, y: floor + 3, width: wide });
+  put(number, { x: middle, y: floor + 18 });
+  setText(number, String(reference));
 
   const edges = evenEdges(length, Math.min(length, Math.floor(plot)));
   const { low, high } = minMaxBand(kernel, edges);
@@ -311,7 +351,6 @@ export default explorer({
   title: "The encoding, and what it says about distance",
   note: "Point at the picture, or move the cursor with the arrow keys. A click or Enter measures distances from there.",
   dials,
-  settle: (values) => ({ ...values, reference: Math.min(values.reference, values.length - 1) }),
   compute,
   build,
   stats: ({ wavelengths, turned }, { dim, length }) => [

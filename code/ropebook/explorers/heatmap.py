@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Even, Explorer, Real, Switch, Whole
+from ropebook.explorers import Explorer, Switch, Whole, Within
+from ropebook.explorers.kit import dials
 
 MOST_DIMS = 512
 MOST_LENGTH = 4096
@@ -22,28 +23,15 @@ class Heatmap(Explorer):
 
     script = "heatmap.js"
 
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all pairs would stand still",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    )
-    dim = Even(
+    base = dials.base()
+    dim = dials.dimension(
         64,
-        min=2,
         max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
         above="more rows than the picture has",
         note="Even: one sine and one cosine per pair.",
     )
     length = Whole(
-        256,
+        640,
         min=1,
         max=MOST_LENGTH,
         log=True,
@@ -54,13 +42,14 @@ class Heatmap(Explorer):
         more=True,
     )
     reference = Whole(
-        128,
+        320,
         min=0,
         max=MOST_LENGTH - 1,
         label="Reference position",
         below="positions are counted from 0",
         above="the longest text ends there",
-        note="Beyond the length it becomes the last position.",
+        note="The curve shows how like it each position is.",
+        within=Within("length", plus=-1),
     )
     interleaved = Switch(
         False,
@@ -76,16 +65,3 @@ class Heatmap(Explorer):
             "first rows, slower and slower ones below. Under it the similarity of each position to a reference "
             "position: a peak there, and ripples that die away on both sides."
         )
-
-    @traitlets.validate("reference")
-    def _valid_reference(self, proposal: dict) -> int:
-        if proposal["value"] >= self.length:
-            raise traitlets.TraitError(
-                f"reference must be an integer >= 0 and <= {self.length - 1}, for length is {self.length}, "
-                f"got {proposal['value']}"
-            )
-        return proposal["value"]
-
-    @traitlets.observe("length")
-    def _fit_reference(self, _: dict) -> None:
-        self.reference = min(self.reference, self.length - 1)

@@ -5,18 +5,11 @@ from __future__ import annotations
 import traitlets
 
 from ropebook import extrapolation
-from ropebook.explorers import Even, Explorer, Real, Switch, Whole
+from ropebook.explorers import Explorer, Switch
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
-MOST_LENGTH = 131_072
-MOST_FACTOR = 64
 LEAST_BASE = 500
 """Below, with these limits of the other dials, the ramp of YaRN's code could run backwards: then it has no value."""
-MOST_ALPHA = 2
-LEAST_BETA = 2.5
-"""α ends where β has not begun, so that α < β."""
-LEAST_ALPHA = 0.25
-MOST_BETA = 64
 SHORTEST = 5
 """The axis of wavelengths begins here; the fastest pair needs 2π positions."""
 METHODS = {
@@ -43,69 +36,22 @@ class Ladder(Explorer):
 
     script = "ladder.js"
 
-    base = Real(
-        10_000.0,
+    base = dials.base(
         min=LEAST_BASE,
-        max=1e7,
-        log=True,
-        label="Base b",
         below="YaRN’s ramp can run backwards there, and at base 1 no pair is slower than another",
         above="no model goes further",
         note="Pair i has the wavelength λᵢ = 2π b^(2i/d).",
     )
-    dim = Even(
+    dim = dials.dimension(
         128,
         min=4,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
         below="NTK’s exponent d/(d − 2) has no value at 2",
-        above="wider heads show nothing new",
         note="Of a head: d/2 pairs.",
     )
-    trained_length = Whole(
-        4096,
-        min=16,
-        max=MOST_LENGTH,
-        log=True,
-        label="Trained length L",
-        below="too short for a pair to turn",
-        above="few models see more in training",
-        note="Tokens in the longest text of training.",
-        more=True,
-    )
-    factor = Real(
-        4.0,
-        min=1.0,
-        max=MOST_FACTOR,
-        log=True,
-        label="Factor s",
-        below="L′ would be shorter than L",
-        above="no method is used so far out",
-        note="The wanted length is L′ = s·L, rounded down.",
-    )
-    alpha = Real(
-        1.0,
-        min=LEAST_ALPHA,
-        max=MOST_ALPHA,
-        log=True,
-        label="Slow end α",
-        below="no pair would be slow enough",
-        above=f"α must be less than β, which begins at {LEAST_BETA}",
-        note="NTK-by-parts and YaRN: pairs with fewer turns within L are interpolated.",
-        more=True,
-    )
-    beta = Real(
-        32.0,
-        min=LEAST_BETA,
-        max=MOST_BETA,
-        log=True,
-        label="Fast end β",
-        below=f"β must be more than α, which ends at {MOST_ALPHA}",
-        above="hardly a pair would be kept",
-        note="NTK-by-parts and YaRN: pairs with more turns within L are kept.",
-        more=True,
-    )
+    trained_length = dials.trained_length(4096)
+    factor = dials.factor(4.0)
+    alpha = dials.slow_end()
+    beta = dials.fast_end()
     linear = Switch(
         True,
         label="Position interpolation",

@@ -3,10 +3,13 @@
 import { dials, SHIFTS } from "./lock.py";
 import { cosSinGrid, dot, fourierSum, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
 import { exact, lowered, tidy } from "./kit/text.js";
-import { put, svg } from "./kit/elements.js";
-import { arrowPath, axis, circlePath, inColour, lined, niceStep, scale, titled } from "./kit/drawing.js";
+import { html, put, svg } from "./kit/elements.js";
+import { arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, scale, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
+import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 
 const lastVectors = lastCall((dim, draw) => {
   return { q: normals(`lock query ${draw}`, dim), k: normals(`lock key ${draw}`, dim) };
@@ -87,29 +90,75 @@ function compute({ m, n, shift, base, dim, pair, draw }) {
 // ---- On the page ----
 
 const TOP = 48; // of the planes
-const CURVES = 170; // how high the curves are
+const UNDER = 46; // under the planes: what they say
 const INK = { query: "3", key: "4" };
+const PACE = 12; // positions per second
 
 function build(stage, app) {
+  const shown = panels(app, ["Score", "One pair"]);
+  play(app, {
+    advance: ({ shift }, seconds) => (shift === SHIFTS - 1 ? null
+      : { shift: Math.min(SHIFTS - 1, shift + Math.floor(PACE * seconds)) }),
+    again: { shift: 0 },
+    step: 1 / PACE,
+  });
   const steps = stepButtons(app, "shift", "position", () => [0, SHIFTS - 1]);
+  app.tools.append(steps.row);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const [turned, summed] = [buildPlane(), buildPlane()];
   const curves = buildCurves();
   picture.append(turned.group, summed.group, curves.group);
-  stage.append(steps.row, picture);
+  const handle = html("div");
+  stage.append(html("div", { style: "position: relative" }, picture, handle));
+  let area; // of the curves
+  const grip = hand(app, handle, {
+    label: "Shift of query and key",
+    area: true,
+    cursor: "ew-resize",
+    at(x) {
+      const share = (x - area[0]) / area[2];
+      return { shift: Math.min(SHIFTS - 1, Math.max(0, Math.round(share * (SHIFTS - 1)))) };
+    },
+    ...ofDial(app, dials.find(({ trait }) => trait === "shift")),
+  });
   return ({ data, values, width }) => {
     steps.show();
-    const right = Math.floor(width / 2) + (width < 620 ? 6 : 20);
-    const size = Math.min(290, width - right);
+    const only = shown(width);
+    const wide = only === null;
+    const right = Math.floor(width / 2) + (wide ? 20 : 6);
+    const size = Math.min(262, width - right);
     const { bare } = data;
-    const farthest = Math.max(Math.hypot(bare[0], bare[1]), Math.hypot(bare[2], bare[3])) + 1;
-    const under = TOP + size + 62;
-    const height = under + 52 + CURVES + 44;
+    const reaches = [turnedReach(bare), summedReach(bare)];
+    const sides = reaches.flatMap((one) => [one.right - one.left, one.up - one.down]);
+    const unit = (size - 44) / Math.max(...sides);
+    const top = wide ? TOP + size + UNDER + 52 : 52;
+    const height = wide ? top + 184: Math.max(300, TOP + size + UNDER);
+    area = [46, top, width - 54, height - top - 44];
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    drawPlane(turned, [0, size, farthest], bare, data.turned, data.turnedProduct, values, false);
-    drawPlane(summed, [right, size, farthest], bare, data.summed, data.summedProduct, values, true);
-    drawCurves(curves, under, width, data, values);
+    for (const plane of [turned, summed]) put(plane.group, { display: wide || only === 1 ? "inline" : "none" });
+    put(curves.group, { display: wide || only === 0 ? "inline" : "none" });
+    handle.hidden = only === 1;
+    if (wide || only === 1) {
+      drawPlane(turned, [0, size, unit], reaches[0], bare, data.turned, data.turnedProduct, values, false);
+      drawPlane(summed, [right, size, unit], reaches[1], bare, data.summed, data.summedProduct, values, true);
+    }
+    if (wide || only === 0) {
+      drawCurves(curves, area, data, values);
+      grip([area[0] - 8, area[1] - 8, area[2] + 16, area[3] + 16]);
+    }
   };
+}
+
+// Where the tips of a pair can be: on circles around the origin if it is turned, on unit circles around the tips if an
+// encoding is added. (The origin is always to be seen.)
+function turnedReach(bare) {
+  const radius = Math.max(Math.hypot(bare[0], bare[1]), Math.hypot(bare[2], bare[3]));
+  return { left: -radius, right: radius, down: -radius, up: radius };
+}
+
+function summedReach([qx, qy, kx, ky]) {
+  return { left: Math.min(0, qx - 1, kx - 1), right: Math.max(0, qx + 1, kx + 1), down: Math.min(0, qy - 1, ky - 1),
+    up: Math.max(0, qy + 1, ky + 1) };
 }
 
 function buildPlane() {
@@ -132,10 +181,10 @@ function buildPlane() {
 
 // Query and key of the pair as they are at the shift, over what they were without a position. Where the encoding was
 // added, circles show where it can put the tips; where they were turned, where the tips can go.
-function drawPlane(plane, [left, size, farthest], bare, now, product, { m, n, shift, pair }, summed) {
-  const centre = [left + size / 2, TOP + size / 2];
-  const radius = size / 2 - 14;
-  const place = (x, y) => [centre[0] + (x / farthest) * radius, centre[1] - (y / farthest) * radius];
+function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n, shift, pair }, summed) {
+  const centre = [left + size / 2 - (unit * (reach.left + reach.right)) / 2,
+    TOP + size / 2 + (unit * (reach.down + reach.up)) / 2];
+  const place = (x, y) => [centre[0] + x * unit, centre[1] - y * unit];
   const halves = (both) => [both.slice(0, 2), both.slice(2)];
   const [[bareQuery, bareKey], [query, key]] = [halves(bare), halves(now)];
   const [atM, atN] = [lowered(m + shift), lowered(n + shift)];
@@ -143,9 +192,7 @@ function drawPlane(plane, [left, size, farthest], bare, now, product, { m, n, sh
     : titled(left, 0, "RoPE", `R${atM}q and R${atN}k`);
   put(title, inColour(summed ? "2" : "1"));
   plane.titles.replaceChildren(title, note);
-  const across = `M${centre[0] - radius},${centre[1]}h${2 * radius}`;
-  put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - radius}v${2 * radius}` });
-  const unit = radius / farthest;
+  put(plane.axes, { d: `M${left + 8},${centre[1]}h${size - 16}M${centre[0]},${TOP + 8}v${size - 16}` });
   put(plane.circles, { d: summed ? circlePath(place(...bareQuery), unit) + circlePath(place(...bareKey), unit)
     : circlePath(centre, Math.hypot(...query) * unit) + circlePath(centre, Math.hypot(...key) * unit) });
   put(plane.bareQuery, { d: arrowPath(centre, place(...bareQuery), 9) });
@@ -157,7 +204,7 @@ function drawPlane(plane, [left, size, farthest], bare, now, product, { m, n, sh
 
   const between = angleBetween(query, key);
   const from = Math.atan2(key[1], key[0]);
-  const bow = Math.min(radius * 0.3, 34);
+  const bow = Math.min(size * 0.14, 34);
   const onBow = (angle) => {
     return `${(centre[0] + bow * Math.cos(angle)).toFixed(2)},${(centre[1] - bow * Math.sin(angle)).toFixed(2)}`;
   };
@@ -204,21 +251,13 @@ function buildCurves() {
   return { ...curves, group: svg("g", {}, ...Object.values(curves)) };
 }
 
-// From the least to the greatest value, and 0: a whole number of steps, so that the axis stays while little changes.
-function reach(values) {
-  const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
-  const step = niceStep(greatest - least || 1, 4);
-  const [from, to] = [Math.floor(least / step), Math.ceil(greatest / step)];
-  return Array.from({ length: Math.max(1, to - from) + 1 }, (_, k) => (from + k) * step);
-}
-
-function drawCurves(curves, top, width, { rope, added, ropeCurve, addedCurve }, { shift, dim }) {
-  const [from, to, high] = [46, width - 8, top + 52];
-  const floor = high + CURVES;
-  const levels = reach([...ropeCurve, ...addedCurve]);
+function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve, addedCurve }, { shift, dim }) {
+  const [to, floor] = [from + width, high + tall];
+  const levels = levelsOf([...ropeCurve, ...addedCurve]);
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
-  const [title, note] = titled(0, top, dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`, "");
+  const name = dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`;
+  const [title, note] = titled(0, high - 52, name, "");
   note.append(svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
     svg("tspan", inColour("2"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩"));
   curves.titles.replaceChildren(title, note);
@@ -251,7 +290,6 @@ export default explorer({
   title: "Relative lock",
   note: "The shift slides query and key through the text together. Turning m or n alone changes their distance.",
   dials,
-  settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
   compute,
   build,
   stats: ({ rope, ropeHome, added, addedHome }) => [

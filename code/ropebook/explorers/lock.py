@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Even, Explorer, Real, Whole
-from ropebook.explorers.turn import pair_within
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
 MOST_POSITION = 4096
 SHIFTS = 256
 """The curves show the shifts 0 … 255."""
@@ -56,46 +55,10 @@ class Lock(Explorer):
         above="the curves end there",
         note="Added to m and to n.",
     )
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all pairs would stand still",
-        note="θᵢ = b^(−2i/d), in both encodings.",
-    )
-    dim = Even(
-        16,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
-        above="longer vectors show nothing new",
-        note="Of query and key: d/2 pairs.",
-    )
-    pair = Whole(
-        2,
-        min=0,
-        max=MOST_DIMS // 2 - 1,
-        label="Pair i",
-        below="pairs are counted from 0",
-        above="the longest vector has no more pairs",
-        note="Whose plane is drawn. Beyond the last pair it becomes the last.",
-        more=True,
-    )
-    draw = Whole(
-        2,
-        min=0,
-        max=DRAWS - 1,
-        label="Random draw",
-        below="draws are counted from 0",
-        above="no more were drawn",
-        note="Another draw, another query and key.",
-        more=True,
-    )
+    base = dials.base(note="θᵢ = b^(−2i/d), in both encodings.")
+    dim = dials.dimension(16)
+    pair = dials.pair(2, note="Whose plane is drawn.")
+    draw = dials.draw(2, DRAWS)
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
@@ -104,11 +67,3 @@ class Lock(Explorer):
             "encoding added. Below, both scores over all pairs against a shift that moves query and key alike: RoPE's "
             "is a level line, the sinusoidal one goes up and down."
         )
-
-    @traitlets.validate("pair")
-    def _valid_pair(self, proposal: dict) -> int:
-        return pair_within(self.dim, proposal["value"])
-
-    @traitlets.observe("dim")
-    def _fit_pair(self, _: dict) -> None:
-        self.pair = min(self.pair, self.dim // 2 - 1)

@@ -2,7 +2,7 @@
 
 import { CHOSEN, dials, METHODS, MOST_TEXT, PLAIN, RUNS, SCHEMES, WINDOW } from "./measured.py";
 import { exact } from "./kit/text.js";
-import { html, put, setText, svg } from "./kit/elements.js";
+import { html, put, svg } from "./kit/elements.js";
 import { axis, lined, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer, mount } from "./kit/mount.js";
 
@@ -71,13 +71,10 @@ function compute(dials) {
 const LEGEND = 58; // where the names of the lines begin
 const ROW = 20;
 const LEFT = 46;
-const CONDITIONAL = ["method", "factor", "tuned"]; // dials that a cell may have no use for
-const NOTES = dials.map(({ trait, note }) => [trait, note]);
 
 function build(stage, { alt, change, listen, values }) {
   const picture = svg("svg", { role: "img", "aria-label": alt });
   const pad = html("div", { role: "slider", tabindex: 0, "aria-valuemin": 1, "aria-valuemax": MOST_TEXT });
-  const limits = stage.parentNode.querySelectorAll(".rb-limits");
   stage.append(html("div", { style: "position: relative" }, picture, pad));
   const follow = (event) => {
     const box = pad.getBoundingClientRect();
@@ -131,9 +128,6 @@ function build(stage, { alt, change, listen, values }) {
       "aria-label": retrieval ? "Distance in the picture" : "Position in the picture",
       "aria-valuenow": here,
       "aria-valuetext": `${retrieval ? "distance" : "byte"} ${here}: ${readings(dials, data)[0].join(" ")}`,
-    });
-    NOTES.forEach(([trait, note], i) => {
-      if (CONDITIONAL.includes(trait)) setText(limits[i], data.idle.includes(trait) ? idleNote(trait, dials) : note);
     });
   };
 }
@@ -484,6 +478,7 @@ const SPEC = {
   dials,
   compute,
   build,
+  idle: (data, dials) => Object.fromEntries(data.idle.map((trait) => [trait, idleNote(trait, dials)])),
   stats: (data, dials) => readings(dials, data),
   describe,
 };

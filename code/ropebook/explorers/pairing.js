@@ -5,8 +5,10 @@ import { BASE, dials, MOST_POSITION } from "./pairing.py";
 import { dot, invFreq, normals } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, moveTo, put, svg } from "./kit/elements.js";
-import { axis, inColour, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, levelsOf, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
+import { panels } from "./kit/panels.js";
 
 // Channel in each place of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
 function halfOrder(dim) {
@@ -70,9 +72,9 @@ const Q_TOP = 106;
 const K_TOP = Q_TOP + CELL + 54;
 const ARCS_END = K_TOP + CELL + 58;
 const CELLS_END = ARCS_END + 84;
-const CURVE = 190; // height
 
-function build(stage, { alt, change, listen, values }) {
+function build(stage, app) {
+  const { change, listen, values } = app;
   const toggles = /** @type {[string, string, () => any][]} */ ([
     ["Permute q", "permute_q", () => !values().permute_q],
     ["Permute k", "permute_k", () => !values().permute_k],
@@ -82,35 +84,58 @@ function build(stage, { alt, change, listen, values }) {
     listen(button, "click", () => change({ [trait]: next() }));
     return [button, trait];
   });
-  const picture = svg("svg", { role: "img", "aria-label": alt, class: "rb-moves" });
-  stage.append(html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" },
-    ...toggles.map(([button]) => button)), picture);
+  const shown = panels(app, ["Channels", "Score"]);
+  app.tools.append(...toggles.map(([button]) => button));
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
+  const handle = html("div");
+  stage.append(html("div", { style: "position: relative" }, picture, handle));
+  let box; // of the curves
+  const grip = hand(app, handle, {
+    label: "Position of the key",
+    area: true,
+    cursor: "ew-resize",
+    at(x) {
+      const at = Math.round(((x - box.left) / (box.right - box.left)) * MOST_POSITION);
+      return { n: Math.min(MOST_POSITION, Math.max(0, at)) };
+    },
+    ...ofDial(app, dials.find(({ trait }) => trait === "n")),
+  });
   let pieces; // the cells of q and of k, by channel, kept so that they can glide
   const behind = svg("g");
+  const channels = svg("g");
   const front = svg("g");
-  return ({ data, values: dials, width, jump }) => {
-    for (const [button, trait] of toggles) {
-      const on = trait === "pairing" ? dials.pairing === "half" : dials[trait];
-      const look = on ? "border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1)" : "";
-      put(button, { "aria-pressed": String(on), style: look });
+  // The pair under the pointer stands out from the others.
+  const point = (event) => {
+    const pair = event.type === "pointerleave" ? undefined : event.target.closest("[data-pair]")?.dataset.pair;
+    for (const node of picture.querySelectorAll("[data-pair]")) {
+      node.classList.toggle("rb-faint", pair !== undefined && node.dataset.pair !== pair);
     }
-    const wide = width >= 620;
-    const fresh = pieces?.[0].length !== dials.dim;
+  };
+  listen(picture, "pointerover", point);
+  listen(picture, "pointerleave", point);
+  picture.append(channels, front);
+
+  return ({ data, values: now, width, jump }) => {
+    for (const [button, trait] of toggles) {
+      put(button, { "aria-pressed": String(trait === "pairing" ? now.pairing === "half" : now[trait]) });
+    }
+    const only = shown(width);
+    const wide = only === null;
+    const fresh = pieces?.[0].length !== now.dim;
     picture.classList.toggle("rb-at-once", jump || fresh);
     if (fresh) {
-      pieces = ["q", "k"].map(() => Array.from({ length: dials.dim }, (_, channel) => makeCell(channel)));
-      picture.replaceChildren(behind, ...pieces.flat(), front);
+      pieces = ["q", "k"].map(() => Array.from({ length: now.dim }, (_, channel) => makeCell(channel)));
+      channels.replaceChildren(behind, ...pieces.flat());
     }
-    const room = wide ? Math.round(width * 0.52) : width;
-    const cell = Math.min(52, Math.floor((room - 26) / dials.dim));
+    const room = wide ? Math.round(width * 0.48) : width;
+    const cell = Math.min(52, Math.floor((room - 26) / now.dim));
     const place = { left: 26, cell, room, x: (at) => 26 + (at + 0.5) * cell };
-    const box = wide ? { title: room + 84, head: 0, left: room + 84, top: Q_TOP, bottom: ARCS_END - 2 }
-      : { title: 0, head: CELLS_END + 16, left: 34, top: CELLS_END + 84, bottom: CELLS_END + 84 + CURVE };
-    box.right = width - 8;
-    const height = wide ? CELLS_END : box.bottom + 44;
-    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    behind.replaceChildren(...links(place, data));
-    [data.qChannels, data.kChannels].forEach((channels, row) => channels.forEach((channel, at) => {
+    const start = wide ? room + 40 : 0;
+    box = { title: start, left: start + 34, right: width - 8, top: 84, bottom: CELLS_END - 44 };
+    put(picture, { width, height: CELLS_END, viewBox: `0 0 ${width} ${CELLS_END}` });
+    put(channels, { display: only === 1 ? "none" : "inline" });
+    behind.replaceChildren(...links(place, data), ...words(place, data, now));
+    [data.qChannels, data.kChannels].forEach((stored, row) => stored.forEach((channel, at) => {
       const piece = pieces[row][channel];
       moveTo(piece, place.left + at * cell, row ? K_TOP : Q_TOP);
       const [rect, number] = piece.children;
@@ -118,7 +143,9 @@ function build(stage, { alt, change, listen, values }) {
       put(number, { x: cell / 2, y: CELL / 2 + 5, "font-size": cell < 24 ? 11 : 14,
         visibility: cell < 17 ? "hidden" : "visible" });
     }));
-    front.replaceChildren(...words(place, data, dials), ...curves(box, data, dials));
+    front.replaceChildren(...(only === 0 ? [] : curves(box, data, now)));
+    handle.hidden = only === 0;
+    grip([box.left - 8, box.top - 8, box.right - box.left + 16, box.bottom - box.top + 16]);
   };
 }
 
@@ -131,7 +158,8 @@ function colourOf(channel) {
 function makeCell(channel) {
   const { name, share } = colourOf(channel);
   const fill = `color-mix(in srgb, ${name} ${100 * share}%, var(--rb-zero))`;
-  return svg("g", { class: "rb-piece" }, svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
+  return svg("g", { class: "rb-piece", "data-pair": channel >> 1 },
+    svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
     svg("text", { "text-anchor": "middle", "font-weight": 600,
       style: `fill: var(--rb-${share < 1 ? "ink" : "zero"})` }, String(channel)));
 }
@@ -142,19 +170,20 @@ const BROKEN = "stroke: var(--rb-muted); stroke-width: 1.25; stroke-dasharray: 3
 // pair's colour where it belongs together, else grey and broken.
 function links({ cell, x }, data) {
   const good = fits(data);
-  const look = (whole, channel) => {
-    return { style: `fill: none; ${whole ? `stroke: ${colourOf(channel).name}; stroke-width: 2.5` : BROKEN}` };
+  const ofPair = (whole, channel) => {
+    const stroke = whole ? `stroke: ${colourOf(channel).name}; stroke-width: 2.5` : BROKEN;
+    return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${stroke}` };
   };
   const arcs = (channels, whole, y, away) => data.links.map(([one, other], i) => {
     const rise = Math.min(50, 12 + 0.3 * cell * (other - one)) * away;
     const d = `M${x(one)},${y}C${x(one)},${y + 1.33 * rise} ${x(other)},${y + 1.33 * rise} ${x(other)},${y}`;
-    return svg("path", { d, class: "rb-arc", ...look(whole[i], channels[one]) });
+    return svg("path", { d, class: "rb-arc", ...ofPair(whole[i], channels[one]) });
   });
   return [
     ...arcs(data.qChannels, good.q, Q_TOP, -1),
     ...arcs(data.kChannels, good.k, K_TOP + CELL, 1),
     ...data.qChannels.map((channel, at) => svg("path", {
-      d: `M${x(at)},${Q_TOP + CELL}V${K_TOP}`, class: "rb-meets", ...look(good.products[at], channel),
+      d: `M${x(at)},${Q_TOP + CELL}V${K_TOP}`, class: "rb-meets", ...ofPair(good.products[at], channel),
     })),
   ];
 }
@@ -180,22 +209,21 @@ function words({ left }, data, { pairing }) {
 }
 
 // The score for the key at every position: grey and broad the reference, on it the score as stored now.
-function curves(/** @type {any} */ { title, head, left, right, top, bottom }, data, { m, n }) {
+function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { m, n }) {
   const { scores, references, score, reference } = data;
-  const largest = Math.max(...scores.map(Math.abs), ...references.map(Math.abs));
-  const reach = niceStep(largest, 1);
+  const levels = levelsOf([...scores, ...references]);
   const x = scale([0, MOST_POSITION], [left, right]);
-  const y = scale([-reach, reach], [bottom, top]);
+  const y = scale([levels[0], levels.at(-1)], [bottom, top]);
   const path = (list) => `M${list.map((value, at) => `${x(at).toFixed(2)},${y(value).toFixed(2)}`).join("L")}`;
   const line = (colour, width, more = "") => ({
     style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linejoin: round; ${more}`,
   });
   const [up, across] = [svg("g", { transform: `translate(${left} 0)` }),
     svg("g", { transform: `translate(0 ${bottom})` })];
-  axis(up, "left", y, [-reach, 0, reach], (level) => String(level).replace("-", "−"));
+  axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
   axis(across, "bottom", x, [0, 16, 32, 48, 64]);
   const middle = { "font-size": 12, class: "rb-quiet", "text-anchor": "middle" };
-  const heading = titled(title, head, `Score of q at ${m} and k at n`, "Grey: interleaved. ");
+  const heading = titled(title, 0, `Score of q at ${m} and k at n`, "Grey: interleaved. ");
   heading[1].append(svg("tspan", inColour("1"), "Blue: as stored"));
   const half = textWidth("n = m", 12) / 2;
   return [

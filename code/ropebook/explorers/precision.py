@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Choice, Even, Explorer, Real, Whole
+from ropebook.explorers import Choice, Explorer, Whole
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
 MOST_COUNT = 128
 MOST_FIRST = 10_000_000
 DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -59,26 +59,12 @@ class Precision(Explorer):
         note="One row for each.",
         more=True,
     )
-    dim = Even(
+    dim = dials.dimension(
         32,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
         above="columns would be thinner than a pixel",
         note="A cosine and a sine for each pair.",
     )
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all columns would be flat",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    )
+    base = dials.base()
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

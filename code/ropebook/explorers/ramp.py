@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Even, Explorer, Real, Switch, Whole
-from ropebook.explorers.ladder import (
+from ropebook.explorers import Explorer, Switch
+from ropebook.explorers.kit import dials
+from ropebook.explorers.kit.dials import (  # noqa: F401 (for the script)
     LEAST_ALPHA,
-    LEAST_BASE,
     LEAST_BETA,
     MOST_ALPHA,
     MOST_BETA,
-    MOST_DIMS,
-    MOST_FACTOR,
-    MOST_LENGTH,
 )
+from ropebook.explorers.ladder import LEAST_BASE
 
 
 class Ramp(Explorer):
@@ -27,69 +25,18 @@ class Ramp(Explorer):
 
     script = "ramp.js"
 
-    alpha = Real(
-        1.0,
-        min=LEAST_ALPHA,
-        max=MOST_ALPHA,
-        log=True,
-        label="Slow end α",
-        below="no pair would be slow enough",
-        above=f"α must be less than β, which begins at {LEAST_BETA}",
-        note="Turns within L. Pairs with fewer are interpolated.",
-        more=True,
-    )
-    beta = Real(
-        32.0,
-        min=LEAST_BETA,
-        max=MOST_BETA,
-        log=True,
-        label="Fast end β",
-        below=f"β must be more than α, which ends at {MOST_ALPHA}",
-        above="hardly a pair would be kept",
-        note="Turns within L. Pairs with more are kept.",
-        more=True,
-    )
-    trained_length = Whole(
-        4096,
-        min=16,
-        max=MOST_LENGTH,
-        log=True,
-        label="Trained length L",
-        below="too short for a pair to turn",
-        above="few models see more in training",
-        note="Tokens in the longest text of training.",
-        more=True,
-    )
-    base = Real(
-        10_000.0,
+    alpha = dials.slow_end()
+    beta = dials.fast_end()
+    trained_length = dials.trained_length(4096)
+    base = dials.base(
         min=LEAST_BASE,
-        max=1e7,
-        log=True,
-        label="Base b",
         below="the code’s ramp can run backwards there, and at base 1 it has no value",
         above="no model goes further",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
     )
-    dim = Even(
-        128,
-        min=4,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="a ramp needs two pairs",
-        above="wider heads show nothing new",
-        note="Of a head: d/2 pairs.",
+    dim = dials.dimension(
+        128, min=4, below="a ramp needs two pairs", note="Of a head: d/2 pairs."
     )
-    factor = Real(
-        16.0,
-        min=1.0,
-        max=MOST_FACTOR,
-        log=True,
-        label="Factor s",
-        below="L′ would be shorter than L",
-        above="no method is used so far out",
-        note="Interpolated pairs are slowed down by it.",
-    )
+    factor = dials.factor(16.0, note="Interpolated pairs are slowed down by it.")
     truncate = Switch(
         True,
         label="Round the ends",

@@ -5,7 +5,9 @@ import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } 
 import { tidy } from "./kit/text.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, bandPath, fitCanvas, paintCells, scale, textWidth } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
+import { panels } from "./kit/panels.js";
 
 // For each draw and key: q·k over the first d numbers, at [d − 1]. Shorter vectors are the beginnings of longer ones,
 // so that turning d changes little. Made once.
@@ -54,25 +56,41 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
   };
 }
 
-function build(stage, { alt }) {
-  const bars = svg("svg", { role: "img" });
+function build(stage, app) {
+  const shown = panels(app, ["One d", "Every d"]);
+  const bars = svg("svg", { role: "img", "aria-label": app.alt });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const curves = svg("svg", { "aria-hidden": "true", style: "position: absolute; inset: 0" }, svg("g"), svg("g"));
+  const handle = html("div");
   const left = html("div", {}, bars);
-  const right = html("div", { style: "position: relative" }, canvas, curves);
-  stage.append(left, right);
+  const right = html("div", { style: "position: relative" }, canvas, curves, handle);
+  stage.append(html("div", { style: "display: flex; justify-content: space-between" }, left, right));
+  let places;
+  const grip = hand(app, handle, {
+    label: "Head dimension",
+    area: true,
+    cursor: "ew-resize",
+    at(x) {
+      const share = Math.min(1, Math.max(0, (x - places.left) / places.columns));
+      return { dim: Math.round(MOST_DIMS ** share) };
+    },
+    ...ofDial(app, dials.find(({ trait }) => trait === "dim")),
+  });
   let painted = [];
   return ({ data, values, width, theme }) => {
-    const wide = width >= 620;
-    put(stage, { style: wide ? "display: flex; gap: 48px" : "display: grid; gap: 28px" });
+    const only = shown(width);
+    const wide = only === null;
+    left.hidden = only === 1;
+    right.hidden = only === 0;
     const barsWidth = wide ? Math.round(width * 0.42) : width;
-    const room = wide ? width - barsWidth - 48 : width;
-    drawBars(bars, barsWidth, data, values, alt);
-    const places = placesOf(room);
-    const now = [data.everyDim, room, theme];
+    if (!left.hidden) drawBars(bars, barsWidth, data, values);
+    if (right.hidden) return;
+    places = placesOf(wide ? width - barsWidth - 48 : width);
+    const now = [data.everyDim, places.width, theme];
     if (now.some((part, i) => part !== painted[i])) drawDims(canvas, curves, places, data, values, theme);
     painted = now;
     drawCursor(curves.lastChild, places, data, values);
+    grip([places.left - 8, places.mapTop - 4, places.columns + 14, places.floor - places.mapTop + 8]);
   };
 }
 
@@ -80,7 +98,7 @@ function heading(text, y = 13) {
   return svg("text", { y, "font-size": 14, "font-weight": 600 }, text);
 }
 
-function drawBars(picture, width, { weights }, { dim, n_keys: keys, scaled }, alt) {
+function drawBars(picture, width, { weights }, { dim, n_keys: keys, scaled }) {
   const [left, top, floor] = [38, 44, 306];
   const y = scale([0, 1], [floor, top]);
   const pitch = (width - left) / keys;
@@ -91,7 +109,7 @@ function drawBars(picture, width, { weights }, { dim, n_keys: keys, scaled }, al
   const winner = weights.indexOf(Math.max(...weights));
   const [x, word] = [left + (winner + 0.5) * pitch, tidy(weights[winner])];
   const half = textWidth(word, 13, 600) / 2 + 2;
-  put(picture, { width, height: 350, viewBox: `0 0 ${width} 350`, "aria-label": alt });
+  put(picture, { width, height: 350, viewBox: `0 0 ${width} 350` });
   picture.replaceChildren(
     heading(`Weights of the ${keys} keys at d = ${dim}`),
     level(0.5, "stroke: var(--rb-grid)"), level(1, "stroke: var(--rb-grid)"),
@@ -155,7 +173,7 @@ function drawDims(canvas, picture, places, data, { n_keys: keys, scaled }, theme
   const part = (colour, text) => svg("tspan", { style: `fill: var(--rb-${colour})`, "font-weight": 600 }, text);
   put(picture, { width, height: 350, viewBox: `0 0 ${width} 350` });
   picture.firstChild.replaceChildren(
-    heading("Weights for every d, a row per key"),
+    heading("Weights for every d, by key"),
     svg("rect", { x: left, y: mapTop, width: columns, height: mapHeight, style: "fill: none; stroke: var(--rb-grid)" }),
     heading("Size of the softmax gradient", top - 40),
     svg("text", { y: top - 21, "font-size": 12, class: "rb-quiet" }, `Mean of ${DRAWS} draws `,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traitlets
 
 from ropebook.explorers import Explorer, Switch, Whole
+from ropebook.explorers.kit import dials
 
 MOST_DIMS = 512
 MOST_KEYS = 32
@@ -46,16 +47,7 @@ class Saturation(Explorer):
         above="the bars would be too thin to see",
         note="One key would always get all.",
     )
-    draw = Whole(
-        0,
-        min=0,
-        max=DRAWS - 1,
-        label="Random draw",
-        below="draws are counted from 0",
-        above="no more were drawn",
-        note="Another draw, other vectors.",
-        more=True,
-    )
+    draw = dials.draw(0, DRAWS)
     scaled = Switch(
         True,
         label="Divide by √d",

@@ -9,6 +9,7 @@ import { css, diverging, mix, readableOn } from "./kit/colours.js";
 import { html, moveTo, put, setText, svg } from "./kit/elements.js";
 import { textWidth } from "./kit/drawing.js";
 import { explorer, same } from "./kit/mount.js";
+import { panels } from "./kit/panels.js";
 
 function splitWords(text) {
   return text.split(/[ \t\r\n]+/).filter((word) => word);
@@ -68,74 +69,79 @@ function compute({ words, order, position, causal }) {
   };
 }
 
-function build(stage, { alt, change, listen, values }) {
-  const shelf = buildShelf(stage, { change, listen, values });
+const NUMBERS = 84; // the width of the last column
+const HEAD = 44; // over the rows of a narrow stage
+
+function build(stage, app) {
+  const shown = panels(app, ["Weights", "Outputs"]);
+  const shelf = buildShelf(app);
   const picture = svg("svg", { role: "img", class: "rb-moves" });
-  const legend = html("p", { class: "rb-note" });
-  stage.append(picture, legend);
+  const legend = html("p", { class: "rb-note", style: "min-height: 2.9em" }); // of two lines
+  stage.append(html("div", { style: "position: relative" }, shelf.list, picture), legend);
   let pieces;
-  return ({ data, values: { words, order, causal }, width, theme, jump }) => {
+  return ({ data, values: { words, order, causal }, width, most, theme, jump }) => {
     const typed = splitWords(words);
     const count = typed.length;
-    const picked = shelf.show(typed, order, jump);
+    const panel = shown(width);
+    const wide = panel === null;
+    const row = wide ? 0 : Math.min(44, Math.floor((most - HEAD - 44) / count)); // under the words, which stand upright
+    const shelfWidth = wide ? 0 : Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14)))) + 30;
+    const picked = shelf.show(typed, order, jump, wide ? null : [HEAD, row, shelfWidth]);
     picture.classList.toggle("rb-at-once", jump || pieces?.count !== count);
     if (pieces?.count !== count) {
       pieces = makePieces(count);
       picture.replaceChildren(pieces.group);
     }
 
-    const wide = width >= 620;
-    const letters = wide ? 14 : 13;
-    const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, letters, 600) + 8)));
-    const labels = Math.max(34, longest + 12);
+    const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14, 600) + 8)));
+    const labels = wide ? Math.max(34, longest + 12) : shelfWidth + 8;
     const cell = Math.min(56, Math.floor(((wide ? 0.48 * width : width) - labels) / count));
-    const turn = longest <= cell ? 0 : wide ? -38 : -90; // leaning labels need room on the right
-    const top = 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22);
-    const pitch = wide ? cell : 44;
-    const left = wide ? labels + count * cell + 32 : labels; // of the strips
-    const numbers = 84; // the width of the last column
-    const square = Math.min(26, Math.floor((width - left - numbers) / WIDTH));
-    const stripTop = wide ? top : top + count * cell + 66;
-    const height = stripTop + count * pitch + 4;
-    put(picture, { width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": alt });
+    const turn = !wide || longest <= cell ? 0 : -38; // leaning labels need room on the right
+    const top = wide ? 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22) : HEAD;
+    const pitch = wide ? cell : row;
+    const left = wide ? Math.max(176, labels + count * cell + 32) : labels; // of the strips
+    const square = Math.min(26, Math.floor((width - left - NUMBERS) / WIDTH));
+    const height = top + count * pitch + 4;
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": app.alt });
+    put(pieces.weights, { display: panel === 1 ? "none" : "inline" });
+    put(pieces.outputs, { display: panel === 0 ? "none" : "inline" });
     moveTo(pieces.weightsTitle, 0, 13);
-    moveTo(pieces.outputsTitle, wide ? left : 0, wide ? 13 : stripTop - 36);
-    moveTo(pieces.changesTitle, left + WIDTH * square + 12, stripTop - 8);
+    moveTo(pieces.outputsTitle, wide ? left : 0, 13);
+    moveTo(pieces.changesTitle, left + WIDTH * square + 12, top - 8);
 
     const strongest = Math.max(...data.typedOutputs.flat().map(Math.abs));
     const small = cell < 36;
     order.forEach((from, place) => {
-      const y = top + place * cell;
+      const y = top + place * pitch;
       const mark = from === picked ? "font-weight: 650; fill: var(--rb-1)" : "";
-      const label = (group) => setLabel(group, typed[from], from, { style: mark, "font-size": letters });
+      const label = (group) => setLabel(group, typed[from], from, { style: mark, "font-size": 14 });
+      put(pieces.rows[from], { display: wide ? "inline" : "none" });
       label(pieces.rows[from]);
       moveTo(pieces.rows[from], labels - 10, y + cell / 2 + 5);
       label(pieces.columns[from]);
+      if (!wide && longest > cell) setText(pieces.columns[from].firstChild.firstChild, "");
       put(pieces.columns[from].firstChild, { "text-anchor": turn ? "start" : "middle", transform: `rotate(${turn})` });
-      moveTo(pieces.columns[from], labels + (place + 0.5) * cell + (turn < -45 ? 4 : 0), top - 9);
+      moveTo(pieces.columns[from], labels + (place + 0.5) * cell, top - 9);
       order.forEach((key, column) => {
         const piece = pieces.cells[from][key];
         const weight = data.weights[place][column];
         const hidden = causal && column > place;
         const fill = mix(theme.zero, theme["1"], weight ** 0.75);
         const [box, text] = piece.children;
-        put(box, { width: cell - 2, height: cell - 2, fill: hidden ? "none" : css(fill),
+        put(box, { width: cell - 2, height: pitch - 2, fill: hidden ? "none" : css(fill),
           "stroke-dasharray": hidden ? "3 3" : "none" });
-        put(text, { x: cell / 2 - 1, y: cell / 2 + 3.5, "font-size": small ? 11 : 13,
+        put(text, { x: cell / 2 - 1, y: pitch / 2 + 3.5, "font-size": small ? 11 : 13,
           style: `fill: ${hidden ? "var(--rb-muted)" : readableOn(fill)}` });
-        setText(text, hidden ? "–" : weight.toFixed(2).slice(small && weight < 0.995 ? 1 : 0));
+        setText(text, hidden ? "–" : small ? weight.toFixed(2).replace(/^0|\.00$/, "") : weight.toFixed(2));
         moveTo(piece, labels + column * cell, y);
       });
 
       const strip = pieces.strips[from];
       const bar = Math.min(17, Math.floor((pitch - 8) / 2));
-      moveTo(strip, left, stripTop + place * pitch + (pitch - 2 * bar - 3) / 2);
-      strip.firstChild.style.display = wide ? "none" : "";
-      label(strip.firstChild);
-      put(strip.firstChild, { transform: `translate(-10 ${bar + 6})` });
+      moveTo(strip, left, y + (pitch - 2 * bar - 3) / 2);
       for (let i = 0; i < WIDTH; i += 1) {
         [data.outputs[place][i], data.typedOutputs[from][i]].forEach((value, row) => {
-          put(strip.children[1 + 2 * i + row], { x: i * square, y: row * (bar + 2), width: square - 1, height: bar,
+          put(strip.children[2 * i + row], { x: i * square, y: row * (bar + 2), width: square - 1, height: bar,
             fill: css(diverging(theme, value / strongest)) });
         });
       }
@@ -144,9 +150,11 @@ function build(stage, { alt, change, listen, values }) {
         style: data.changes[place] > 1e-9 ? "font-weight: 650; fill: var(--rb-neg)" : "" });
       setText(said, tidy(data.changes[place]));
     });
-    setText(legend, `Small numbers: places in the sentence as typed. Strips: above, the ${WIDTH} numbers that come out `
-      + "for the word now; below, in the sentence as typed; orange below 0, blue above, strongest at "
-      + `±${tidy(strongest)}.`);
+    const strips = `above, the ${WIDTH} numbers that come out for the word now; below, in the sentence as typed; `
+      + `orange below 0, blue above, strongest at ±${tidy(strongest)}.`;
+    setText(legend, { 0: "Small numbers: places in the sentence as typed.",
+      1: `Above: now. Below: as typed. Orange: below 0, blue: above, strongest at ±${tidy(strongest)}.` }[panel]
+      ?? `Small numbers: places in the sentence as typed. Strips: ${strips}`);
   };
 }
 
@@ -162,12 +170,12 @@ function makePieces(count) {
   const piece = (...children) => svg("g", { class: "rb-piece" }, ...children);
   const title = (text) => svg("text", { "font-weight": 600, "font-size": 14 }, text);
   const label = (anchor) => piece(svg("text", { "text-anchor": anchor }, svg("tspan"),
-    svg("tspan", { "font-size": 10, dy: 3, class: "rb-quiet" })));
-  const cell = () => piece(svg("rect", { rx: 4, style: "stroke: var(--rb-grid)" }),
+    svg("tspan", { "font-size": 11, dy: 3, class: "rb-quiet" })));
+  const cell = () => svg("g", { class: "rb-piece rb-cell" }, svg("rect", { rx: 4, style: "stroke: var(--rb-grid)" }),
     svg("text", { "text-anchor": "middle" }));
   const strip = () => {
     const bars = Array.from({ length: 2 * WIDTH }, () => svg("rect", { rx: 2 }));
-    return piece(label("end"), ...bars, svg("text", { "font-size": 13 }));
+    return piece(...bars, svg("text", { "font-size": 13 }));
   };
   const rows = all.map(() => label("end"));
   const columns = all.map(() => label("middle"));
@@ -176,25 +184,27 @@ function makePieces(count) {
   const weightsTitle = title("Who attends to whom");
   const outputsTitle = title("What comes out for each word");
   const changesTitle = svg("text", { "font-size": 12, class: "rb-quiet" }, "change");
-  const parts = [weightsTitle, outputsTitle, changesTitle, ...cells.flat(), ...rows, ...columns, ...strips];
-  const group = svg("g", {}, ...parts);
-  return { count, rows, columns, cells, strips, weightsTitle, outputsTitle, changesTitle, group };
+  const weights = svg("g", {}, weightsTitle, ...cells.flat(), ...rows, ...columns);
+  const outputs = svg("g", {}, outputsTitle, changesTitle, ...strips);
+  const group = svg("g", {}, weights, outputs);
+  return { count, rows, columns, cells, strips, weightsTitle, outputsTitle, changesTitle, weights, outputs, group };
 }
 
-// The words as buttons that are dragged, or moved by arrow keys, or by the buttons beneath.
-function buildShelf(stage, { change, listen, values }) {
+// The words as buttons that are dragged, or moved by arrow keys, or by the buttons of the tools: in lines above the
+// picture, or, on a narrow stage, as the names of its rows.
+function buildShelf({ change, listen, values, tools }) {
   const list = html("ol", { class: "rb-words", "aria-label": "The words, in the order that attention sees" });
   const button = (text, name = text) => {
     return html("button", { type: "button", class: "rb-button", ...(name !== text && { "aria-label": name }) }, text);
   };
-  const left = button("←", "Move the picked word left");
-  const right = button("→", "Move the picked word right");
+  const [left, right] = [button(""), button("")];
   const shuffle = button("Shuffle");
   const home = button("As typed");
-  stage.append(list, html("div", { class: "rb-tools" }, left, right, shuffle, home));
+  tools.append(html("div", { class: "rb-group" }, left, right, shuffle, home));
   let chips = [];
   let picked = 0;
   let held = null;
+  let upright = false;
   let shuffles = 0;
 
   // Takes the word that was typed at place `from` to `place`.
@@ -223,7 +233,10 @@ function buildShelf(stage, { change, listen, values }) {
     listen(node, "keydown", (event) => {
       const { order } = values();
       const place = order.indexOf(from);
-      const goal = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: order.length - 1 }[event.key];
+      const goal = {
+        ArrowLeft: place - 1, ArrowUp: place - 1, ArrowRight: place + 1, ArrowDown: place + 1, Home: 0,
+        End: order.length - 1,
+      }[event.key];
       if (goal === undefined) return;
       event.preventDefault();
       take(from, goal);
@@ -254,12 +267,22 @@ function buildShelf(stage, { change, listen, values }) {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     return values().order.filter((other) => other !== from).filter((other) => {
       const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = chips[other].firstChild;
+      if (upright) return offsetTop + offsetHeight / 2 < y; // the list has a place of its own then
       const [dx, dy] = [offsetLeft - list.offsetLeft, offsetTop - list.offsetTop];
       return dy + offsetHeight < y || (dy <= y && dx + offsetWidth / 2 < x);
     }).length;
   };
 
-  const show = (typed, order, jump) => {
+  const show = (typed, order, jump, column) => {
+    upright = column !== null;
+    list.classList.toggle("rb-upright", upright);
+    if (column) put(list, { style: `top: ${column[0]}px; width: ${column[2]}px; --rb-row: ${column[1]}px` });
+    else put(list, { style: "" });
+    [[left, ["left", "←"], ["up", "↑"]], [right, ["right", "→"], ["down", "↓"]]].forEach(([node, ...names]) => {
+      const [name, sign] = names[Number(upright)];
+      put(node, { "aria-label": `Move the picked word ${name}` });
+      setText(node, sign);
+    });
     if (chips.length !== typed.length) {
       picked = Math.min(picked, typed.length - 1);
       chips = typed.map((_, from) => chip(from));
@@ -278,7 +301,7 @@ function buildShelf(stage, { change, listen, values }) {
     put(home, { "aria-disabled": order.every((from, i) => from === i) });
     return picked;
   };
-  return { show };
+  return { list, show };
 }
 
 // Puts the items in order, without ever taking `kept` out of the list: it would lose the focus and the pointer. They

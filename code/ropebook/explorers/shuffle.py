@@ -24,18 +24,22 @@ def split_words(text: str) -> list[str]:
     return [word for word in re.split(r"[ \t\r\n]+", text) if word]
 
 
+OPENING = "the dog bit the man", (0, 4, 2, 3, 1)
+"""A sentence, and the order that makes it another one of the same words."""
+
+
 class Shuffle(Explorer):
     """Attention weights and outputs of a sentence whose words the reader reorders.
 
     ``words``: a sentence of 1 to 8 words. ``order``: place r shows the word typed at place ``order[r]``; a permutation
-    of 0 … n − 1 (a new number of words sets it back). ``position``: add a sinusoidal vector to each word. ``causal``:
+    of 0 … n − 1 (a new number of words sets it back). The figure's own sentence opens as "the man bit the dog". ``position``: add a sinusoidal vector to each word. ``causal``:
     a word sees itself and the words before it. Bad values raise ``TraitError``.
     """
 
     script = "shuffle.js"
 
     words = Text(
-        "the dog bit the man",
+        OPENING[0],
         label="Sentence",
         note=f"1 to {MOST_WORDS} words of at most {LONGEST_WORD} characters, so that the matrix stays readable.",
     )
@@ -65,7 +69,10 @@ class Shuffle(Explorer):
 
     @traitlets.default("order")
     def _default_order(self) -> list[int]:
-        return list(range(len(split_words(self.words))))
+        sentence, order = OPENING
+        return list(
+            order if self.words == sentence else range(len(split_words(self.words)))
+        )
 
     @traitlets.validate("words")
     def _valid_words(self, proposal: dict) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import traitlets
 
 from ropebook.decay import BASES  # noqa: F401 (for the script)
-from ropebook.explorers import Even, Explorer, Real, Whole
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit import dials
 
-MOST_DIMS = 512
 MOST_LENGTH = 4096
 NEAR = 128
 """Of every base the curve is computed at all distances below this one, and at 64 in each octave beyond."""
@@ -22,26 +22,8 @@ class Sweep(Explorer):
 
     script = "sweep.js"
 
-    base = Real(
-        10_000.0,
-        min=1.0,
-        max=1e7,
-        log=True,
-        label="Base b",
-        below="a smaller base would make later pairs turn faster",
-        above="nearly all pairs would stand still",
-        note="Pair i turns by θᵢ = b^(−2i/d) radians per position.",
-    )
-    dim = Even(
-        128,
-        min=2,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
-        below="one pair needs two numbers",
-        above="wider heads show nothing new",
-        note="The same for all curves.",
-    )
+    base = dials.base()
+    dim = dials.dimension(128, note="The same for all curves.")
     length = Whole(
         4096,
         min=16,

@@ -249,7 +249,6 @@ export default explorer({
   title: "The cache of keys, as the text grows",
   note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base that it came with.",
   dials,
-  settle: (values) => ({ ...values, length: Math.min(values.length, values.room) }),
   compute,
   build,
   stats: ({ scale, bases, error }, { length, trained_length }) => [

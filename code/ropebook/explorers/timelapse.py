@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import traitlets
 
-from ropebook.explorers import Even, Explorer, Real, Whole
-from ropebook.explorers.ladder import LEAST_BASE, MOST_DIMS
+from ropebook.explorers import Explorer, Whole, Within
+from ropebook.explorers.kit import dials
+from ropebook.explorers.ladder import LEAST_BASE
 
 MOST_LENGTH = 4096
-MOST_FACTOR = 16
 MOST_KEYS = 256
 """Keys whose error is computed; of longer texts as many, evenly spaced."""
 TOP_ERROR = 1.7
@@ -33,7 +33,8 @@ class Timelapse(Explorer):
         label="Length now n",
         below="a text has a token",
         above="there is room for no more",
-        note="Tokens so far; the last is the query. Not beyond the room.",
+        note="Tokens so far; the last is the query.",
+        within=Within("room"),
     )
     room = Whole(
         256,
@@ -46,46 +47,31 @@ class Timelapse(Explorer):
         note="Tokens that the figure has cells for.",
         more=True,
     )
-    trained_length = Whole(
+    trained_length = dials.trained_length(
         64,
-        min=16,
         max=2048,
-        log=True,
-        label="Trained length L",
         below="too short for a text",
         above="the text would never outgrow it",
         note="Up to here the base is b; then it grows.",
-        more=True,
     )
-    factor = Real(
+    factor = dials.factor(
         1.0,
-        min=1.0,
-        max=MOST_FACTOR,
-        log=True,
-        label="Factor s",
+        max=16,
         below="the base would fall",
         above="the base would leap",
         note="Dynamic NTK’s: the scale is s·n/L − (s − 1). Plain: 1.",
         more=True,
     )
-    base = Real(
-        10_000.0,
+    base = dials.base(
         min=LEAST_BASE,
-        max=1e7,
-        log=True,
-        label="Base b",
         below="no model goes lower",
         above="no model goes further",
         note="Up to the trained length.",
     )
-    dim = Even(
+    dim = dials.dimension(
         64,
         min=4,
-        max=MOST_DIMS,
-        log=True,
-        label="Dimension d",
         below="NTK’s exponent d/(d − 2) has no value at 2",
-        above="wider heads show nothing new",
         note="Of a head: d/2 pairs.",
     )
 
@@ -96,15 +82,3 @@ class Timelapse(Explorer):
             "came: one colour up to the trained length, then a new one with every token; the last cell is the new query, "
             "with the newest base. Below, how far its score with each cached key is off."
         )
-
-    @traitlets.validate("length")
-    def _valid_length(self, proposal: dict) -> int:
-        if proposal["value"] > self.room:
-            raise traitlets.TraitError(
-                f"length must be an integer >= 1 and <= {self.room}, for room is {self.room}, got {proposal['value']}"
-            )
-        return proposal["value"]
-
-    @traitlets.observe("room")
-    def _fit_length(self, _: dict) -> None:
-        self.length = min(self.length, self.room)

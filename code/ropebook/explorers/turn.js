@@ -1,13 +1,16 @@
 // The vector q = (1, 2, 3, …, d) turned to a position: one pair in its plane, all pairs as small dials.
 
 import { dials, FINE, MOST_POSITION, SPAN, TRAIL } from "./turn.py";
-import { cosSinGrid, invFreq } from "./kit/rope.js";
+import { cosSinGrid, invFreq, turnedOn } from "./kit/rope.js";
 import { count, exact, lowered, tidy } from "./kit/text.js";
 import { html, put, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, lined, niceStep, packCells, scale, textWidth, titled,
 } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
+import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // The pair (x, y) at start, start + step, … (count of them): both coordinates.
@@ -51,41 +54,73 @@ function compute({ position, base, dim, pair }) {
 const PLANE = 320;
 const PRODUCT = 312; // width of the matrix and the two pairs beside it
 const TOP = 48; // of the plane
-const WAVES = 116; // how high the curves are
+const WAVES_TOP = 202;
+const WAVES_END = 318;
 const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // base 16/π²: pair 1 turns by π/4 per position
+const PACE = 5; // positions per second
 
 function build(stage, app) {
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
   const eighth = html("button", { type: "button", class: "rb-button" }, "π/4 per position");
   app.listen(eighth, "click", () => app.change(EIGHTH));
-  steps.row.append(eighth);
+  const shown = panels(app, ["One pair", "Coordinates", "All pairs"]);
+  play(app, {
+    advance: ({ position }, seconds) => (position === MOST_POSITION ? null
+      : { position: Math.min(MOST_POSITION, position + Math.floor(PACE * seconds)) }),
+    again: { position: 0 },
+    step: 1 / PACE,
+  });
+  app.tools.append(steps.row, eighth);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const plane = buildPlane();
   const product = svg("g");
   const waves = buildWaves();
-  const dials = buildDials();
-  picture.append(plane.group, product, waves.group, dials.group);
-  stage.append(steps.row, picture);
+  const small = buildDials();
+  picture.append(plane.group, product, waves.group, small.group);
+  const handle = html("div");
+  stage.append(html("div", { style: "position: relative" }, picture, handle));
+  let arrow; // { centre, tip, angle }: where the pair is drawn
+  const grip = hand(app, handle, {
+    label: "The arrow of the pair",
+    place: () => arrow.tip,
+    at(x, y) {
+      const { position, base, dim, pair } = app.values();
+      const by = Math.atan2(arrow.centre[1] - y, x - arrow.centre[0]) - arrow.angle;
+      return { position: turnedOn(position, base ** ((-2 * pair) / dim), by, MOST_POSITION) };
+    },
+    ...ofDial(app, dials.find(({ trait }) => trait === "position")),
+  });
   let centres = []; // of the small dials
-  app.listen(dials.group, "click", (event) => {
+  app.listen(small.group, "click", (event) => {
     const box = picture.getBoundingClientRect();
     const away = centres.map(([x, y]) => Math.hypot(x - (event.clientX - box.left), y - (event.clientY - box.top)));
     app.change({ pair: away.indexOf(Math.min(...away)) });
   });
 
-  return ({ data, values, width }) => {
+  return ({ data, values, width, most }) => {
     steps.show();
-    const wide = width >= 620;
-    const size = Math.min(PLANE, wide ? width - PRODUCT - 28 : width);
-    const beside = wide ? [size + 28, 0, width - size - 28] : [0, TOP + size + 28, width];
-    const under = wide ? TOP + size + 36 : beside[1] + 152 + 50 + WAVES + 60;
-    const area = [0, under + 46, width, wide ? 128 : 196];
-    const height = area[1] + area[3];
+    const panel = shown(width);
+    const wide = panel === null;
+    const size = wide ? Math.min(PLANE, width - PRODUCT - 28) : Math.min(PLANE, width, most - TOP);
+    const height = wide ? TOP + size + 210 : TOP + size;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    drawPlane(plane, (wide ? 0 : (width - size) / 2) + size / 2, size, data, values);
-    drawProduct(product, beside, data, values);
-    drawWaves(waves, [beside[0], beside[1] + 152, beside[2]], data, values);
-    centres = drawDials(dials, under, area, data, values);
+    [[plane.group], [product, waves.group], [small.group]].forEach((groups, i) => {
+      for (const group of groups) put(group, { display: wide || i === panel ? "inline" : "none" });
+    });
+    handle.hidden = !wide && panel !== 0;
+    if (wide || panel === 0) {
+      arrow = drawPlane(plane, (wide ? size : width) / 2, size, data, values);
+      grip([arrow.tip[0] - 22, arrow.tip[1] - 22, 44, 44]);
+    }
+    if (wide || panel === 1) {
+      const left = wide ? size + 28 : 0;
+      drawProduct(product, [left, 0], data, values);
+      drawWaves(waves, [left, WAVES_TOP, width - left, (wide ? WAVES_END : height - 26) - WAVES_TOP], data, values);
+    }
+    if (wide || panel === 2) {
+      const top = wide ? TOP + size + 36 : 0;
+      centres = drawDials(small, top, [0, top + 46, width, height - top - 46], data, values);
+    }
   };
 }
 
@@ -108,7 +143,7 @@ function buildPlane() {
 
 function drawPlane(plane, middle, size, { angles, start, turned, before, trailStart, trail }, { position, pair }) {
   const centre = [middle, TOP + size / 2];
-  const radius = size / 2 - 26;
+  const radius = size / 2 - Math.max(26, 9 + textWidth(String(position), 12, 700));
   const unit = radius / before;
   const place = (x, y, share = 1) => [centre[0] + share * x * unit, centre[1] - share * y * unit];
   const at = (angle, share = 1) => place(before * Math.cos(angle), before * Math.sin(angle), share);
@@ -142,18 +177,21 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
     return svg("circle", { cx, cy, r: 4, style: `fill: var(--rb-1); opacity: ${((k + 4) / (past + 3)).toFixed(2)}` });
   }));
 
-  // The newest positions are named first, and only where there is room.
+  // The newest positions are named first, and only where there is room; long names are for the first and the last.
   const names = [[position, x, y, "font-weight: 700; fill: var(--rb-1)"],
     [0, start[2 * pair], start[2 * pair + 1], "fill: var(--rb-muted)"],
-    ...Array.from({ length: past }, (_, k) => [trailStart + k, trail[2 * k], trail[2 * k + 1], "fill: var(--rb-muted)"])
-      .reverse()];
+    ...Array.from({ length: position < 100 ? past : 0 }, (_, k) => {
+      return [trailStart + k, trail[2 * k], trail[2 * k + 1], "fill: var(--rb-muted)"];
+    }).reverse()];
   const taken = [];
   for (const [name, nameX, nameY, style] of names) {
-    const spot = place(nameX, nameY, 1 + 15 / radius);
+    const wider = Math.max(0, textWidth(String(name), 12, 700) / 2 - 9) * Math.abs(nameX / before);
+    const spot = place(nameX, nameY, 1 + (15 + wider) / radius);
     if (taken.some(([other]) => Math.hypot(other[0] - spot[0], other[1] - spot[1]) < 24)) continue;
     taken.push([spot, svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name))]);
   }
   plane.labels.replaceChildren(...taken.map(([, label]) => label));
+  return { centre, tip, angle: Math.atan2(y, x) };
 }
 
 function degrees(angle) {
@@ -197,19 +235,18 @@ function buildWaves() {
 }
 
 // Both coordinates against the position.
-function drawWaves(waves, /** @type {number[]} */ [left, top, width], data, { position, pair }) {
+function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], data, { position, pair }) {
   const { waves: curves, before, first, turned } = data;
-  const [from, to, high] = [left + 46, left + width - 8, top + 50];
-  const floor = high + WAVES;
+  const [from, to, floor] = [left + 46, left + width - 8, high + tall];
   const x = scale([first, first + SPAN], [from, to]);
   const y = scale([-before, before], [floor, high]);
-  const [title, note] = titled(left, top, "Its two coordinates", "");
+  const [title, note] = titled(left, high - 50, "Its two coordinates", "");
   note.append(svg("tspan", inColour("3"), `entry ${2 * pair}`), " and ",
     svg("tspan", inColour("4"), `entry ${2 * pair + 1}`), " at each position");
   waves.titles.replaceChildren(title, note);
   put(waves.levels, { d: [-before, 0, before].map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
   put(waves.up, { transform: `translate(${from} 0)` });
-  const decimals = Number.isInteger(before) || before > 100 ? 0 : 2;
+  const decimals = Number.isInteger(before) || before > 100 ? 0 : before > 10 ? 1 : 2;
   axis(waves.up, "left", y, [-before, 0, before], (level) => exact(level, level && decimals));
   put(waves.across, { transform: `translate(0 ${floor})` });
   const step = niceStep(SPAN, (to - from) / 50);
@@ -297,7 +334,6 @@ export default explorer({
   title: "A vector turned through positions",
   note: "The vector is (1, 2, 3, …, d). Step through the positions, and choose a pair by its dial or by a click below.",
   dials,
-  settle: (values) => ({ ...values, pair: Math.min(values.pair, values.dim / 2 - 1) }),
   compute,
   build,
   stats: ({ angles, before, after }, { position, pair }) => [

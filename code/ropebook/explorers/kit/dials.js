@@ -1,7 +1,10 @@
 // A dial as text and back, on its slider, under the keys: no page needed.
 
+import { readNumber } from "./numbers.js";
+
 // A dial is { trait, kind, label, note } and, by kind:
-//   "number": min, max; whole, and then step; log (equal ratios on the slider); below, above, between: reasons why not
+//   "number": min, max; whole, and then step; log (equal ratios on the slider); below, above, between: reasons why not;
+//             within { dial, times, plus }: at most times · that dial's value + plus
 //   "switch": nothing more
 //   "choice": options, a list of texts; names, what the page calls them, if it calls them otherwise
 //   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text
@@ -15,8 +18,7 @@ export function parseDial(dial, text, values) {
     if (!dial.options.includes(text)) throw new Error(`“${text}” is none of ${dial.options.join(", ")}`);
     return text;
   }
-  const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
-  if (Number.isNaN(value)) throw new Error(`“${text}” is not a number`);
+  const value = readNumber(text, dial.whole);
   if (dial.whole && !Number.isInteger(value)) throw new Error(`${text.trim()} is not a whole number`);
   if (value < dial.min) throw new Error(`${text.trim()} is less than ${dial.min}${because(dial.below)}`);
   if (value > dial.max) throw new Error(`${text.trim()} is more than ${dial.max}${because(dial.above)}`);
@@ -25,6 +27,22 @@ export function parseDial(dial, text, values) {
     throw new Error(`${text.trim()} is not one of ${some}, …${because(dial.between)}`);
   }
   return value;
+}
+
+// The dial as the others let it be at these values.
+export function present(dial, values) {
+  if (!dial.within) return dial;
+  const { dial: other, times, plus, label } = dial.within;
+  const most = Math.max(dial.min, Math.floor(times * values[other] + plus));
+  return most < dial.max ? { ...dial, max: most, above: `${label} is ${values[other]}` } : dial;
+}
+
+// Values of which none is beyond what another one allows.
+export function keepWithin(dials, values) {
+  const kept = dials.filter((dial) => dial.within).map((dial) => {
+    return [dial.trait, Math.min(values[dial.trait], present(dial, values).max)];
+  });
+  return { ...values, ...Object.fromEntries(kept) };
 }
 
 function because(reason) {
@@ -54,6 +72,7 @@ export function snap(dial, value) {
 export function toSlider(dial, value) {
   const { min, max } = dial;
   const more = min === 0 ? 1 : 0;
+  if (min === max) return 0;
   if (dial.log) return (1000 * Math.log((value + more) / (min + more))) / Math.log((max + more) / (min + more));
   return (1000 * (value - min)) / (max - min);
 }

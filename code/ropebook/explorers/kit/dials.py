@@ -17,12 +17,32 @@ A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`;
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import traitlets
 
 from ropebook import checks
+
+
+class Within(NamedTuple):
+    """A limit that follows another dial: at most ``times`` of its value and ``plus``, rounded down.
+
+    A value beyond it is refused; one that was within it gives way when the other dial shrinks. The script is told, and
+    does the same.
+
+    >>> Within("dim", times=0.5, plus=-1).most(16)
+    7
+    """
+
+    dial: str
+    times: float = 1
+    plus: int = 0
+
+    def most(self, value: int) -> int:
+        """The limit where the other dial stands at ``value``."""
+        return math.floor(self.times * value + self.plus)
 
 
 class Dial(traitlets.TraitType):
@@ -33,6 +53,7 @@ class Dial(traitlets.TraitType):
     """
 
     kind: ClassVar[str]
+    within: Within | None = None
 
     def __init__(
         self,
@@ -53,7 +74,7 @@ class Dial(traitlets.TraitType):
 
 class _Number(Dial):
     """A number from ``min`` to ``max``. ``below`` and ``above`` say why it goes no further; ``log``: equal ratios, not
-    equal differences, on its slider."""
+    equal differences, on its slider; ``within``: another dial lets it go no further."""
 
     kind = "number"
     step: ClassVar[int | None] = None
@@ -67,14 +88,23 @@ class _Number(Dial):
         below: str,
         above: str,
         log: bool = False,
+        within: Within | None = None,
         **says: Any,
     ) -> None:
         super().__init__(default, min=min, max=max, **says)
+        self.within = within
         self._says |= {"log": log, "below": below, "above": above}
 
     def declared(self) -> dict[str, Any]:
         step = {} if self.step is None else {"whole": True, "step": self.step}
-        return {**super().declared(), "min": self.min, "max": self.max, **step}
+        within = {} if self.within is None else {"within": self.within._asdict()}
+        return {
+            **super().declared(),
+            "min": self.min,
+            "max": self.max,
+            **step,
+            **within,
+        }
 
 
 class Whole(_Number, traitlets.Int):
@@ -194,3 +224,144 @@ def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
         }
         for dial in told
     ]
+
+
+# ---- Dials that several figures have ----
+
+
+def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
+    """The base b, up to 10⁷."""
+    return Real(
+        default,
+        min=min,
+        max=1e7,
+        log=True,
+        **{
+            "label": "Base b",
+            "below": "a smaller base would make later pairs turn faster",
+            "above": "nearly all pairs would stand still",
+            "note": "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+            **says,
+        },
+    )
+
+
+def dimension(default: int, *, min: int = 2, max: int = 512, **says: Any) -> Even:
+    """The dimension d of a head."""
+    return Even(
+        default,
+        min=min,
+        max=max,
+        log=True,
+        **{
+            "label": "Dimension d",
+            "below": "one pair needs two numbers",
+            "above": "wider heads show nothing new",
+            "note": "Of query and key: d/2 pairs.",
+            **says,
+        },
+    )
+
+
+def pair(default: int, *, dims: int = 512, **says: Any) -> Whole:
+    """The number i of a pair of a head whose dimension is the dial ``dim`` and ends at ``dims``."""
+    return Whole(
+        default,
+        min=0,
+        max=dims // 2 - 1,
+        within=Within("dim", times=0.5, plus=-1),
+        **{
+            "label": "Pair i",
+            "below": "pairs are counted from 0",
+            "above": "the longest vector has no more pairs",
+            "note": "From 0, the fastest, to d/2 − 1, the slowest.",
+            "more": True,
+            **says,
+        },
+    )
+
+
+def draw(default: int, count: int) -> Whole:
+    """Which of ``count`` random draws."""
+    return Whole(
+        default,
+        min=0,
+        max=count - 1,
+        label="Random draw",
+        below="draws are counted from 0",
+        above="no more were drawn",
+        note="Another draw, another query and other keys.",
+        more=True,
+    )
+
+
+def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
+    """The trained length L."""
+    return Whole(
+        default,
+        min=16,
+        max=max,
+        log=True,
+        **{
+            "label": "Trained length L",
+            "below": "too short for a pair to turn",
+            "above": "few models see more in training",
+            "note": "Tokens in the longest text of training.",
+            "more": True,
+            **says,
+        },
+    )
+
+
+def factor(default: float, *, max: float = 64, **says: Any) -> Real:
+    """The factor s, by which a method makes the trained length longer."""
+    return Real(
+        default,
+        min=1.0,
+        max=max,
+        log=True,
+        **{
+            "label": "Factor s",
+            "below": "L′ would be shorter than L",
+            "above": "no method is used so far out",
+            "note": "The wanted length is L′ = s·L, rounded down.",
+            **says,
+        },
+    )
+
+
+MOST_ALPHA = 2
+LEAST_BETA = 2.5
+"""α ends where β has not begun, so that α < β."""
+LEAST_ALPHA = 0.25
+MOST_BETA = 64
+
+
+def slow_end() -> Real:
+    """α, the turns within L at the slow end of a ramp."""
+    return Real(
+        1.0,
+        min=LEAST_ALPHA,
+        max=MOST_ALPHA,
+        log=True,
+        label="Slow end α",
+        below="no pair would be slow enough",
+        above=f"α must be less than β, which begins at {LEAST_BETA}",
+        note="Turns within L; pairs with fewer are interpolated.",
+        more=True,
+    )
+
+
+def fast_end() -> Real:
+    """β, the turns within L at the fast end of a ramp."""
+    return Real(
+        32.0,
+        min=LEAST_BETA,
+        max=MOST_BETA,
+        log=True,
+        label="Fast end β",
+        below=f"β must be more than α, which ends at {MOST_ALPHA}",
+        above="hardly a pair would be kept",
+        note="Turns within L; pairs with more are kept.",
+        more=True,
+    )

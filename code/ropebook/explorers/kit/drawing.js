@@ -115,6 +115,15 @@ export function niceStep(range, most) {
   return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);
 }
 
+// Levels of an axis from the least to the greatest value, and 0: a whole number of steps, so that the axis stays while
+// little changes.
+export function levelsOf(values) {
+  const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const step = niceStep(greatest - least || 1, 4);
+  const [from, to] = [Math.floor(least / step), Math.ceil(greatest / step)];
+  return Array.from({ length: Math.max(1, to - from) + 1 }, (_, k) => (from + k) * step);
+}
+
 /** @typedef {(value: any) => string} Format */
 
 // Tick marks and numbers along the bottom or the left, into an empty group that stands at the axis.

@@ -1,8 +1,33 @@
 // The dials as they stand on the page.
 
 import { count } from "./text.js";
-import { formatDial, fromSlider, nudge, toSlider } from "./dials.js";
-import { html, put } from "./elements.js";
+import { formatDial, fromSlider, limitsOf, nudge, present, toSlider } from "./dials.js";
+import { html, put, setText } from "./elements.js";
+
+// A dial with its limits, which are seen while it has the focus, and a place under its field for why it refused.
+export function knob(dial, id, app) {
+  const { box, field, show } = KINDS[dial.kind](dial, id, app);
+  const limits = html("span", { class: "rb-limits", id: `${id}-limits` });
+  const why = html("span", { class: "rb-why", id: `${id}-why` });
+  box.append(why, limits);
+  return {
+    box,
+    // idle: why the dial has no effect just now, if it has none.
+    show(values, idle) {
+      const now = present(dial, values);
+      setText(limits, idle || limitsOf(now));
+      put(box, { class: idle ? "rb-dial rb-idle" : "rb-dial" });
+      show(values[dial.trait], now);
+    },
+    // Says why what was typed is refused; "": it no longer is.
+    refuse(reason) {
+      setText(why, reason);
+      const described = reason ? `${id}-why ${id}-limits` : `${id}-limits`;
+      const typed = ["number", "text"].includes(dial.kind);
+      if (typed) put(field, { "aria-invalid": String(reason !== ""), "aria-describedby": described });
+    },
+  };
+}
 
 export function resetButton(dial, app) {
   const button = html("button", { type: "button", class: "rb-button rb-reset" }, "↺");
@@ -29,25 +54,27 @@ export function numberDial(dial, id, app) {
   const slider = html("input", { type: "range", min: 0, max: 1000, step: "any", ...describedby });
   slider.setAttribute("aria-label", `${dial.label}, slider`);
   const reset = resetButton(dial, app);
+  let now = dial;
   const current = () => app.values()[dial.trait];
   const turn = (value) => app.change({ [dial.trait]: value });
-  const show = (value) => {
+  const show = (value, allowed = now) => {
+    now = allowed;
     field.value = formatDial(dial, value);
-    slider.value = toSlider(dial, value);
+    slider.value = toSlider(now, value);
     slider.setAttribute("aria-valuetext", field.value);
     reset.show(value);
   };
   const keys = (allowed) => (event) => {
     if (!allowed.includes(event.key)) return;
     event.preventDefault();
-    turn(nudge(dial, current(), event.key));
+    turn(nudge(now, current(), event.key));
   };
   app.listen(field, "change", () => app.enter(dial, field.value) || show(current()));
   app.listen(field, "keydown", keys(["ArrowUp", "ArrowDown", "PageUp", "PageDown"]));
-  app.listen(slider, "input", () => turn(fromSlider(dial, Number(slider.value))));
+  app.listen(slider, "input", () => turn(fromSlider(now, Number(slider.value))));
   app.listen(slider, "keydown", keys(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"]));
   const box = html("div", { class: "rb-dial" }, html("label", { for: id }, dial.label), field, reset.button, slider);
-  return { box, show };
+  return { box, field, show };
 }
 
 export function switchDial(dial, id, app) {
@@ -57,6 +84,7 @@ export function switchDial(dial, id, app) {
   const label = html("label", { class: "rb-switch rb-whole" }, box, html("span", { class: "rb-label" }, dial.label));
   return {
     box: html("div", { class: "rb-dial" }, label, reset.button),
+    field: box,
     show(value) {
       box.checked = value;
       reset.show(value);
@@ -78,6 +106,7 @@ export function choiceDial(dial, id, app) {
   return {
     box: html("div", { class: "rb-dial" }, html("span", { class: "rb-label rb-whole", id: `${id}-label` }, dial.label),
       reset.button, group),
+    field: group,
     show(value) {
       for (const [button] of buttons) button.checked = button.value === value;
       reset.show(value);
@@ -93,13 +122,16 @@ export function textDial(dial, id, app) {
   const reset = resetButton(dial, app);
   const settle = () => {
     field.value = formatDial(dial, app.values()[dial.trait]);
-    field.setAttribute("aria-invalid", "false");
   };
-  app.listen(field, "input", () => field.setAttribute("aria-invalid", String(!app.enter(dial, field.value))));
-  app.listen(field, "blur", settle);
+  app.listen(field, "input", () => app.enter(dial, field.value));
+  app.listen(field, "blur", () => {
+    settle();
+    app.forgive(dial);
+  });
   const label = html("label", { class: "rb-whole", for: id }, dial.label);
   return {
     box: html("div", { class: "rb-dial" }, label, reset.button, field),
+    field,
     show(value) {
       if (document.activeElement !== field) settle();
       reset.show(value);
@@ -107,7 +139,7 @@ export function textDial(dial, id, app) {
   };
 }
 
-export const DIALS = { number: numberDial, switch: switchDial, choice: choiceDial, text: textDial };
+const KINDS = { number: numberDial, switch: switchDial, choice: choiceDial, text: textDial };
 
 // A row of buttons that move a whole-number dial by so many of its noun, from limits()[0] to limits()[1].
 export function stepButtons({ change, listen, values }, trait, noun, limits) {
@@ -120,7 +152,7 @@ export function stepButtons({ change, listen, values }, trait, noun, limits) {
     return [button, by];
   });
   return {
-    row: html("div", { class: "rb-tools", style: "margin-block-end: 1.25rem" }, ...steps.map(([button]) => button)),
+    row: html("div", { class: "rb-group" }, ...steps.map(([button]) => button)),
     show() {
       const value = values()[trait];
       for (const [button, by] of steps) put(button, { "aria-disabled": value === within(value + Math.sign(by)) });

@@ -1,11 +1,11 @@
 // The figure on the page.
 
-import { formatDial, limitsOf, parseDial } from "./dials.js";
+import { formatDial, keepWithin, parseDial, present } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
 import { NARROW } from "./drawing.js";
-import { html, setText } from "./elements.js";
-import { DIALS } from "./knobs.js";
+import { html, put, setText } from "./elements.js";
+import { knob } from "./knobs.js";
 import { STYLE } from "./style.js";
 
 // How high a picture may be, in px, so that its dials fit beside or under it on one screen.
@@ -15,20 +15,26 @@ const MOST = { wide: 600, narrow: 400 };
 //   title, note          what it is, and what to do with it
 //   dials                as its Python file declares them, see parseDial
 //   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
-//   settle(values)       optional: repairs values that depend on one another, returns them
+//   settle(values)       optional: repairs values that depend on one another in another way than `within`, returns them
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
 //   build(stage, app)    makes the elements once, returns draw({ data, values, width, most, theme, jump }), called at
 //                        every change; the picture may be `width` wide and `most` high, whatever the dials say; jump
 //                        says that nothing should glide (a new width, a new theme)
+//   idle(data, values)   optional: which dials have no effect just now, and why: { trait: reason }
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
 //   describe(data, values)  one or two sentences: what is to be seen now; also read out
-// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons, as
-// the stage holds the picture only; redraw(), for what the figure keeps beside its dials
+// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons,
+// as the stage holds the picture only; redraw(), for what the figure keeps beside its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
-  const whole = { ...given, dials: given.dials.map((dial) => ({ ...dial, ...typed[dial.trait] })) };
-  const { compute, settle, dials } = whole;
+  const labels = Object.fromEntries(given.dials.map(({ trait, label }) => [trait, label]));
+  const dials = given.dials.map((dial) => ({
+    ...dial, ...typed[dial.trait], ...(dial.within && { within: { ...dial.within, label: labels[dial.within.dial] } }),
+  }));
+  const settle = (values) => (given.settle ?? ((one) => one))(keepWithin(dials, values));
+  const { compute } = given;
+  const whole = { ...given, dials, settle };
   return { compute, settle, dials, render: (context) => mount(whole, context) };
 }
 
@@ -48,38 +54,45 @@ export function mount(spec, { model, el, page }) {
   let timers = [];
   let data;
 
-  const read = () => {
-    const found = Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
-    return spec.settle ? spec.settle(found) : found;
-  };
+  const { settle } = spec;
+  const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
+  const read = () => settle(held());
+  // What was last asked of each dial. It stands there, or as near as the others allow; what had to give way comes back
+  // as soon as they allow it again.
+  let asked = held();
   const app = {
     alt: model.get("alt"),
     tools: html("div", { class: "rb-tools" }),
     initial: read(),
     values: read,
     change(partial) {
-      const before = read();
-      const next = { ...before, ...partial };
-      const settled = spec.settle ? spec.settle(next) : next;
+      asked = { ...asked, ...partial };
+      const settled = settle(asked);
       batch = true; // one drawing, however many traits change
       for (const { trait } of dials) if (!same(settled[trait], model.get(trait))) model.set(trait, settled[trait]);
       batch = false;
       model.save_changes();
-      setText(says, "");
+      for (const trait of Object.keys(partial)) knobs[trait]?.refuse("");
+      say("");
       redraw();
     },
     // What was typed: true if the dial took it; if not, the dial keeps its value and the page says why.
     enter(dial, text) {
+      const values = read();
       let value;
       try {
-        value = parseDial(dial, text, read());
+        value = parseDial(present(dial, values), text, values);
       } catch (refusal) {
-        setText(says, `${dial.label}: ${refusal.message}. Still ${formatDial(dial, read()[dial.trait])}.`);
+        const reason = `${refusal.message}. Still ${formatDial(dial, values[dial.trait])}.`;
+        knobs[dial.trait].refuse(reason);
+        say(`${dial.label}: ${reason}`, false);
         return false;
       }
       app.change({ [dial.trait]: value });
       return true;
     },
+    // What was refused no longer stands in the dial's field.
+    forgive: (dial) => knobs[dial.trait].refuse(""),
     listen(node, type, handler) {
       const timed = (event) => {
         const start = performance.now();
@@ -97,21 +110,21 @@ export function mount(spec, { model, el, page }) {
   const stats = html("dl", { class: "rb-stats" });
   const summary = html("p", { class: "rb-summary" });
   const panel = html("div", { class: "rb-dials" });
+  const further = html("div", { class: "rb-dials" });
+  const more = html("details", { class: "rb-more" }, html("summary", {}, "More dials"), further);
   const says = html("p", { class: "rb-says", role: "status", "aria-live": "polite" });
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
-    html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, spec.note),
-    stage, app.tools, stats, summary, panel, says, spoken);
+    html("div", { class: "rb-body" },
+      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, spec.note),
+      stage, html("div", { class: "rb-side" }, app.tools, panel, more),
+      html("div", { class: "rb-words-all" }, stats, summary, says, spoken)));
   el.replaceChildren(root);
 
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
-  const knobs = dials.map((dial) => {
-    const id = `${prefix}-${dial.trait}`;
-    const knob = DIALS[dial.kind](dial, id, app);
-    knob.box.append(html("span", { class: "rb-limits", id: `${id}-limits` }, limitsOf(dial)));
-    panel.append(knob.box);
-    return knob;
-  });
+  const knobs = Object.fromEntries(dials.map((dial) => [dial.trait, knob(dial, `${prefix}-${dial.trait}`, app)]));
+  for (const dial of dials) (dial.more ? further : panel).append(knobs[dial.trait].box);
+  more.hidden = further.children.length === 0;
   const draw = spec.build(stage, app);
   let theme = readTheme(root);
   let width = 0;
@@ -126,12 +139,19 @@ export function mount(spec, { model, el, page }) {
     }));
     const text = spec.describe(data, values);
     setText(summary, text);
-    knobs.forEach((knob, i) => knob.show(values[dials[i].trait]));
+    const idle = spec.idle?.(data, values) ?? {};
+    for (const { trait } of dials) knobs[trait].show(values, idle[trait]);
     draws += 1;
     timers.forEach(clearTimeout);
     // Later, when the hand rests: screen readers would read every value that a slider passes, and browsers refuse
     // hundreds of changes of the address.
     timers = [setTimeout(() => setText(spoken, draws > 1 ? text : ""), 500), setTimeout(saveAddress, 250)];
+  }
+
+  // What a dial refused stands under its field; here it is only read out.
+  function say(text, seen = true) {
+    setText(says, text);
+    put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
   }
 
   function saveAddress() {
@@ -146,13 +166,19 @@ export function mount(spec, { model, el, page }) {
   }
 
   function loadAddress() {
-    const { values, refusals } = readDials(dials, app.initial, readAddress(location.hash, page.key));
+    const entries = readAddress(location.hash, page.key);
+    const { values, refusals } = readDials(dials, app.initial, entries);
     app.change(values); // which settles them
-    setText(says, refusals.join(" "));
+    say(refusals.join(" "));
+    if (dials.some((dial) => dial.more && entries.some(([trait]) => trait === dial.trait))) more.open = true;
   }
 
-  const onModel = () => batch || redraw();
-  for (const { trait } of dials) model.on(`change:${trait}`, onModel);
+  const heard = dials.map(({ trait }) => [`change:${trait}`, () => {
+    if (batch) return;
+    asked[trait] = model.get(trait);
+    redraw();
+  }]);
+  for (const [event, listener] of heard) model.on(event, listener);
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);
     if (same(now, theme)) return;
@@ -178,7 +204,7 @@ export function mount(spec, { model, el, page }) {
     resize.disconnect();
     cancelAnimationFrame(frame);
     timers.forEach(clearTimeout);
-    for (const { trait } of dials) model.off(`change:${trait}`, onModel);
+    for (const [event, listener] of heard) model.off(event, listener);
   };
 }
 

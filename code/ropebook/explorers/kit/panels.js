@@ -4,8 +4,8 @@ import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
 // Puts a switch between the named panels into app.tools, to be seen on narrow stages only. What it returns is called by
-// draw with the stage's width: the number of the panel to draw, null where all are drawn. It is no dial: the figure keeps
-// which panel is shown, the address does not.
+// draw with the stage's width: the number of the panel to draw, null where all are drawn. It is no dial: the figure
+// keeps which panel is shown, the address does not.
 export function panels(app, /** @type {string[]} */ names) {
   let chosen = 0;
   const buttons = names.map((name, i) => {

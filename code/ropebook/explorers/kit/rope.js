@@ -273,3 +273,10 @@ export function minMaxBand(values, edges) {
   }
   return { low, high };
 }
+
+// The whole position, 0 … most, that is nearest to where what turns by theta per position has turned by so many radians
+// more, on the shorter way round.
+export function turnedOn(position, theta, radians, most) {
+  const shorter = radians - 2 * Math.PI * Math.round(radians / (2 * Math.PI));
+  return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));
+}

@@ -36,7 +36,6 @@ export const STYLE = `
   position: relative;
   container-type: inline-size;
   margin: 0;
-  padding: 1.5rem 1.5rem 0.75rem;
   border: 1px solid var(--rb-grid);
   border-radius: 0.75rem;
   background: var(--rb-paper);
@@ -47,80 +46,121 @@ export const STYLE = `
   scroll-margin-top: 5rem;
 }
 .rb p, .rb ol { margin: 0; padding: 0; }
+.rb-body { display: flow-root; padding: 0.75rem; }
 .rb-title { font-size: 1.125rem; font-weight: 650; letter-spacing: -0.01em; }
 .rb .rb-note, .rb-limits { color: var(--rb-muted); font-size: 0.8125rem; }
-.rb-stage { margin-block: 1.25rem; }
 .rb-stage svg, .rb-stage canvas { display: block; max-width: 100%; }
 .rb-stage svg { overflow: visible; }
 .rb-stage text { font-family: inherit; fill: var(--rb-ink); }
 .rb-stage .rb-quiet { fill: var(--rb-muted); }
-.rb .rb-summary { max-width: 68ch; margin-block: 0.75rem 1.5rem; }
 .rb-hidden {
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 
-.rb.rb .rb-stats { display: flex; flex-wrap: wrap; gap: 0.5rem 2.25rem; margin: 0; }
-.rb.rb .rb-stats :is(dt, dd) { margin: 0; padding: 0; }
+/* The picture's place. Where it is alone in its column it keeps its place on the screen while the dials go by; the page
+   says in --rb-top what stands over it. */
+.rb-stage {
+  --rb-room: 0.5rem;
+  z-index: 1; inset-block-start: calc(var(--rb-top, 0px) + var(--rb-room)); margin-block: var(--rb-room);
+  background: var(--rb-paper);
+  box-shadow: -0.25rem 0 0 var(--rb-room) var(--rb-paper), 0.25rem 0 0 var(--rb-room) var(--rb-paper);
+}
+@media (min-height: 37.5rem) {
+  @container (max-width: 32.5rem) { .rb-stage { position: sticky; } }
+}
+@media (min-height: 60rem) {
+  @container (max-width: 53rem) { .rb-stage { position: sticky; } }
+}
+@container (min-width: 53.01rem) {
+  .rb-body { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; padding: 1rem 1.25rem; }
+  .rb-body > :is(.rb-title, .rb-note, .rb-words-all) { grid-column: 1 / -1; }
+  .rb-stage { --rb-room: 1rem; position: sticky; align-self: start; }
+  .rb-side { padding-block-start: 1rem; }
+}
+
+/* What the figure says: nothing of it stands over a dial, so that it may take more lines or fewer. */
+.rb-words-all { margin-block-start: 1rem; padding-block-start: 0.75rem; border-block-start: 1px solid var(--rb-grid); }
+.rb.rb .rb-stats {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)); gap: 0.5rem 1.5rem; margin: 0;
+}
+.rb.rb .rb-stats :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; }
 .rb-stats dt { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
-.rb-stats dd { font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25; }
-.rb-stats small {
-  display: inline-block; color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0;
+.rb.rb .rb-stats dd {
+  display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 0.375rem;
+  font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25;
 }
+.rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0; }
+.rb .rb-summary { max-width: 80ch; min-height: 4.35em; margin-block-start: 0.75rem; }
+.rb .rb-says { color: var(--rb-5); font-weight: 600; }
+.rb .rb-says:empty { position: absolute; }
 
-.rb-dials {
-  display: grid;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 15.5rem), 1fr));
-  gap: 1.25rem 2.5rem;
-  padding-block-start: 1.25rem;
-  border-block-start: 1px solid var(--rb-grid);
+.rb-dials { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.375rem 2rem; }
+.rb-more > summary {
+  display: flex; align-items: center; gap: 0.5rem; min-height: 2rem; margin-block-start: 0.25rem; font-weight: 600;
+  cursor: pointer; list-style: none;
 }
+.rb-more > summary::-webkit-details-marker { display: none; }
+.rb-more > summary::before { content: "▸"; width: 0.75em; }
+.rb-more[open] > summary::before { content: "▾"; }
+.rb-more > summary:hover { color: var(--rb-1); }
 .rb-dial {
+  position: relative;
   display: grid; grid-template-columns: 1fr auto auto; place-items: center stretch; place-content: start stretch;
-  gap: 0.25rem 0.5rem;
+  column-gap: 0.375rem;
 }
-.rb-dial > label, .rb-dial > .rb-label { font-weight: 600; }
-.rb-dial > :is(.rb-limits, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
+.rb-dial > label, .rb-dial > .rb-label { font-weight: 600; font-size: 0.875rem; line-height: 1.25; }
+.rb-dial > :is(.rb-why, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
+.rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
+/* Over what follows, so that nothing moves; for hands that type, not for those that drag. What is refused says more. */
+.rb-limits { display: none; }
+.rb-dial:has(:focus-visible):not(:has([aria-invalid="true"])) > .rb-limits {
+  display: block; position: absolute; z-index: 2; inset: calc(100% + 2px) 0 auto; padding: 0.375rem 0.625rem;
+  border: 1px solid var(--rb-muted); border-radius: 0.5rem; background: var(--rb-paper); pointer-events: none;
+}
+.rb-why { color: var(--rb-5); font-size: 0.8125rem; font-weight: 600; }
+.rb-why:empty { display: none; }
 
-.rb input, .rb button { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
-.rb :is(input, button):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
+.rb :is(input, button, select) { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
+.rb :is(input, button, select, summary):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
 .rb-text, .rb-number {
-  min-height: 2.125rem;
-  padding: 0.25rem 0.625rem;
+  min-height: 1.75rem;
+  padding: 0.0625rem 0.5rem;
   border: 1px solid var(--rb-muted);
-  border-radius: 0.5rem;
+  border-radius: 0.375rem;
   background: transparent;
 }
 .rb-text { width: 100%; }
-.rb-number { width: 6.25rem; text-align: end; }
+.rb .rb-number { width: 5.25rem; font-size: 0.875rem; text-align: end; }
 .rb :is(.rb-text, .rb-number)[aria-invalid="true"] { border-color: var(--rb-5); box-shadow: 0 0 0 1px var(--rb-5); }
-.rb .rb-says { min-height: 1.45em; margin-block-start: 1rem; color: var(--rb-5); font-weight: 600; }
 .rb-button {
-  min-height: 2.125rem;
-  padding: 0.25rem 0.875rem;
+  min-height: 1.875rem;
+  padding: 0.0625rem 0.625rem;
   border: 1px solid var(--rb-muted);
-  border-radius: 0.5rem;
+  border-radius: 0.375rem;
   background: transparent;
   cursor: pointer;
 }
 .rb-button:hover:not([aria-disabled="true"]) { border-color: var(--rb-1); color: var(--rb-1); }
 .rb-button[aria-disabled="true"] { border-color: var(--rb-grid); color: var(--rb-muted); cursor: default; }
-.rb-reset { width: 2.125rem; padding: 0; font-size: 1.0625rem; line-height: 1; }
+.rb-reset {
+  width: 1.5rem; min-height: 1.75rem; padding: 0; border-color: transparent; font-size: 1rem; line-height: 1;
+}
 .rb-reset[aria-disabled="true"] { border-color: transparent; opacity: 0.55; }
 
-.rb input[type="range"] { appearance: none; width: 100%; height: 1.75rem; background: none; cursor: pointer; }
+.rb input[type="range"] { appearance: none; width: 100%; height: 1.5rem; background: none; cursor: pointer; }
 .rb input[type="range"]::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: var(--rb-muted); }
 .rb input[type="range"]::-moz-range-track { height: 4px; border-radius: 2px; background: var(--rb-muted); }
 .rb input[type="range"]::-webkit-slider-thumb {
-  appearance: none; width: 24px; height: 24px; margin-block-start: -10px;
+  appearance: none; width: 20px; height: 20px; margin-block-start: -8px;
   border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
 }
 .rb input[type="range"]::-moz-range-thumb {
-  width: 20px; height: 20px; border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
+  width: 16px; height: 16px; border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
 }
 .rb input[type="range"]:active::-webkit-slider-thumb { background: var(--rb-1); }
 .rb input[type="range"]:active::-moz-range-thumb { background: var(--rb-1); }
-.rb-switch { display: flex; align-items: center; gap: 0.75rem; min-height: 2.125rem; cursor: pointer; }
+.rb-switch { display: flex; align-items: center; gap: 0.625rem; min-height: 1.875rem; cursor: pointer; }
 .rb-switch input {
   appearance: none; flex: none; position: relative; width: 44px; height: 24px;
   border: 2px solid var(--rb-muted); border-radius: 12px; background: transparent; cursor: pointer;
@@ -132,10 +172,10 @@ export const STYLE = `
 .rb-switch input:checked { border-color: var(--rb-1); background: var(--rb-1); }
 .rb-switch input:checked::after { inset-inline-start: 23px; background: var(--rb-zero); }
 @media (forced-colors: active) { .rb-switch input { appearance: auto; } }
-.rb-options { display: flex; flex-wrap: wrap; gap: 0.375rem; }
+.rb-options { display: flex; flex-wrap: wrap; gap: 0.25rem; margin-block-end: 0.25rem; }
 .rb-option {
-  position: relative; display: grid; place-items: center; min-height: 2.125rem; padding: 0.25rem 0.75rem;
-  border: 1px solid var(--rb-muted); border-radius: 0.5rem; cursor: pointer;
+  position: relative; display: grid; place-items: center; min-height: 1.75rem; padding: 0 0.5rem;
+  border: 1px solid var(--rb-muted); border-radius: 0.375rem; font-size: 0.875rem; cursor: pointer;
 }
 .rb-option input { appearance: none; position: absolute; inset: 0; border-radius: inherit; cursor: inherit; }
 .rb-option:hover { border-color: var(--rb-1); }
@@ -145,9 +185,6 @@ export const STYLE = `
   .rb-switch input::after { transition: inset-inline-start 0.15s; }
   .rb-moves:not(.rb-at-once) .rb-piece { transition: transform 0.35s cubic-bezier(0.3, 0.7, 0.2, 1); }
 }
-@container (max-width: 26rem) { .rb-title { font-size: 1.0625rem; } }
-@media (max-width: 34rem) { .rb { padding: 1rem 1rem 0.5rem; } }
-
 .rb .rb-words { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-block: 0.5rem 0.75rem; list-style: none; }
 .rb .rb-words li { margin: 0; }
 .rb-word {
@@ -160,10 +197,24 @@ export const STYLE = `
 .rb-words li:has(.rb-held) { position: relative; z-index: 1; }
 .rb-word.rb-held { cursor: grabbing; background: var(--rb-1); color: var(--rb-zero); }
 .rb-word.rb-held sub { color: inherit; }
-.rb-tools { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-block-end: 1.75rem; }
+.rb .rb-upright { position: absolute; display: block; margin: 0; }
+.rb-upright li { height: var(--rb-row); padding-block-end: 4px; }
+.rb-upright .rb-word {
+  width: 100%; height: 100%; min-height: 0; padding: 0 0.375rem; font-size: 0.875rem; white-space: nowrap;
+}
+.rb-stage .rb-faint { opacity: 0.25; }
+.rb-tools { display: flex; flex-wrap: wrap; gap: 0.375rem; margin-block-end: 0.75rem; }
 .rb-tools:not(:has(> :not([hidden]))) { display: none; }
 .rb-tools .rb-button { min-width: 2.75rem; }
-.rb-panels:not([hidden]) { display: flex; flex-wrap: wrap; gap: 0.5rem; }
-.rb-button[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1); }
+.rb option { background: var(--rb-paper); color: var(--rb-ink); }
+.rb-group { display: flex; flex-wrap: wrap; gap: 0.5rem; }
+.rb-button[aria-pressed="true"] {
+  border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); color: var(--rb-1);
+}
+.rb-panels:not([hidden]) { display: flex; flex: 1 0 100%; }
+.rb-panels .rb-button { flex: auto; border-radius: 0; margin-inline-start: -1px; }
+.rb-panels .rb-button:first-child { border-start-start-radius: 0.5rem; border-end-start-radius: 0.5rem; margin: 0; }
+.rb-panels .rb-button:last-child { border-start-end-radius: 0.5rem; border-end-end-radius: 0.5rem; }
+.rb-panels .rb-button[aria-pressed="true"] { background: var(--rb-1); color: var(--rb-zero); }
 .rb-stage > svg + .rb-note { margin-block-start: 1rem; }
 `;

@@ -1,0 +1,85 @@
+"""How much of a figure is under the reader's hand: dials that can be turned in sight of the whole picture, and sliders
+that stay where they are while they are dragged."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator
+
+SCREENS = {"1280x800": (1280, 800), "390x844": (390, 844)}
+BAR = 64
+"""px at the top of the window that the page's own bar may take."""
+STOPS = 13
+"""Places of the slider, end to end."""
+
+MEASURE = """async (figure, { bar, stops }) => {
+  for (const more of figure.querySelectorAll('.rb-more')) more.open = true;
+  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  await frame();
+  const stage = figure.querySelector('.rb-stage');
+  const drawings = [...stage.querySelectorAll('svg, canvas')].filter((one) => {
+    return one.checkVisibility() && !one.parentElement.closest('svg') && one.getBoundingClientRect().height > 60;
+  });
+  const clips = (one) => {
+    const found = [];
+    for (let up = one.parentElement; up && up !== document.body; up = up.parentElement) {
+      if (getComputedStyle(up).overflowY !== 'visible') found.push(up);
+    }
+    return found;
+  };
+  const inside = ({ top, bottom }, from, to) => top >= from - 1 && bottom <= to + 1;
+  const whole = () => drawings.every((one) => {
+    const box = one.getBoundingClientRect();
+    return inside(box, bar, innerHeight) && clips(one).every((by) => {
+      const { top, bottom } = by.getBoundingClientRect();
+      return inside(box, top, bottom);
+    });
+  });
+  const hit = (knob) => {
+    const box = knob.getBoundingClientRect();
+    if (!inside(box, bar, innerHeight)) return false;
+    const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return !!at && (knob.contains(at) || at.contains(knob));
+  };
+  const dials = [...figure.querySelectorAll('.rb-dial')].map((dial) => {
+    const knob = dial.querySelector('[type=range], .rb-switch, .rb-options, .rb-text');
+    return [dial.querySelector('label, .rb-label').textContent, knob];
+  });
+  // Where the window can stand so that both are seen does not change while one looks: no frame need pass.
+  const behaviour = document.documentElement.style.scrollBehavior;
+  document.documentElement.style.scrollBehavior = 'auto';
+  const away = dials.filter(([, knob]) => {
+    const top = scrollY + knob.getBoundingClientRect().top;
+    for (let at = top - innerHeight; at < top; at += 16) {
+      scrollTo(0, at);
+      if (hit(knob) && whole()) return false;
+    }
+    return true;
+  }).map(([name]) => name);
+  let most = 0;
+  for (const slider of figure.querySelectorAll('.rb-dial [type=range]')) {
+    slider.scrollIntoView({ block: 'center' });
+    await frame();
+    const home = slider.value;
+    const places = () => [slider, stage].map((one) => one.getBoundingClientRect().top);
+    const from = places();
+    const put = async (value, ...events) => {
+      slider.value = value;
+      for (const event of events) slider.dispatchEvent(new Event(event, { bubbles: true }));
+      await frame();
+    };
+    for (let stop = 0; stop < stops; stop += 1) {
+      await put((1000 * stop) / (stops - 1), 'input');
+      places().forEach((place, i) => { most = Math.max(most, Math.abs(place - from[i])); });
+    }
+    await put(home, 'input', 'change');
+  }
+  document.documentElement.style.scrollBehavior = behaviour;
+  return { dials: dials.length, away, moves_px: Math.round(10 * most) / 10 };
+}"""
+
+
+def measure(figure: Locator) -> dict:
+    """Of an explorer that is alive: ``dials``, how many it has, all folds opened; ``away``, the labels of those that
+    cannot be turned while the whole picture is seen; ``moves_px``, how far a slider or the picture moves at most while
+    a slider is dragged from end to end."""
+    return figure.evaluate(MEASURE, {"bar": BAR, "stops": STOPS})

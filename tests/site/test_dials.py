@@ -1,0 +1,188 @@
+"""The dials of a figure: one line and a slider each, refusals under their own field, more of them in a fold."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from ropebook.explorers.lock import Lock
+from ropebook.explorers.saturation import Saturation
+from ropebook.explorers.timelapse import Timelapse
+from ropebook.explorers.turn import Turn
+from tests.explorers.registry import every
+from tests.site.figures import dials, enter
+from tools import assets
+
+TOPS = """() => [...document.querySelectorAll('.rb-dial, .rb-stage, .rb-stats')].map((e) => {
+  const { top } = e.getBoundingClientRect();
+  return Math.round(10 * (top + scrollY));
+})"""
+
+
+def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened):
+    boxes = "[...document.querySelectorAll('.rb-stage, .rb-side, .rb-words-all')].map((e) => e.getBoundingClientRect())"
+    page = opened([Lock()], viewport={"width": 1100, "height": 800})
+    picture, side, said = page.evaluate(boxes)
+    assert picture["width"] >= 620
+    assert side["left"] > picture["right"]
+    assert said["top"] >= max(picture["bottom"], side["bottom"])
+    page = opened([Lock()], viewport={"width": 390, "height": 844})
+    picture, side, said = page.evaluate(boxes)
+    assert picture["bottom"] <= side["top"]
+    assert side["bottom"] <= said["top"]
+    # The picture stays under the page's first line while the last dials go by.
+    page.get_by_role("slider", name="Random draw, slider").scroll_into_view_if_needed()
+    page.evaluate("scrollBy(0, 200)")
+    picture, *_ = page.evaluate(boxes)
+    assert 48 <= picture["top"] <= 64
+    assert picture["height"] <= 0.52 * 844
+
+
+@every
+def test_three_dials_at_most_stand_in_sight(opened, entry):
+    page = opened([entry.kind()], folded=True)
+    seen = page.locator(".rb-dial:visible")
+    assert 1 <= seen.count() <= 3
+    said = " ".join(seen.all_inner_texts())
+    for name in {"base", "dim"} & set(entry.kind.dial_traits()):
+        assert entry.kind.dial_traits()[name].declared()["label"] in said
+    more = page.locator(".rb-more")
+    if seen.count() == len(entry.kind.dial_traits()):
+        expect(more).to_be_hidden()
+    else:
+        more.locator("summary").click()
+        expect(page.locator(".rb-dial:visible")).to_have_count(len(entry.kind.dial_traits()))
+
+
+def test_a_link_opens_the_fold_of_the_dials_that_it_sets(opened):
+    for fragment, is_open in [("", False), ("#lock.base=500", False), ("#lock.pair=1", True)]:
+        page = opened([Lock()], fragment=fragment, folded=True)
+        assert page.locator(".rb-more").evaluate("more => more.open") is is_open, fragment
+    page.locator(".rb-more summary").click()
+    page.evaluate("location.hash = '#lock.m=7'")
+    expect(page.get_by_role("slider", name="Query position m, slider")).to_be_visible()
+
+
+def test_a_dial_is_a_line_and_its_slider(opened):
+    page = opened([Turn()])
+    for dial in page.locator(".rb-dial").all():
+        label, field, reset, slider = (
+            dial.locator(part).bounding_box() for part in ("label", ".rb-number", ".rb-reset", "input[type=range]")
+        )
+        for one in (label, reset):
+            assert abs(one["y"] + one["height"] / 2 - field["y"] - field["height"] / 2) < 3
+        assert field["y"] + field["height"] <= slider["y"] + 1
+        assert slider["y"] + slider["height"] - field["y"] < 60
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
+    page = opened([Turn()], viewport={"width": width, "height": 844})
+    before = page.evaluate(TOPS)
+    limits = page.locator(".rb-limits")
+    for which in range(limits.count()):
+        expect(limits.nth(which)).to_be_hidden()
+    page.get_by_role("textbox", name="Base b").focus()
+    expect(limits.nth(1)).to_be_visible()
+    expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i turns by θᵢ = b^(−2i/d) radians per position.")
+    assert page.evaluate(TOPS) == before
+    box = page.get_by_role("slider", name="Dimension d, slider").bounding_box()
+    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # a hand that drags wants to see what is below
+    expect(page.locator(".rb-limits:visible")).to_have_count(0)
+
+
+def test_a_refusal_stands_under_its_own_field(opened):
+    page = opened([Saturation()])
+    field = page.get_by_role("textbox", name="Head dimension d")
+    enter(page, "Head dimension d", 700)
+    why = page.locator(".rb-dial", has=field).locator(".rb-why")
+    expect(why).to_have_text("700 is more than 512 (wider heads show nothing new). Still 64.")
+    expect(why).to_be_visible()
+    assert why.bounding_box()["y"] - field.bounding_box()["y"] < 70
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_value("64")
+    assert why.get_attribute("id") in field.get_attribute("aria-describedby").split()
+    # Another dial leaves it there, so that nothing moves; its own takes it away.
+    page.get_by_role("slider", name="Number of keys, slider").press("ArrowRight")
+    expect(why).to_be_visible()
+    page.get_by_role("slider", name="Head dimension d, slider").press("ArrowRight")
+    expect(why).to_be_hidden()
+    expect(field).to_have_attribute("aria-invalid", "false")
+    expect(field).not_to_have_attribute("aria-describedby", why.get_attribute("id"))
+
+
+def test_numbers_are_taken_as_readers_write_them(opened):
+    page = opened([Turn(), Timelapse()])
+    for typed, value in [("10^4", 10_000), ("5·10⁵", 500_000), ("1e3", 1000), ("10,000", 10_000), ("16/π²", 1.6211)]:
+        page.get_by_role("textbox", name="Base b").first.fill(typed)
+        page.get_by_role("textbox", name="Base b").first.press("Enter")
+        assert dials(page)["base"] == pytest.approx(value, rel=1e-4)
+    enter(page, "Room", "4k")
+    assert dials(page, 1)["room"] == 4096
+    page.get_by_role("textbox", name="Base b").first.fill("500k")
+    page.get_by_role("textbox", name="Base b").first.press("Enter")
+    expect(page.locator(".rb-why:visible")).to_contain_text("“500k” is unclear: is k a thousand or 1024?")
+
+
+def test_what_had_to_give_way_comes_back(opened):
+    page = opened([Timelapse()])
+    home = Timelapse().dials()
+    enter(page, "Room", 100)
+    assert (dials(page)["room"], dials(page)["length"]) == (100, 100)
+    enter(page, "Length now n", 101)
+    expect(page.locator(".rb-why:visible")).to_have_text("101 is more than 100 (Room is 100). Still 100.")
+    page.get_by_role("button", name="Reset Room").click()
+    assert dials(page) == home
+    enter(page, "Room", 100)
+    enter(page, "Length now n", 90)  # asked for now
+    page.get_by_role("button", name="Reset Room").click()
+    assert dials(page)["length"] == 90
+    end = page.get_by_role("slider", name="Length now n, slider")
+    end.press("End")
+    assert dials(page)["length"] == home["room"]
+
+
+def test_axe_finds_nothing_while_a_hand_drags_and_after_a_refusal(opened):
+    page = opened([Turn()])
+    page.add_script_tag(content=assets.axe())
+
+    def found() -> list:
+        return [one["id"] for one in page.evaluate("axe.run(document)")["violations"]]
+
+    box = page.get_by_role("slider", name="Position m, slider").bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 120, box["y"] + box["height"] / 2, steps=4)
+    assert found() == []
+    page.mouse.up()
+    enter(page, "Pair i", 300)
+    expect(page.locator(".rb-why:visible")).to_have_count(1)
+    expect(page.locator(".rb-limits:visible")).to_have_count(0)
+    assert found() == []
+    page.get_by_role("textbox", name="Base b").focus()
+    expect(page.locator(".rb-limits:visible")).to_have_count(1)
+    assert found() == []
+
+
+NOTEBOOK = """
+.jp-OutputArea-output dl, .jp-OutputArea-output dt, .jp-OutputArea-output dd { display: block; }
+.jp-OutputArea-output dl { width: 100%; overflow: hidden; padding: 0; margin: 0; }
+.jp-OutputArea-output dt { font-weight: bold; float: left; width: 20%; padding: 0; margin: 0; }
+.jp-OutputArea-output dd { float: left; width: 80%; padding: 0; margin: 0; }
+"""
+
+
+def test_the_numbers_keep_their_place_in_a_notebook(opened):
+    """JupyterLab has rules of its own for lists of terms."""
+    page = opened([Saturation()])
+    boxes = """() => [...document.querySelectorAll('.rb-stats :is(dt, dd)')].map((e) => {
+      const { left, top, width, height } = e.getBoundingClientRect();
+      return [left, top + scrollY, width, height].map(Math.round);
+    })"""
+    before = page.evaluate(boxes)
+    page.add_style_tag(content=NOTEBOOK)
+    page.evaluate("document.querySelector('main').classList.add('jp-OutputArea-output')")
+    assert page.evaluate(boxes) == before
+    for (left, top, _, height), (x, y, _, _) in zip(before[::2], before[1::2], strict=True):
+        assert x == left
+        assert y >= top + height - 1
