@@ -213,7 +213,8 @@ def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):
         field = page.get_by_role("textbox", name="Pair i").nth(which)
         field.fill("100")
         field.press("Enter")
-        expect(page.locator(".rb-why:visible")).to_contain_text("100 is more than 7 (Dimension d is 16).")
+        why = page.locator(".rb").nth(which).locator(".rb-why:visible")
+        expect(why).to_contain_text("100 is more than 7 (Dimension d is 16).")
         field.fill("7")
         field.press("Enter")
         assert dials(page, which)["pair"] == 7

@@ -205,7 +205,7 @@ def test_steps_by_button_and_key_stop_at_the_ends(opened):
 def test_hands_rings_and_their_colours(opened, dim, columns, cell):
     """On each hand, and on its ring before and behind it, a point has the colour that says how far it has come."""
     figure = Clocks(position=100, dim=dim)
-    page = opened([figure], viewport={"width": 700, "height": 900})
+    page = opened([figure], viewport={"width": 740, "height": 900})
     expected = expected_of(figure)
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     assert width == 650
