@@ -70,7 +70,9 @@ class Shuffle(Explorer):
     @traitlets.default("order")
     def _default_order(self) -> list[int]:
         sentence, order = OPENING
-        return list(order if self.words == sentence else range(len(split_words(self.words))))
+        return list(
+            order if self.words == sentence else range(len(split_words(self.words)))
+        )
 
     @traitlets.validate("words")
     def _valid_words(self, proposal: dict) -> str:
