@@ -5,8 +5,8 @@ import { put } from "./elements.js";
 
 const KEYS = ["ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "PageDown", "PageUp", "Home", "End"];
 
-// Makes an empty HTML element that lies over the picture, a child of the picture's own box, what the hand takes hold of.
-// Not within the SVG: that is one image, and what is in an image cannot be focused by name.
+// Makes an empty HTML element that lies over the picture, a child of the picture's own box, what the hand takes hold
+// of. Not within the SVG: that is one image, and what is in an image cannot be focused by name.
 //   at(x, y, event)  the dials for the pointer's place, in pixels from the box's upper left corner; null: none of them
 //   keys(key)        the dials for a key; null: the key is left to the page
 //   label            what it is called: a text, or label(values)
@@ -26,7 +26,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
   const thumb = (event) => area && event.pointerType === "touch";
   // A thumb that goes rather up or down than across is about to scroll.
-  const across = ({ clientX, clientY }) => Math.abs(clientX - held.from[0]) > Math.max(6, Math.abs(clientY - held.from[1]));
+  const across = ({ clientX: x, clientY: y }) => Math.abs(x - held.from[0]) > Math.max(6, Math.abs(y - held.from[1]));
 
   app.listen(node, "pointerdown", (event) => {
     if (event.button !== 0) return;
@@ -34,12 +34,15 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
     const box = node.parentElement.getBoundingClientRect();
     const [x, y] = place?.(app.values()) ?? [event.clientX - box.left, event.clientY - box.top];
     held = {
-      from: [event.clientX, event.clientY], off: [event.clientX - box.left - x, event.clientY - box.top - y], followed: false,
+      from: [event.clientX, event.clientY],
+      off: [event.clientX - box.left - x, event.clientY - box.top - y],
+      followed: false,
     };
     if (!place && !thumb(event)) follow(event);
   });
   app.listen(node, "pointermove", (event) => {
-    if (held && node.hasPointerCapture(event.pointerId) && (!thumb(event) || held.followed || across(event))) follow(event);
+    if (!held || !node.hasPointerCapture(event.pointerId)) return;
+    if (!thumb(event) || held.followed || across(event)) follow(event);
   });
   app.listen(node, "pointerup", (event) => {
     if (held && !held.followed && thumb(event)) follow(event); // a tap
@@ -68,8 +71,9 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
 }
 
-// Keys and value of a hand that turns one dial: arrows and pages do what they do on the dial's slider, Home and End go to
-// the limits that hold now. limits(values) → [least, greatest], if other than the dial's own; text(values): what is said.
+// Keys and value of a hand that turns one dial: arrows and pages do what they do on the dial's slider, Home and End go
+// to the limits that hold now. limits(values) → [least, greatest], if other than the dial's own; text(values): what is
+// said.
 export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
   const { limits = () => [dial.min, dial.max], text } = options;
   const now = (values) => values[dial.trait];

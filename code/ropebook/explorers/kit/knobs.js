@@ -22,9 +22,9 @@ export function knob(dial, id, app) {
     // Says why what was typed is refused; "": it no longer is.
     refuse(reason) {
       setText(why, reason);
-      const described = `${id}-limits`;
-      const told = { "aria-invalid": String(reason !== ""), "aria-describedby": reason ? `${id}-why ${described}` : described };
-      if (["number", "text"].includes(dial.kind)) put(field, told);
+      const described = reason ? `${id}-why ${id}-limits` : `${id}-limits`;
+      const typed = ["number", "text"].includes(dial.kind);
+      if (typed) put(field, { "aria-invalid": String(reason !== ""), "aria-describedby": described });
     },
   };
 }

@@ -143,7 +143,9 @@ export const STYLE = `
 }
 .rb-button:hover:not([aria-disabled="true"]) { border-color: var(--rb-1); color: var(--rb-1); }
 .rb-button[aria-disabled="true"] { border-color: var(--rb-grid); color: var(--rb-muted); cursor: default; }
-.rb-reset { width: 1.5rem; min-height: 1.75rem; padding: 0; border-color: transparent; font-size: 1rem; line-height: 1; }
+.rb-reset {
+  width: 1.5rem; min-height: 1.75rem; padding: 0; border-color: transparent; font-size: 1rem; line-height: 1;
+}
 .rb-reset[aria-disabled="true"] { border-color: transparent; opacity: 0.55; }
 
 .rb input[type="range"] { appearance: none; width: 100%; height: 1.5rem; background: none; cursor: pointer; }

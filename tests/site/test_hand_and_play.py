@@ -1,0 +1,210 @@
+"""What is dragged in a picture, and time that passes by a button: in a figure with one mark on a line."""
+
+from __future__ import annotations
+
+import pytest
+import traitlets
+from playwright.sync_api import Page, expect
+
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit.dials import declare
+from ropebook.explorers.kit.joining import join
+from tests.site.figures import dials
+
+
+class Line(Explorer):
+    """A mark at 0 to 100 on a line of 200 pixels: a small handle on it, and a wide area below it."""
+
+    SCRIPT = """import { dials } from "./line.py";
+import { html, put } from "./kit/elements.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { play } from "./kit/play.js";
+import { explorer } from "./kit/mount.js";
+      export default explorer({
+        title: "Line", note: "A note.", compute: (values) => values, dials,
+        build: (stage, app) => {
+          const box = stage.appendChild(html("div", { style: "position: relative; height: 300px" }));
+          const [knob, wide] = [html("div"), html("div")];
+          box.append(knob, wide);
+          const at = (x) => (x < 0 ? null : { place: Math.min(100, Math.round(x / 2)) });
+          const same = { at, ...ofDial(app, dials[0], { limits: ({ end }) => [0, end] }) };
+          const showKnob = hand(app, knob, { ...same, label: "Mark", place: ({ place }) => [2 * place, 20] });
+          const showWide = hand(app, wide, { ...same, label: ({ end }) => `Area to ${end}`, area: true });
+          play(app, {
+            advance: ({ place, end }, seconds) => {
+              return place >= end ? null : { place: Math.min(end, Math.round(place + 50 * seconds)) };
+            },
+            again: { place: 0 },
+          });
+          return ({ values }) => {
+            showKnob([2 * values.place - 15, 5, 30, 30]);
+            showWide([0, 100, 200, 200]);
+          };
+        },
+        stats: () => [],
+        describe: ({ place }) => `It is at ${place}.`,
+      });
+    """
+    place = Whole(40, min=0, max=100, label="Place", note="Of the mark.", below="it begins", above="it ends")
+    end = Whole(100, min=0, max=100, label="End", note="Of the line.", below="it begins", above="it ends")
+    _esm = join("line.js", {"dials": declare({"place": place, "end": end})}, SCRIPT)
+    alt = traitlets.Unicode("A mark on a line, which can be moved.").tag(sync=True)
+
+
+def place(page: Page) -> int:
+    return dials(page)["place"]
+
+
+# ---- Hand ----
+
+
+def test_a_pointer_takes_the_handle_along(opened):
+    page = opened([Line()])
+    knob = page.get_by_role("slider", name="Mark")
+    box = knob.bounding_box()
+    page.mouse.move(box["x"] + 22, box["y"] + 10)  # off its middle
+    page.mouse.down()
+    assert place(page) == 40
+    page.mouse.move(box["x"] + 42, box["y"] + 200)  # captured: far below it
+    assert place(page) == 50
+    page.mouse.move(box["x"] - 500, box["y"])  # where there is nothing
+    assert place(page) == 50
+    page.mouse.up()
+    page.mouse.move(box["x"] + 62, box["y"])
+    assert place(page) == 50
+    expect(knob).to_be_focused()
+
+
+def test_an_area_takes_the_mark_where_it_is_pressed(opened):
+    page = opened([Line()])
+    box = page.get_by_role("slider", name="Area to 100").bounding_box()
+    page.mouse.move(box["x"] + 120, box["y"] + 50)
+    page.mouse.down(button="right")
+    page.mouse.up(button="right")
+    assert place(page) == 40
+    page.mouse.down()
+    assert place(page) == 60
+    page.mouse.move(box["x"] + 20, box["y"] + 50)
+    assert place(page) == 10
+
+
+def test_keys_do_the_same_within_the_limits_that_hold_now(opened):
+    page = opened([Line(end=60)])
+    knob = page.get_by_role("slider", name="Mark")
+    knob.focus()
+    for key, goal in [
+        ("ArrowRight", 41),
+        ("ArrowDown", 40),
+        ("PageUp", 50),
+        ("PageUp", 60),
+        ("PageUp", 60),
+        ("Home", 0),
+        ("ArrowLeft", 0),
+        ("a", 0),
+        ("End", 60),
+    ]:
+        page.keyboard.press(key)
+        assert place(page) == goal, key
+    page.keyboard.press("Control+ArrowLeft")
+    assert place(page) == 60
+    for name, value in {"aria-valuenow": "60", "aria-valuemax": "60", "aria-valuetext": "Place: 60"}.items():
+        expect(knob).to_have_attribute(name, value)
+
+
+def thumb(page: Page, points: list[tuple[float, float]]) -> None:
+    """A thumb that goes from one place to the next."""
+    session = page.context.new_cdp_session(page)
+    for k, (x, y) in enumerate(points):
+        kind = "touchMove" if k else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        page.wait_for_timeout(30)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(100)
+
+
+@pytest.mark.parametrize(("where", "scrolls"), [("Mark", False), ("Area to 100", True)])
+def test_a_thumb_scrolls_the_page_but_on_the_handle(opened, where, scrolls):
+    page = opened([Line(), Line()], viewport={"width": 390, "height": 400}, has_touch=True)
+    node = page.get_by_role("slider", name=where).first
+    box = node.evaluate("e => { e.scrollIntoView({ block: 'center' }); return e.getBoundingClientRect().toJSON(); }")
+    start = page.evaluate("scrollY")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    thumb(page, [(x, y - 10 * k) for k in range(12)])
+    assert (page.evaluate("scrollY") > start + 30) == scrolls
+    assert place(page) == 40
+    page.evaluate("y => scrollTo(0, y)", start)
+    thumb(page, [(x + 4 * k, y) for k in range(12)])
+    assert place(page) > 55
+    assert page.evaluate("scrollY") == start
+
+
+def test_a_tap_moves_the_mark(opened):
+    page = opened([Line()], has_touch=True)
+    box = page.get_by_role("slider", name="Area to 100").bounding_box()
+    page.touchscreen.tap(box["x"] + 120, box["y"] + 50)
+    assert place(page) == 60
+
+
+# ---- Play ----
+
+
+def moving(page: Page) -> bool:
+    before = place(page)
+    page.wait_for_timeout(200)
+    return place(page) != before
+
+
+def playing(opened, **options) -> Page:
+    """A page where the mark moves since Play was pressed."""
+    page = opened([Line(place=0), Line()], reduced_motion="no-preference", **options)
+    assert not moving(page)
+    page.get_by_role("button", name="Play").first.click()
+    assert moving(page)
+    return page
+
+
+def stopped(page: Page) -> None:
+    expect(page.get_by_role("button", name="Play")).to_have_count(2)
+    assert not moving(page)
+
+
+def test_it_plays_from_press_to_press_and_to_the_end(opened):
+    page = playing(opened)
+    page.get_by_role("button", name="Pause").click()
+    stopped(page)
+    page.get_by_role("button", name="Play").first.click()
+    page.wait_for_function("document.querySelector('.explorer-live').ropebook.values().place === 100")
+    stopped(page)
+    page.get_by_role("button", name="Play").first.click()
+    assert place(page) < 100
+    work = page.evaluate("document.querySelector('.explorer-live').ropebook.work.length")
+    assert work > 5  # frames are measured as events are
+
+
+def test_a_turned_dial_stops_it(opened):
+    page = playing(opened)
+    page.get_by_role("slider", name="End, slider").first.press("ArrowLeft")
+    stopped(page)
+
+
+def test_it_stops_out_of_sight(opened):
+    page = playing(opened, viewport={"width": 1280, "height": 400})
+    page.mouse.wheel(0, 900)
+    stopped(page)
+
+
+def test_it_stops_in_a_hidden_tab(opened):
+    page = playing(opened)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    stopped(page)
+
+
+def test_with_less_motion_a_press_is_a_step(opened):
+    page = opened([Line(place=0)])
+    button = page.get_by_role("button", name="Step")
+    for goal in (50, 100, 50):
+        button.click()
+        assert place(page) == goal
+        assert not moving(page)
+    page.emulate_media(reduced_motion="no-preference")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
