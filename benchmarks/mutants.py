@@ -41,9 +41,9 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     "rope", "attention", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
     "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
-    "extrapolation/frequencies", "extrapolation/parts", "extrapolation/search", "extrapolation/distances",
-    "extrapolation/queries", "extrapolation/measures", "extrapolation/registry", "extrapolation/interop",
-    "extrapolation/layer", "checks",
+    "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
+    "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
+    "extrapolation/interop", "extrapolation/layer", "checks",
 ]  # fmt: skip
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add,

@@ -41,7 +41,7 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     carried = sources | {still for still in stills if still.is_file()}
     found = {path.relative_to(code).as_posix(): path for path in carried}
     for path in results.glob("*"):
-        if path.is_file() and not path.name.startswith(".") and {path.stem, path.name} & opened:
+        if path.is_file() and {path.stem, path.name} & opened:
             found[f"ropebook/_results/{path.name}"] = path
     return {name: path.read_bytes() for name, path in sorted(found.items())}
 

@@ -64,13 +64,13 @@ def number(
     >>> number("base", 10000, above=0)
     10000.0
     """
-    allowed = "a finite number" + _limits(
-        (">", above), (">=", minimum), ("<=", maximum)
-    )
+    limits = (">", above), (">=", minimum), ("<=", maximum)
+    allowed = "a finite number" + _limits(*limits)
     value = _of_kind(name, value, numbers.Real, allowed)
     try:
         result = float(value)
-    except OverflowError:  # an integer beyond float's range
+    except OverflowError:
+        # an integer beyond float's range
         result = math.inf
     inside = (
         math.isfinite(result)
@@ -127,7 +127,8 @@ def rotary_dim(dim: int, value: object) -> int:
 
 def floating(name: str, value: object) -> torch.Tensor:
     """A tensor of real floating-point numbers, of any shape and precision."""
-    import torch  # here, so that a module which only checks integers need not load it
+    # here, so that a module which only checks integers need not load it
+    import torch
 
     allowed = "a floating-point tensor"
     if not isinstance(value, torch.Tensor):
@@ -167,9 +168,8 @@ def _limits(*limits: tuple[str, float | None]) -> str:
 
 
 def _of_kind(name: str, value: object, kind: type, allowed: str) -> object:
-    if isinstance(value, bool) or not isinstance(
-        value, kind
-    ):  # Python takes True for the integer 1; here it is a slip
+    # Python takes True for the integer 1; here it is a slip.
+    if isinstance(value, bool) or not isinstance(value, kind):
         raise TypeError(f"{name} must be {allowed}, got {value!r}")
     return value
 

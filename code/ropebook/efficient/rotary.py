@@ -92,11 +92,9 @@ def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
     if backend is not None:
         return checks.choice("backend", backend, BACKENDS)
     device = tensors[0].device
-    if (
-        device.type != "cuda"
-        or torch.compiler.is_compiling()
-        or any(x.ndim != 4 for x in tensors)
-    ):
+    if device.type != "cuda" or torch.compiler.is_compiling():
+        return "eager"
+    if any(x.ndim != 4 for x in tensors):
         return "eager"
     from ropebook import triton_kernel
 

@@ -21,7 +21,6 @@ from ropebook.extrapolation.distances import (
     SelfExtend,
 )
 from ropebook.extrapolation.frequencies import (
-    BaseChange,
     Dynamic,
     DynamicNTK,
     DynamicYaRN,
@@ -31,8 +30,6 @@ from ropebook.extrapolation.frequencies import (
     LongRoPE,
     NTKAware,
     NTKByParts,
-    Partial,
-    Proportional,
     Scaled,
     YaRN,
 )
@@ -67,6 +64,7 @@ from ropebook.extrapolation.parts import (
 from ropebook.extrapolation.queries import LogN
 from ropebook.extrapolation.registry import METHODS, make, methods_table
 from ropebook.extrapolation.search import Search, search_factors
+from ropebook.extrapolation.trained import BaseChange, Partial, Proportional
 
 __all__ = [
     "METHODS",

@@ -12,8 +12,6 @@ from ropebook.extrapolation.frequencies import (
     DynamicNTK,
     Frequencies,
     Interpolation,
-    Partial,
-    Proportional,
     Scaled,
 )
 from ropebook.extrapolation.parts import (
@@ -23,6 +21,7 @@ from ropebook.extrapolation.parts import (
     length_factor,
 )
 from ropebook.extrapolation.registry import make
+from ropebook.extrapolation.trained import Partial, Proportional
 
 # Their names of options, and ours, for each rope_type.
 _OUR_OPTIONS = {

@@ -48,9 +48,7 @@ class ExtendedAttention(RotaryAttention):
         **rest,
     ):
         built = make(method, **options)
-        ways = (
-            ("rotated", "unrotated") if built.distances is None else ("unrotated",)
-        )
+        ways = ("unrotated",) if built.distances else ("rotated", "unrotated")
         if keep is not None:
             checks.choice("keep", keep, ways)
         else:

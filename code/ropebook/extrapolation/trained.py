@@ -1,0 +1,120 @@
+"""Methods that a model is trained with: another base, or pairs that do not turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, rope
+from ropebook.extrapolation.frequencies import Frequencies, Scaled
+from ropebook.extrapolation.methods import known_as
+from ropebook.extrapolation.parts import (
+    check_factor,
+    check_fraction,
+    frequencies,
+    log_base_of,
+)
+
+
+@known_as(
+    "base",
+    "base change",
+    2023,
+    "xiong2023",
+    trains="yes",
+    transformers="rope_theta",
+)
+@dataclass(frozen=True)
+class BaseChange(Frequencies):
+    """Another base, with which the model is then trained on ("adjusted base frequency"): Xiong et al. 2023, b = 500000.
+
+    >>> BaseChange(base=1e6)(rope.inv_freq(4))
+    (tensor([1.0000, 0.0010], dtype=torch.float64), 1.0)
+    """
+
+    base: float
+
+    def __post_init__(self) -> None:
+        checks.number("base", self.base, minimum=1)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        dim = 2 * len(frequencies(inv_freq))
+        return rope.inv_freq(dim, self.base).to(inv_freq), 1.0
+
+
+@known_as(
+    "partial",
+    "partial rotary",
+    2021,
+    "wang2021",
+    trains="yes",
+    transformers="partial_rotary_factor",
+)
+@dataclass(frozen=True)
+class Partial(Frequencies):
+    """Partial rotary: only the first ``fraction`` of the d entries turns, with the exponent taken over their number.
+
+    Fewer frequencies come out than go in: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The rest of each
+    vector passes unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J): 64 entries of 256;
+    Black et al. 2022 (GPT-NeoX): a quarter as well.
+
+    >>> Partial(fraction=0.5)(rope.inv_freq(8))
+    (tensor([1.0000, 0.0100], dtype=torch.float64), 1.0)
+    """
+
+    fraction: float
+
+    def __post_init__(self) -> None:
+        check_fraction(self.fraction)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        dim = self.rotary_dim(2 * len(frequencies(inv_freq)))
+        exponents = torch.arange(0, dim, 2).to(inv_freq) / dim
+        return (-exponents * log_base_of(inv_freq)).exp(), 1.0
+
+    def rotary_dim(self, dim: int) -> int:
+        """r = ⌊fraction·d⌋: what `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if odd or 0."""
+        entries = int(dim * self.fraction)
+        return checks.even("fraction * dim, rounded down,", entries)
+
+    def rotary(self, dim: int) -> dict[str, object]:
+        return {"rotary_dim": self.rotary_dim(checks.even("dim", dim))}
+
+
+@known_as(
+    "proportional",
+    "proportional rotary (p-RoPE)",
+    2024,
+    "barbero2025",
+    trains="yes",
+    transformers="proportional",
+)
+@dataclass(frozen=True)
+class Proportional(Frequencies):
+    """p-RoPE: the first ``fraction`` of the pairs keep their θ, the slow rest do not turn at all (θ = 0).
+
+    The exponent is still taken over d, unlike `Partial`'s. Barbero et al. 2024; transformers' "proportional", where all θ
+    are divided by ``factor`` as well.
+
+    >>> Proportional(fraction=0.5)(rope.inv_freq(8))
+    (tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64), 1.0)
+    """
+
+    fraction: float
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fraction(self.fraction)
+        check_factor(self.factor)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        pairs = len(frequencies(inv_freq))
+        turning = int(self.fraction * pairs)
+        if turning == 0:
+            raise ValueError(
+                f"fraction must leave one of {pairs} pairs turning, got {self.fraction}"
+            )
+        turning = torch.arange(pairs) < turning
+        return inv_freq * turning.to(inv_freq) / self.factor, 1.0
