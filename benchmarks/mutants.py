@@ -39,8 +39,11 @@ import transformers.models.llama.modeling_llama  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
-    "attention", "sinusoidal", "derivation", "complex_plane", "efficient", "rotary_attention", "precision", "mistakes",
-    "decay", "extrapolation", "checks",
+    "rope", "attention", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
+    "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
+    "extrapolation/frequencies", "extrapolation/parts", "extrapolation/search", "extrapolation/distances",
+    "extrapolation/queries", "extrapolation/measures", "extrapolation/registry", "extrapolation/interop",
+    "extrapolation/layer", "checks",
 ]  # fmt: skip
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add,
@@ -173,12 +176,19 @@ def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
     }
 
 
+def tests_of(module: str) -> list[str]:
+    """The test files of a module, those of its package if it has none of its own; of the ground, its oldest user's."""
+    own = f"tests/test_{module.replace('/', '_')}.py"
+    files = {"rope": ["tests/test_sinusoidal.py", "tests/test_efficient.py"]}
+    return files.get(module, [own if (ROOT / own).exists() else f"tests/test_{module.partition('/')[0]}.py"])
+
+
 def examine(module: str, count: int, seed: int) -> dict:
     """Make `count` random mutants of a module and count those that its tests catch."""
     source = (ROOT / "code" / "ropebook" / f"{module}.py").read_text()
     places = list(mutations(ast.parse(source)))
     chosen = random.Random(seed).sample(places, min(count, len(places)))
-    everything = [f"tests/test_{module.replace('/', '_')}.py"]
+    everything = [*tests_of(module), f"code/ropebook/{module}.py"]
     survivors = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()

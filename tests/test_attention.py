@@ -6,7 +6,6 @@ after every projection, too: see ``LAYER_UNITS``.
 """
 
 import dataclasses
-import doctest
 import itertools
 import math
 import re
@@ -945,7 +944,3 @@ def test_every_public_function_has_bad_input_above():
     }
     tested = {name for call, _, _ in BAD for name in call.__code__.co_names}
     assert public - tested == {"AttentionCost"}  # a record, made by attention_cost
-
-
-def test_examples():
-    assert doctest.testmod(A).failed == 0

@@ -1,4 +1,3 @@
-import doctest
 import math
 import re
 from fractions import Fraction
@@ -163,7 +162,3 @@ def test_what_may_be_read():
     torch.compile(look, backend="eager", fullgraph=True)(torch.zeros(2))
     assert seen == [False]
     torch._dynamo.reset()
-
-
-def test_examples():
-    assert doctest.testmod(checks).failed == 0

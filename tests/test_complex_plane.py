@@ -4,12 +4,9 @@ the theorems.
 Where a bound on float64 is stated: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
-import ast
 import cmath
-import doctest
 import inspect
 import math
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -24,6 +21,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as hal
 from ropebook import complex_plane as C
 from ropebook import derivation, proofs, sinusoidal
 from ropebook.proofs import complex_plane as P
+from tests.helpers import largest, public, random
 
 mpmath.mp.dps = 40
 
@@ -36,14 +34,6 @@ bases = st.one_of(st.sampled_from([1, 10000, 10000.0, 1e7]), st.floats(0, 7).map
 positions = st.integers(-(10**5), 10**5)
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.sampled_from(LAYOUTS)
-
-
-def largest(tensor):
-    return tensor.abs().max().item()
-
-
-def random(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 def numbers(vector, layout):
@@ -439,17 +429,9 @@ def test_bad_input_is_named(call, error, message):
         eval(call, {**vars(C), "X": X, "Z": Z, "math": math})
 
 
-def public():
-    return {
-        name
-        for name, value in vars(C).items()
-        if not name.startswith("_") and callable(value) and getattr(value, "__module__", "") == C.__name__
-    }
-
-
 def test_every_public_function_has_bad_input_and_a_description():
-    assert public() - {"Amplitudes"} == {call.partition("(")[0] for call, *_ in BAD}
-    assert all(inspect.getdoc(getattr(C, name)) for name in public())
+    assert public(C) - {"Amplitudes"} == {call.partition("(")[0] for call, *_ in BAD}
+    assert all(inspect.getdoc(getattr(C, name)) for name in public(C))
 
 
 # --- That the proofs are about the module: both sides of each, in numbers, are what the module computes ---
@@ -504,17 +486,3 @@ def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
 
 
 # --- The module as a whole ---
-
-
-def test_examples_in_the_documentation_run():
-    found = doctest.testmod(C)
-    assert found.failed == 0
-    assert found.attempted >= 10
-
-
-def test_the_module_needs_only_torch():
-    tree = ast.parse(Path(C.__file__).read_text(encoding="utf-8"))
-    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
-    names = {node.module for node in imports if isinstance(node, ast.ImportFrom)}
-    names |= {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
-    assert names <= {"__future__", "typing", "torch", "ropebook", "ropebook.derivation", "ropebook.sinusoidal"}

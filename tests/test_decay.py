@@ -1,6 +1,5 @@
 """The decay module against forty digits, NumPy loops, closed forms at base 1 and d = 2, and published numbers."""
 
-import doctest
 import inspect
 import itertools
 import math
@@ -19,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ropebook import decay as D
 from ropebook import sinusoidal
 from ropebook.derivation import score
+from tests.helpers import random
 
 mpmath.mp.dps = 40
 
@@ -30,10 +30,6 @@ LAYOUTS = ["interleaved", "half"]
 
 def kernel(dim, base=10000.0):
     return partial(D.distance_kernel, dim=dim, base=base)
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def exact_kernel(distance, dim, base):
@@ -763,9 +759,3 @@ def test_by_default_the_base_is_that_of_the_paper():
         if inspect.isfunction(value) and value.__module__ == D.__name__:
             base = inspect.signature(value).parameters.get("base")
             assert base is None or base.default in (10000, inspect.Parameter.empty)
-
-
-def test_examples_in_the_documentation_run():
-    found = doctest.testmod(D)
-    assert found.failed == 0
-    assert found.attempted >= 25

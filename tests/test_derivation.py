@@ -3,11 +3,8 @@
 Where a bound on float64 is stated: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
-import ast
-import doctest
 import inspect
 import math
-from pathlib import Path
 
 import mpmath
 import pytest
@@ -21,6 +18,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as hal
 from ropebook import derivation as D
 from ropebook import proofs, sinusoidal
 from ropebook.proofs import derivation as P
+from tests.helpers import largest, public, random
 
 mpmath.mp.dps = 40
 
@@ -32,14 +30,6 @@ bases = st.one_of(st.sampled_from([1, 10000, 10000.0, 1e7]), st.floats(0, 7).map
 positions = st.integers(-(10**5), 10**5)
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.sampled_from(LAYOUTS)
-
-
-def largest(tensor):
-    return tensor.abs().max().item()
-
-
-def random(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 def members(i, dim, layout):
@@ -560,40 +550,18 @@ def test_bad_input_is_named(call, error, message):
         eval(call, {**globals(), **vars(D)})
 
 
-def public():
-    return {
-        name
-        for name, value in vars(D).items()
-        if not name.startswith("_") and callable(value) and getattr(value, "__module__", "") == D.__name__
-    }
-
-
 def test_every_public_function_has_bad_input_and_a_description():
     results = {"Polar", "Phase", "NormalForm"}
     symbolic = {"polar_form", "length_at", "turned_vector"}  # their input is the step before
-    assert public() - results - symbolic == {call.partition("(")[0] for call, *_ in BAD}
-    assert all(inspect.getdoc(getattr(D, name)) for name in public())
+    assert public(D) - results - symbolic == {call.partition("(")[0] for call, *_ in BAD}
+    assert all(inspect.getdoc(getattr(D, name)) for name in public(D))
 
 
 # --- The module as a whole ---
 
 
-def test_examples_in_the_documentation_run():
-    found = doctest.testmod(D)
-    assert found.failed == 0
-    assert found.attempted >= 15
-
-
 def test_the_base_is_the_papers_and_the_layout_too():
-    for name in public():
+    for name in public(D):
         parameters = inspect.signature(getattr(D, name)).parameters
         assert "base" not in parameters or parameters["base"].default == 10000, name
         assert "layout" not in parameters or parameters["layout"].default == "interleaved", name
-
-
-def test_sympy_is_loaded_only_where_it_is_used():
-    for node in ast.parse(Path(D.__file__).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Import):
-            assert {alias.name for alias in node.names} <= {"torch"}
-        if isinstance(node, ast.ImportFrom):
-            assert node.module in ("__future__", "typing", "torch", "ropebook", "ropebook.sinusoidal")

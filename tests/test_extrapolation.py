@@ -5,7 +5,6 @@ is mixed from two of them by a difference over a difference loses some digits mo
 """
 
 import dataclasses
-import doctest
 import inspect
 import itertools
 import logging
@@ -29,6 +28,7 @@ from ropebook.decay import turned_pairs
 from ropebook.efficient import RotaryEmbedding
 from ropebook.rotary_attention import KVCache, LlamaModel, RotaryAttention, packed_positions
 from ropebook.sinusoidal import inv_freq as plain
+from tests.helpers import largest, random
 
 FLOAT32 = 2e-6  # relative; 8e-7 was the largest in 4000 random configurations
 MIXED = 1e-4  # where pairs are mixed; 1.2e-5 was
@@ -60,14 +60,6 @@ def assert_same(ours, other):
     assert ours[0].dtype == torch.float64
     assert ours[0].tolist() == pytest.approx(other[0].tolist(), rel=FLOAT32, abs=0)
     assert ours[1] == pytest.approx(other[1], rel=1e-12)
-
-
-def random(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
-
-
-def largest(tensor):
-    return tensor.abs().max().item()
 
 
 EXAMPLES = {
@@ -1454,9 +1446,3 @@ def test_methods_compile_without_a_break_and_dynamic_ones_without_recompiling():
             assert torch.allclose(ours[1], eager[1])
         assert counter.frame_count <= 4
     torch._dynamo.reset()
-
-
-def test_doctests():
-    found = doctest.testmod(X)
-    assert found.failed == 0
-    assert found.attempted >= 40

@@ -3,7 +3,6 @@
 The library is a small folder made here, never the real one, so that nothing depends on the Python that runs the tests.
 """
 
-import doctest
 import hashlib
 import platform
 import re
@@ -305,9 +304,3 @@ def test_what_is_no_folder_is_refused(tmp_path, what):
         path.write_bytes(b"PK")
     with pytest.raises(FileNotFoundError, match=re.escape(f"root must be a folder of Python sources, got {path}")):
         D.load(path)
-
-
-def test_doctests():
-    found = doctest.testmod(D)
-    assert found.failed == 0
-    assert found.attempted >= 6

@@ -1,6 +1,5 @@
 """Inside a model: sums over distances against loops, norms against bare projections, permutations against the model."""
 
-import doctest
 import json
 import math
 import statistics
@@ -31,12 +30,6 @@ def texts(rows=3, length=L, seed=0):
 
 def same(a, b, within=1e-12):
     torch.testing.assert_close(a, b, rtol=within, atol=within)
-
-
-def test_doctests():
-    found = doctest.testmod(inside)
-    assert found.failed == 0
-    assert found.attempted > 0
 
 
 # --- Queries and keys -----------------------------------------------------------------------------------------------

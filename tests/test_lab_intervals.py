@@ -1,6 +1,5 @@
 """Intervals over seeds and files: against tables of Student's t, by hand, and by how often they hold the truth."""
 
-import doctest
 import math
 
 import pytest
@@ -8,13 +7,6 @@ import torch
 
 from ropebook.lab import intervals as I
 from ropebook.lab.evaluation import over_files
-
-
-def test_doctests():
-    found = doctest.testmod(I)
-    assert found.failed == 0
-    assert found.attempted > 0
-
 
 # printed tables of Student's t
 TABLE = [

@@ -3,7 +3,6 @@
 Rules are tested on a small folder made here; that they do what they are for, on the library of this Python.
 """
 
-import doctest
 import hashlib
 
 import numpy as np
@@ -37,12 +36,6 @@ def named(part, at=0, file="a.py"):
 @pytest.fixture
 def small(tmp_path):
     return library(tmp_path, {named(part): prose(seed) for seed, part in enumerate(P.PARTS)})
-
-
-def test_doctests():
-    found = doctest.testmod(P)
-    assert found.failed == 0
-    assert found.attempted > 0
 
 
 # --- strings in common ---

@@ -1,7 +1,5 @@
 """What is measured of a trained model: against the model itself, by hand, and on models of known answers."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -29,10 +27,6 @@ def model():
 
 def given(part="development"):
     return scores.materials(PARTS, part, text=512, contexts=4)
-
-
-def test_doctests():
-    assert doctest.testmod(scores).failed == 0
 
 
 def test_a_share_is_sure_enough():

@@ -1,6 +1,5 @@
 """Two tasks in a text: what is planted where, that order cannot be told from content, and what counts as right."""
 
-import doctest
 from collections import Counter
 
 import numpy as np
@@ -33,12 +32,6 @@ def solved(text, before):
         if is_record(byte) and (byte - data.RECORD) // data.VALUES == key and not asked:
             found.append(byte)
     return found[0 if first else -1], found
-
-
-def test_doctests():
-    found = doctest.testmod(T)
-    assert found.failed == 0
-    assert found.attempted > 0
 
 
 def test_no_two_kinds_of_bytes_are_one():

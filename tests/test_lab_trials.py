@@ -1,7 +1,5 @@
 """The second experiment's trainings: which, on which rows, and that they train and go on like the first's."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -14,10 +12,6 @@ from ropebook.lab.training import Trainer
 TEXT = (np.arange(3000) % 90 + 33).astype(np.uint8)
 PARTS = Parts(TEXT, {"d.py": TEXT}, {"h.py": TEXT}, (), "sha", "3")
 TINY = {"length": 40, "dim": 16, "hidden_dim": 24, "n_layers": 2, "n_heads": 2, "rows": 4, "steps": 6, "warmup": 2}
-
-
-def test_doctests():
-    assert doctest.testmod(trials).failed == 0
 
 
 def test_every_scheme_with_three_seeds():

@@ -1,17 +1,11 @@
 """Fine-tunings: a run's bytes a step in longer texts, on a copy of its model."""
 
-import doctest
-
 import pytest
 import torch
 
 from ropebook.lab import tuning
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.training import Run
-
-
-def test_the_docstrings_run():
-    assert doctest.testmod(tuning) == (0, 1)
 
 
 @pytest.mark.parametrize("factor", tuning.FACTORS)

@@ -1,6 +1,5 @@
 """The gallery of mistakes: each is what it is called, and is caught by its measurements and by no other."""
 
-import doctest
 import inspect
 import math
 
@@ -8,20 +7,9 @@ import pytest
 import torch
 
 from ropebook import efficient, mistakes, sinusoidal
+from tests.helpers import largest, random, seeded
 
 LAYOUTS = ["interleaved", "half"]
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=seeded(), dtype=torch.float64)
-
-
-def largest(tensor):
-    return tensor.abs().max().item()
 
 
 CAUGHT_BY = {
@@ -156,9 +144,3 @@ BAD = [
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(mistakes), "P": P, "V": V})
-
-
-def test_examples_in_the_documentation_run():
-    found = doctest.testmod(mistakes)
-    assert found.failed == 0
-    assert found.attempted >= 2

@@ -44,7 +44,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import book as builder
-from tools import execute, first_cell, notebooks
+from tools import carried, execute, first_cell, notebooks
 from tools.markdown import NotebookError, Writer
 from tools.notebooks import STATE
 from tools.paths import HTML, ROOT
@@ -618,67 +618,116 @@ def test_notebooks_are_written_beside_another_build_or_none_at_all(tmp_path, ran
 
 @pytest.fixture
 def repository(tmp_path) -> Path:
-    """Sources, results and requirements, with some files that have to stay at home."""
+    """Sources, results and requirements. `USE` needs some of them; the others have to stay at home."""
     root = tmp_path / "repository"
     package = root / "code" / "ropebook"
-    for folder in (package / "explorers", package / "__pycache__", root / "results"):
-        folder.mkdir(parents=True)
     files = {
         package / "__init__.py": "",
-        package / "one.py": "def f():\n    return 'from the notebook'\n",
-        package / "explorers" / "rope.js": "export const θ = 1;",
+        package / "one.py": "from ropebook import two\n\ndef f():\n    return 'from the notebook'\n",
+        package / "two.py": "def g():\n    import os, ropebook.inner.three\n",
+        package / "inner" / "__init__.py": "",
+        package / "inner" / "three.py": 'results.load("by_code")  # and in words "other"\n',
+        package / "inner" / "four.py": "",
+        package / "other.py": "from ropebook import one",
         package / "notes.txt": "no",
+        package / "explorers" / "__init__.py": "from ropebook.explorers.kit import dials",
+        package / "explorers" / "turn.py": "from ropebook.explorers.lock import LIMIT",
+        package / "explorers" / "turn.js": 'import { one } from "./turn.py";\nimport { θ } from "./kit/rope.js";\n',
+        package / "explorers" / "lock.py": "LIMIT = 1",
+        package / "explorers" / "lock.js": 'import { a,\n b } from "./kit/drawing.js";\n',
+        package / "explorers" / "turning.py": "",
+        package / "explorers" / "turning.js": 'import { θ } from "./kit/other.js";\n',
+        package / "explorers" / "kit" / "__init__.py": "",
+        package / "explorers" / "kit" / "dials.py": "",
+        package / "explorers" / "kit" / "rope.js": 'import { e } from "./elements.js";\nexport const θ = 1;',
+        package / "explorers" / "kit" / "elements.js": "",
+        package / "explorers" / "kit" / "drawing.js": "",
+        package / "explorers" / "kit" / "other.js": "",
+        package / "explorers" / "stills" / "turn.svg": "<svg/>",
+        package / "explorers" / "stills" / "lock.svg": "<svg/>",
+        package / "explorers" / "stills" / "turning.svg": "<svg/>",
+        package / "proofs" / "__init__.py": "",
+        package / "proofs" / "one.py": 'check = definition("eq-one-turn", implements="ropebook.inner.four.f")',
+        package / "proofs" / "two.py": '@identity("eq-two")\ndef two(): ...',
         package / "__pycache__" / "one.cpython-311.pyc": "no",
         package / "__pycache__" / "stray.py": "no",
         root / "results" / "measured.json": '{"value": 7}',
-        root / "results" / "small.pt": "weights",
-        root / "results" / ".hidden.json": "no",
-        root / "results" / "large.pt": "x" * (first_cell.SMALL + 1),
+        root / "results" / "by_code.pt": "weights",
+        root / "results" / "by_cell.json": "{}",
+        root / "results" / "by_cell.pt": "weights",
+        root / "results" / "other.json": "{}",
+        root / "results" / ".measured.json": "no",
         root / "requirements.txt": "# a\n\nnumpy>=1 # b\nsympy\nmatplotlib\ntorch>=2.6\nanywidget<9\nsafetensors\no\n",
         root / "_config.yml": "title: The Book\n",
     }
     for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return root
 
 
-def test_what_travels(repository):
-    files = first_cell.contents(repository)
-    names = ["__init__.py", "explorers/rope.js", "one.py", "_results/measured.json", "_results/small.pt"]
-    assert sorted(files) == sorted(f"ropebook/{name}" for name in names)
-    assert files["ropebook/explorers/rope.js"].decode() == "export const θ = 1;"
-    (repository / "results" / "large.pt").write_text("x" * first_cell.SMALL)
-    assert "ropebook/_results/large.pt" in first_cell.contents(repository)
+CARRIED = {
+    "import os, torch": [],
+    "import ropebook": ["__init__.py"],
+    "from ropebook.one import f": [
+        "__init__.py",
+        "_results/by_code.pt",
+        "inner/__init__.py",
+        "inner/three.py",
+        "one.py",
+    ]
+    + ["two.py"],
+    "import ropebook.inner\nresults.load('by_cell')": ["__init__.py", "_results/by_cell.json", "_results/by_cell.pt"]
+    + ["inner/__init__.py"],
+    "import ropebook\nby_cell = 'by_cell, enlarged', 'measured'": [
+        "__init__.py",
+        "_results/measured.json",
+    ],
+    "from ropebook.explorers.turn import Turn": ["__init__.py", "explorers/__init__.py", "explorers/kit/__init__.py"]
+    + [f"explorers/kit/{name}" for name in ("dials.py", "drawing.js", "elements.js", "rope.js")]
+    + [f"explorers/{name}" for name in ("lock.js", "lock.py", "stills/turn.svg", "turn.js", "turn.py")],
+    "from ropebook.proofs import verify\nverify('eq-one-turn')": ["__init__.py", "inner/__init__.py", "inner/four.py"]
+    + ["proofs/__init__.py", "proofs/one.py"],
+    "from ropebook import proofs\n'eq-one'": ["__init__.py", "proofs/__init__.py"],
+}
 
 
-def test_a_large_result_travels_with_a_notebook_that_names_it(repository):
-    large = "ropebook/_results/large.pt"
-    assert large in first_cell.contents(repository, 'results.load("large")')
-    assert large not in first_cell.contents(repository, "a large result, enlarged")
+@pytest.mark.parametrize("cells", CARRIED)
+def test_a_notebook_carries_what_its_cells_need_and_no_more(repository, cells):
+    assert list(carried.contents(repository, cells)) == [f"ropebook/{name}" for name in CARRIED[cells]]
+
+
+def test_what_is_carried_is_the_files_themselves(repository):
+    files = carried.contents(repository, "from ropebook.explorers.turn import Turn")
+    assert files["ropebook/explorers/kit/rope.js"].decode().endswith("export const θ = 1;")
+
+
+def test_notebooks_with_other_needs_have_other_first_cells(repository):
     sources = [
         "".join(cell.source for cell in first_cell.first_cells("Turns", repository, text))
-        for text in ('results.load("large")', "pass")
+        for text in (USE, USE + "results.load('by_cell')")
     ]
     assert sources[0] != sources[1]
 
 
-def test_stills_travel_with_a_notebook_that_imports_their_explorer(repository):
-    stills = repository / "code" / "ropebook" / "explorers" / "stills"
-    stills.mkdir()
-    for name in ("turn", "turning"):
-        (stills / f"{name}.svg").write_text("<svg/>")
-    text = "from ropebook.explorers.turn import Turn"
-    found = {name for name in first_cell.contents(repository, text) if name.endswith(".svg")}
-    assert found == {"ropebook/explorers/stills/turn.svg"}
-    assert not [name for name in first_cell.contents(repository) if name.endswith(".svg")]
+def needs(chapter: Path) -> dict[str, bytes]:
+    """What a chapter's notebook carries."""
+    cells = execute.read_chapter(chapter).cells
+    return carried.contents(code_text="\n".join(cell.source for cell in cells if cell.cell_type == "code"))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_the_code_that_a_notebook_carries_is_light(chapter):
+    code = {name: data for name, data in needs(chapter).items() if "/_results/" not in name}
+    assert 20_000 < len(first_cell.archive(code)[1]) < 200_000
 
 
 def test_the_archive_depends_on_contents_only(repository):
-    files = first_cell.contents(repository)
+    files = carried.contents(repository, USE)
     name, text = first_cell.archive(files)
     for path in repository.rglob("*.py"):
         os.utime(path, (1, 1))
-    assert first_cell.archive(dict(reversed(first_cell.contents(repository).items()))) == (name, text)
+    assert first_cell.archive(dict(reversed(carried.contents(repository, USE).items()))) == (name, text)
     assert re.fullmatch(r"ropebook-[0-9a-f]{12}", name)
     assert max(map(len, text.split("\n"))) <= first_cell.LINE
     packed = lzma.decompress(base64.b85decode(text.replace("\n", "")))
@@ -691,7 +740,8 @@ def test_the_archive_depends_on_contents_only(repository):
 
 
 def test_the_archive_takes_less_than_a_third_of_its_contents():
-    files = first_cell.contents()
+    package = ROOT / "code" / "ropebook"
+    files = {str(path): path.read_bytes() for kind in ("py", "js") for path in package.rglob(f"*.{kind}")}
     assert len(first_cell.archive(files)[1]) < sum(map(len, files.values())) * 0.3
 
 
@@ -762,7 +812,7 @@ print(ropebook.one.f(), json.loads((package / "_results" / "measured.json").read
 
 @pytest.fixture
 def source(repository) -> str:
-    return first_cell.first_cells("Turns", repository)[0].source
+    return first_cell.first_cells("Turns", repository, USE)[0].source
 
 
 def test_the_first_cell_unpacks_and_says_so(tmp_path, source):
@@ -774,7 +824,7 @@ def test_the_first_cell_unpacks_and_says_so(tmp_path, source):
     assert folder.stat().st_mode & 0o077 == 0 or os.name == "nt"
     assert once == [
         "found: torch, numpy, matplotlib, anywidget, sympy, safetensors",
-        f"unpacked: 5 files of ropebook into {folder}",
+        f"unpacked: 7 files of ropebook into {folder}",
         f"ropebook can be imported: {place}",
         f"from the notebook 7 {place}",
         "found: torch, numpy, matplotlib, anywidget, sympy, safetensors",
@@ -1040,11 +1090,11 @@ def test_the_public_environment_holds_the_requirements_only(public):
 
 def test_a_small_notebook_runs_alone(public, repository, tmp_path):
     cells = [new_code_cell(USE), new_code_cell("import os; print(os.listdir())")]
-    notebook = new_notebook(cells=first_cell.first_cells("Small", repository) + cells)
+    notebook = new_notebook(cells=first_cell.first_cells("Small", repository, USE) + cells)
     result = run_alone(notebook, public, tmp_path)
     said = [output.text for cell in result.cells if cell.cell_type == "code" for output in cell.outputs]
     assert said[0].startswith(
-        "found: torch, numpy, matplotlib, anywidget, sympy, safetensors\nunpacked: 5 files of ropebook into "
+        "found: torch, numpy, matplotlib, anywidget, sympy, safetensors\nunpacked: 7 files of ropebook into "
     )
     assert f"ropebook can be imported: {tmp_path / 'temporary'}" in said[0]
     assert said[1].startswith("from the notebook 7")

@@ -1,6 +1,5 @@
 """The precision module against rounding by hand, sinusoidal.rounding_error and expectations in closed form."""
 
-import doctest
 import inspect
 import math
 
@@ -8,14 +7,7 @@ import pytest
 import torch
 
 from ropebook import precision, sinusoidal
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def largest(tensor):
-    return tensor.abs().max().item()
+from tests.helpers import largest, seeded
 
 
 def test_bfloat16_positions_collide_from_257_on():
@@ -148,9 +140,3 @@ BAD = [
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(precision), "P": P})
-
-
-def test_examples_in_the_documentation_run():
-    found = doctest.testmod(precision)
-    assert found.failed == 0
-    assert found.attempted >= 6

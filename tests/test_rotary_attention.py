@@ -5,7 +5,6 @@ Tolerances are absolute or relative to the largest magnitude, as each test says.
 angles in float32 whatever the model's dtype is; `in_float64` replaces both, so that float64 can be compared in full.
 """
 
-import doctest
 import math
 import re
 
@@ -799,10 +798,3 @@ BAD = [
 def test_bad_input_is_refused(call, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         call()
-
-
-def test_doctests():
-    with torch.enable_grad():
-        found = doctest.testmod(R)
-    assert found.failed == 0
-    assert found.attempted >= 18

@@ -1,4 +1,4 @@
-"""The first cells of a student notebook: they carry the package's sources and make `ropebook` importable anywhere.
+"""The first cells of a student notebook: they carry what it needs of the package, importable anywhere.
 
 The sources travel inside the notebook, packed by xz and written in base85, so that one downloaded file is enough.
 """
@@ -20,12 +20,12 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from packaging.requirements import Requirement
 
+from tools.carried import contents
 from tools.paths import ROOT
 
 NEEDED = ("torch", "numpy", "matplotlib", "anywidget", "sympy", "safetensors")
-SOURCES = {".py", ".js"}
-SMALL = 100_000  # bytes; a larger file in results/ travels only with notebooks that name it
-LINE = 1000  # characters of the archive per line; each costs a notebook eight more
+# Characters of the archive per line; each line costs a notebook eight more.
+LINE = 1000
 
 
 def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
@@ -101,27 +101,6 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
         print(f"ropebook was loaded before, from {place}: restart the kernel to use the copy that travels here")
 
 
-def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
-    """What travels, name in the archive -> bytes: the package's sources, and `results/` as `ropebook/_results`.
-
-    Of large results only those that the notebook's cells name, in double quotes and without the ending; of the stills
-    those of the explorers that they import.
-    """
-    found = {}
-    code = root / "code"
-    for path in sorted((code / "ropebook").rglob("*")):
-        if path.suffix in SOURCES and path.is_file() and "__pycache__" not in path.parts:
-            found[path.relative_to(code).as_posix()] = path.read_bytes()
-    for path in sorted((code / "ropebook" / "explorers" / "stills").glob("*.svg")):
-        if f"ropebook.explorers.{path.stem} " in code_text:
-            found[path.relative_to(code).as_posix()] = path.read_bytes()
-    for path in sorted((root / "results").glob("*")):
-        wanted = path.stat().st_size <= SMALL or f'"{path.stem}"' in code_text
-        if path.is_file() and not path.name.startswith(".") and wanted:
-            found[f"ropebook/_results/{path.name}"] = path.read_bytes()
-    return found
-
-
 def archive(files: dict[str, bytes]) -> tuple[str, str]:
     """The folder's name, which depends on names and contents only, and the packed files, the same each time.
 
@@ -130,7 +109,8 @@ def archive(files: dict[str, bytes]) -> tuple[str, str]:
     return _archive(tuple(sorted(files.items())))
 
 
-@cache  # most chapters carry the same files, and packing them takes a second
+# Packing takes a second.
+@cache
 def _archive(files: tuple[tuple[str, bytes], ...]) -> tuple[str, str]:
     digest, buffer = hashlib.sha256(), io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as zipped:
@@ -160,7 +140,7 @@ def requirements(root: Path = ROOT) -> dict[str, str]:
 def first_cells(title: str, root: Path = ROOT, code_text: str = "") -> list[NotebookNode]:
     """The cell that makes `ropebook` importable, folded, and a line that says what the notebook is.
 
-    ``code_text``: what the notebook's own cells say, which decides on the large results (`contents`).
+    ``code_text``: what the notebook's own cells say, which decides what travels (`tools.carried`).
     """
     name, text = archive(contents(root, code_text))
     source = (

@@ -112,6 +112,19 @@ def layout(value: object) -> str:
     return choice("layout", value, LAYOUTS)
 
 
+def rotary_dim(dim: int, value: object) -> int:
+    """How many entries of a head of width ``dim`` turn: an even number of at most ``dim``, or None for all of them.
+
+    >>> rotary_dim(64, None), rotary_dim(64, 16)
+    (64, 16)
+    """
+    if value is None:
+        return dim
+    if even("rotary_dim", value) > dim:
+        raise ValueError(f"rotary_dim must be at most dim = {dim}, got {value}")
+    return int(value)
+
+
 def floating(name: str, value: object) -> torch.Tensor:
     """A tensor of real floating-point numbers, of any shape and precision."""
     import torch  # here, so that a module which only checks integers need not load it

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ropebook import checks, sinusoidal
-from ropebook.sinusoidal import Positions
+from ropebook import checks, rope
+from ropebook.rope import Positions
 
 # --- The map between pairs and complex numbers -----------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ def rotate(
     tensor([-2.2347,  0.0770,  2.9194,  4.0592])
     """
     dim = _vector("x", x).shape[-1]
-    z = to_complex(_float64(x), layout)
+    z = to_complex(rope.in_float64(x), layout)
     turn = _turns(positions, dim, base)
     try:
         torch.broadcast_shapes(z.shape, turn.shape)
@@ -123,7 +123,7 @@ def amplitudes(q: Tensor, k: Tensor, layout: str = "interleaved") -> Amplitudes:
         torch.broadcast_shapes(q.shape, k.shape)
     except RuntimeError:
         raise ValueError(f"q and k must broadcast, got {shapes}") from None
-    query, key = (to_complex(_float64(vector), layout) for vector in (q, k))
+    query, key = (to_complex(rope.in_float64(vector), layout) for vector in (q, k))
     product = query * key.conj()
     return Amplitudes(product.real, -product.imag)
 
@@ -146,11 +146,11 @@ def score_at(
                 "a and b must have one shape (..., dim/2), "
                 f"got {tuple(a.shape)} and {tuple(b.shape)}"
             )
-    a, b = _float64(a), _float64(b)
-    distances = sinusoidal._positions("distances", distances).to(a.device).double()
+    a, b = rope.in_float64(a), rope.in_float64(b)
+    distances = rope.as_positions("distances", distances).to(a.device).double()
     total = a.new_zeros((*a.shape[:-1], *distances.shape))
     axes = (..., *(None,) * distances.ndim)
-    frequencies = sinusoidal.inv_freq(2 * a.shape[-1], base)
+    frequencies = rope.inv_freq(2 * a.shape[-1], base)
     for i, frequency in enumerate(frequencies.tolist()):
         radians = distances * frequency
         total += a[..., i][axes] * radians.cos() + b[..., i][axes] * radians.sin()
@@ -166,7 +166,7 @@ def waves(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]], dtype=torch.float64)
     """
-    radians = sinusoidal.angles(distances, dim, base)
+    radians = rope.angles(distances, dim, base)
     return torch.cat((radians.cos(), radians.sin()), dim=-1)
 
 
@@ -192,7 +192,7 @@ def key_for(
 
 def _turns(positions: Positions, dim: int, base: float) -> Tensor:
     """The numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128."""
-    radians = sinusoidal.angles(positions, dim, base)
+    radians = rope.angles(positions, dim, base)
     return torch.polar(torch.ones_like(radians), radians)
 
 
@@ -202,7 +202,3 @@ def _vector(name: str, x: Tensor) -> Tensor:
             f"{name} must have at least one axis, the last for the pairs, got a single number"
         )
     return x
-
-
-def _float64(x: Tensor) -> Tensor:
-    return x.to(sinusoidal._float64_device(x.device)).double()

@@ -26,10 +26,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ropebook import checks, sinusoidal
+from ropebook import checks, rope
 from ropebook.attention import attention_weights
 from ropebook.complex_plane import amplitudes, rotate, score_at
-from ropebook.sinusoidal import Positions, distance_kernel
+from ropebook.rope import Positions
+from ropebook.sinusoidal import distance_kernel
 
 Curve = Callable[[Tensor], Tensor]  # distances (n,) -> values (n,)
 Device = torch.device | str | None
@@ -48,7 +49,7 @@ def partial_sums(distances: Positions, dim: int, base: float = 10000.0) -> Tenso
     >>> partial_sums(0, dim=8)
     tensor([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=torch.complex128)
     """
-    radians = sinusoidal.angles(distances, dim, base)
+    radians = rope.angles(distances, dim, base)
     return torch.polar(torch.ones_like(radians), radians).cumsum(-1)
 
 
@@ -62,8 +63,8 @@ def mean_partial_sum(
     >>> mean_partial_sum([0, 1000], dim=8)
     tensor([2.5000, 1.0929], dtype=torch.float64)
     """
-    frequencies = sinusoidal.inv_freq(dim, base).tolist()
-    distances = sinusoidal._positions("distances", distances)
+    frequencies = rope.inv_freq(dim, base).tolist()
+    distances = rope.as_positions("distances", distances)
     total = sum(partial_sum.abs() for partial_sum in _walk(distances, frequencies))
     return total / len(frequencies)
 
@@ -125,8 +126,8 @@ def bounds(
     (18.34, 8.74)
     """
     a, b = amplitudes(q, k, layout)
-    frequencies = sinusoidal.inv_freq(2 * a.shape[-1], base).tolist()
-    distances = sinusoidal._positions("distances", distances).to(a.device)
+    frequencies = rope.inv_freq(2 * a.shape[-1], base).tolist()
+    distances = rope.as_positions("distances", distances).to(a.device)
     h = torch.complex(a, -b)
     steps = torch.cat((h, torch.zeros_like(h[..., :1])), -1).diff().abs()
     axes = (..., *(None,) * distances.ndim)
@@ -145,7 +146,7 @@ def bounds(
 
 def _walk(distances: Tensor, frequencies: list[float]) -> Iterator[Tensor]:
     """S_1, S_2, … of all distances, one after the other; complex128."""
-    where = sinusoidal._float64_device(distances.device)
+    where = rope.float64_device(distances.device)
     distances = distances.to(device=where, dtype=torch.float64)
     total = torch.zeros_like(distances, dtype=torch.complex128)
     for frequency in frequencies:
@@ -220,8 +221,7 @@ def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Window
     tensor([0.5000, 2.5000], dtype=torch.float64)
     """
     edges = [
-        checks.integer("edges", edge, 0, sinusoidal.LARGEST_POSITION)
-        for edge in edges
+        checks.integer("edges", edge, 0, rope.LARGEST_POSITION) for edge in edges
     ]
     if len(edges) < 2 or any(stop <= start for start, stop in pairwise(edges)):
         raise ValueError(f"edges must be two or more, and increase, got {edges}")
@@ -347,7 +347,7 @@ def score_curve(
     >>> score_curve(1, 3, ones, ones)  # symmetric about the query: q = k
     tensor([3.0805, 4.0000, 3.0805], dtype=torch.float64)
     """
-    largest = sinusoidal.LARGEST_POSITION
+    largest = rope.LARGEST_POSITION
     query_position = checks.integer("query_position", query_position, 0, largest)
     keys = torch.arange(
         _length("length", length), device=checks.floating("q", q).device
@@ -382,8 +382,8 @@ def random_scores(
     dim = checks.even("dim", dim)
     samples = checks.integer("samples", samples, minimum=2)
     generator = torch.Generator().manual_seed(checks.integer("seed", seed))
-    distances = sinusoidal._positions("distances", distances)
-    where = sinusoidal._float64_device(distances.device)
+    distances = rope.as_positions("distances", distances)
+    where = rope.float64_device(distances.device)
     total, squares = 0, 0
     batch = max(1, CHUNK // max(1, distances.numel()))
     for start in range(0, samples, batch):
@@ -511,7 +511,7 @@ def turned_pairs(context: int, dim: int, base: float = 10000.0) -> int:
     (46, 'of', 64)
     """
     last = _length("context", context) - 1
-    return int((sinusoidal.turns(last, dim, base) >= 1).sum())
+    return int((rope.turns(last, dim, base) >= 1).sum())
 
 
 # --- The base that a context needs ----------------------------------------------------------------------------------
@@ -677,7 +677,7 @@ def compare(
 
 
 def _length(name: str, value: int) -> int:
-    return checks.integer(name, value, 1, sinusoidal.LARGEST_POSITION)
+    return checks.integer(name, value, 1, rope.LARGEST_POSITION)
 
 
 def _rising(bases: Iterable[float]) -> list[float]:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from ropebook import checks, sinusoidal
-from ropebook.sinusoidal import Positions
+from ropebook import checks, rope
+from ropebook.rope import Positions
 
 if TYPE_CHECKING:
     import sympy
@@ -71,7 +71,7 @@ def rotation_matrix(
     >>> bool((R[5].T @ R[2]).allclose(R[3].T))  # R_mᵀ R_n = R_{n−m}
     True
     """
-    blocks = rotation(sinusoidal.angles(positions, dim, base))
+    blocks = rotation(rope.angles(positions, dim, base))
     return _on_the_diagonal(blocks, layout)
 
 
@@ -91,9 +91,9 @@ def rotate(
     """
     dim = _last_axis("x", x)
     order = pairs(dim, layout)
-    blocks = rotation(sinusoidal.angles(positions, dim, base))
+    blocks = rotation(rope.angles(positions, dim, base))
     _broadcasting("positions", blocks.shape[:-3], x.shape[:-1])
-    where = _float64_device(x)
+    where = rope.float64_device(x.device)
     columns = x.to(where).double()[..., order].unsqueeze(-1)
     turned = (blocks.to(where) @ columns).flatten(-3)  # pair after pair
     return turned[..., order.flatten().argsort()].to(x.dtype).to(x.device)
@@ -120,7 +120,7 @@ def score(
             f"q and k must agree in their last axis, got shapes {tuple(q.shape)} and {tuple(k.shape)}"
         )
     query, key = (
-        rotate(vector.to(_float64_device(vector)).double(), at, base, layout)
+        rotate(rope.in_float64(vector), at, base, layout)
         for vector, at in ((q, m), (k, n))
     )
     _broadcasting("k, rotated,", key.shape, query.shape)
@@ -142,7 +142,7 @@ def generator(
     """
     quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
     return _on_the_diagonal(
-        sinusoidal.inv_freq(dim, base)[:, None, None] * quarter, layout
+        rope.inv_freq(dim, base)[:, None, None] * quarter, layout
     )
 
 
@@ -366,7 +366,7 @@ def breach(step: Tensor, reach: int) -> float:
     """
     _square("step", step)
     reach = checks.integer("reach", reach, minimum=1)
-    step = step.to(_float64_device(step)).double()
+    step = rope.in_float64(step)
     exponents = range(-2 * reach, 2 * reach + 1)
     try:
         family = torch.stack(
@@ -399,7 +399,7 @@ def normal_form(skew: Tensor) -> NormalForm:
     tensor([3.], dtype=torch.float64)
     """
     dim = checks.even("the size of skew", _square("skew", skew).shape[0])
-    skew = skew.to(_float64_device(skew)).double()
+    skew = rope.in_float64(skew)
     size = skew.abs().max().item()
     skewness = (skew + skew.T).abs().max().item()
     if skewness > 1e-6 * size:
@@ -447,10 +447,5 @@ def _square(name: str, matrix: Tensor) -> Tensor:
     return matrix
 
 
-def _float64_device(tensor: Tensor) -> torch.device:
-    return sinusoidal._float64_device(tensor.device)
-
-
 def _float64(name: str, value: Positions) -> Tensor:
-    value = sinusoidal._positions(name, value)
-    return value.to(_float64_device(value)).double()
+    return rope.in_float64(rope.as_positions(name, value))

@@ -15,15 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ropebook import checks, sinusoidal
-from ropebook.efficient import (
-    join_pairs,
-    rotate_by_pairs,
-    rotate_every_two,
-    rotate_half,
-    split_pairs,
-)
+from ropebook import checks, rope
+from ropebook.efficient import rotate_by_pairs, rotate_every_two, rotate_half
 from ropebook.precision import rounded_cos_sin
+from ropebook.rope import join_pairs, split_pairs
 
 Rotated = tuple[Tensor, Tensor, Tensor]
 
@@ -42,7 +37,7 @@ def correct(
     layout: str = "interleaved",
 ) -> Rotated:
     """As it should be: q and k turned by their positions, v left alone. q, k, v (…, T, d), positions (T,)."""
-    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    angles = rope.angles(positions, q.shape[-1], base)
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
 
@@ -56,7 +51,7 @@ def missing_sin(
     layout: str = "interleaved",
 ) -> Rotated:
     """k·cos + rotate_half(k), the sine forgotten; q is turned as it should be."""
-    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    angles = rope.angles(positions, q.shape[-1], base)
     k1, k2 = split_pairs(k, layout)
     cos = angles.cos()
     k_wrong = join_pairs(k1 * cos - k2, k2 * cos + k1, layout).to(k.dtype)
@@ -86,7 +81,7 @@ def degrees(
     layout: str = "interleaved",
 ) -> Rotated:
     """mθ_i taken for degrees: every pair turns 57 times too slowly."""
-    angles = sinusoidal.angles(positions, q.shape[-1], base).deg2rad()
+    angles = rope.angles(positions, q.shape[-1], base).deg2rad()
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
 
@@ -113,7 +108,7 @@ def swapped_layout(
     layout: str = "interleaved",
 ) -> Rotated:
     """cos and sin spread for one layout, the quarter turn of the other: no pair has one angle any more."""
-    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    angles = rope.angles(positions, q.shape[-1], base)
     wide = join_pairs(angles, angles, layout)
     quarter = rotate_half if layout == "interleaved" else rotate_every_two
 
@@ -147,7 +142,7 @@ def rotated_values(
     layout: str = "interleaved",
 ) -> Rotated:
     """v is turned as well."""
-    angles = sinusoidal.angles(positions, q.shape[-1], base)
+    angles = rope.angles(positions, q.shape[-1], base)
     return tuple(_turn(x, angles, layout) for x in (q, k, v))
 
 

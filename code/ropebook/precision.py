@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ropebook import checks, sinusoidal
-from ropebook.efficient import check_positions, rotate_by_pairs
+from ropebook import checks, rope
+from ropebook.efficient import rotate_by_pairs
+from ropebook.rope import check_positions
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -40,7 +41,7 @@ def rounded_cos_sin(
     if rounded is not None:
         checks.choice("rounded", rounded, ROUNDED)
     m = positions.double()[..., None]
-    theta = sinusoidal.inv_freq(dim, base, device=positions.device)
+    theta = rope.inv_freq(dim, base, device=positions.device)
     if rounded in ("positions", "angles"):
         m = m.to(dtype).double()
     if rounded in ("inv_freq", "angles"):

@@ -18,93 +18,70 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy
 import torch
 from torch import Tensor, nn
 
 from ropebook import checks
+from ropebook.rope import (
+    LARGEST_POSITION,
+    Positions,
+    angles,
+    as_positions,
+    concatenated_order,
+    dim_and_base,
+    float64_device,
+    in_float64,
+    inv_freq,
+    turns,
+    wavelengths,
+)
 
-# Up to here the float64 angle mθ is right to 1e-6 radian. Far beyond it would be a wrong number without a word.
-LARGEST_POSITION = 2**31
-
-Positions = (
-    Tensor | numpy.ndarray | list | float
-)  # a tensor, or what NumPy can make an array of; see `angles`
+__all__ = [
+    "LARGEST_POSITION",
+    "ClosestReturn",
+    "ClosestValues",
+    "CodeSummary",
+    "FourTerms",
+    "LearnedPositions",
+    "Positions",
+    "RoundingError",
+    "SinusoidalEncoding",
+    "absorb_order",
+    "angles",
+    "binary_digits",
+    "binary_periods",
+    "binary_waves",
+    "chord",
+    "closest_return",
+    "closest_values",
+    "collisions",
+    "concatenated_order",
+    "counting",
+    "describe_codes",
+    "distance_kernel",
+    "encoding",
+    "encoding_all_in",
+    "exact_period",
+    "four_terms",
+    "fractions",
+    "interleave",
+    "inv_freq",
+    "pair_order",
+    "relative_positions",
+    "rounding_error",
+    "shift_matrix",
+    "slide",
+    "term_sizes",
+    "turns",
+    "unseen_angles",
+    "wavelengths",
+]
 
 _HALVES = (torch.bfloat16, torch.float16)
 _FLOATS = (torch.float64, torch.float32, *_HALVES)
-_POSITION_TYPES = (
-    torch.uint8,
-    torch.int8,
-    torch.int16,
-    torch.int32,
-    torch.int64,
-    torch.float32,
-    torch.float64,
-)
 
 
 # --- The encoding ---------------------------------------------------------------------------------------------------
-
-
-def inv_freq(
-    dim: int,
-    base: float = 10000.0,
-    dtype: torch.dtype = torch.float64,
-    device: torch.device | str | None = None,
-) -> Tensor:
-    """The frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), from 1 downwards.
-
-    ``dtype`` is float64 or float32. Half types are refused: an angle is mθ_i, and a frequency that is wrong by up
-    to one part in 256 (bfloat16) puts the angle a whole radian off once it has reached 256 radians.
-
-    >>> inv_freq(8)
-    tensor([1.0000, 0.1000, 0.0100, 0.0010], dtype=torch.float64)
-    """
-    dim, base = _dim_and_base(dim, base)
-    checks.choice("dtype", dtype, (torch.float64, torch.float32))
-    exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
-    return (base**-exponents).to(dtype=dtype, device=device)
-
-
-def wavelengths(dim: int, base: float = 10000.0) -> Tensor:
-    """The wavelengths λ_i = 2π/θ_i: how many positions each pair needs for one turn. Shape (dim/2,), float64.
-
-    The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which falls short of 2π·base.
-
-    >>> [round(length) for length in wavelengths(8).tolist()]
-    [6, 63, 628, 6283]
-    """
-    return 2 * math.pi / inv_freq(dim, base)
-
-
-def angles(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """The angles mθ_i in radians: shape positions.shape + (dim/2,), float64.
-
-    ``positions``: a tensor, array, list or number; integers, float32 or float64; negative and fractional ones too,
-    at most 2^31 in size. Half types are refused, for bfloat16 itself cannot tell 256 from 257.
-
-    >>> angles(3, dim=4)
-    tensor([3.0000, 0.0300], dtype=torch.float64)
-    """
-    dim, base = _dim_and_base(dim, base)
-    positions = _positions("positions", positions)
-    positions = positions.to(
-        device=_float64_device(positions.device), dtype=torch.float64
-    )
-    return positions[..., None] * inv_freq(dim, base, device=positions.device)
-
-
-def turns(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """How many turns each pair has made: mθ_i/2π, shape positions.shape + (dim/2,), float64.
-
-    The clock's view: the fractional part is where the hand points. At m = L − 1 it says which pairs have shown all
-    their angles within a text of L words, and which have not.
-
-    >>> turns(511, dim=4)
-    tensor([81.3282,  0.8133], dtype=torch.float64)
-    """
-    return angles(positions, dim, base) / (2 * math.pi)
 
 
 def unseen_angles(
@@ -142,10 +119,9 @@ def encoding(
             [0.8415, 0.5403, 0.0100, 1.0000]], dtype=torch.float64)
     """
     checks.choice("dtype", dtype, _FLOATS)
-    result = _interleave(angles(positions, dim, base)).to(dtype)
-    if (
-        isinstance(positions, Tensor) and dtype != torch.float64
-    ):  # float64 stays where the angles are
+    result = interleave(angles(positions, dim, base)).to(dtype)
+    # float64 stays where the angles are
+    if isinstance(positions, Tensor) and dtype != torch.float64:
         result = result.to(positions.device)
     return result
 
@@ -162,11 +138,11 @@ def encoding_all_in(
     float16 positions from 65520 on become infinite and their encoding NaN.
     """
     checks.choice("dtype", dtype, _FLOATS)
-    positions = _positions("positions", positions)
+    positions = as_positions("positions", positions)
     if dtype == torch.float64:
-        positions = positions.to(_float64_device(positions.device))
+        positions = positions.to(float64_device(positions.device))
     frequencies = inv_freq(dim, base).to(dtype).to(positions.device)
-    return _interleave(positions.to(dtype)[..., None] * frequencies)
+    return interleave(positions.to(dtype)[..., None] * frequencies)
 
 
 class RoundingError(NamedTuple):
@@ -204,7 +180,12 @@ def rounding_error(
     return RoundingError(*errors)
 
 
-def _interleave(radians: Tensor) -> Tensor:
+def interleave(radians: Tensor) -> Tensor:
+    """Sines and cosines of angles (…, d/2) in turn: (…, d).
+
+    >>> interleave(torch.tensor([0.0, math.pi / 2]))[:2]
+    tensor([0., 1.])
+    """
     return torch.stack((radians.sin(), radians.cos()), dim=-1).flatten(-2)
 
 
@@ -232,13 +213,11 @@ def fractions(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
     >>> fractions(3).flatten().tolist(), fractions(5).flatten().tolist()
     ([0.0, 0.5, 1.0], [0.0, 0.25, 0.5, 0.75, 1.0])
     """
-    length = checks.integer(
-        "length", length, minimum=2
-    )  # one word alone has no fraction: 0/0
+    # one word alone has no fraction: 0/0
+    length = checks.integer("length", length, minimum=2)
     checks.choice("dtype", dtype, _FLOATS)
-    return (torch.arange(length, dtype=torch.float64)[:, None] / (length - 1)).to(
-        dtype
-    )
+    m = torch.arange(length, dtype=torch.float64)[:, None]
+    return (m / (length - 1)).to(dtype)
 
 
 def binary_digits(positions: Positions, bits: int) -> Tensor:
@@ -263,9 +242,8 @@ def binary_periods(bits: int) -> Tensor:
     >>> binary_periods(4)
     tensor([ 2,  4,  8, 16])
     """
-    return 2 ** torch.arange(
-        1, checks.integer("bits", bits, minimum=1, maximum=31) + 1
-    )
+    bits = checks.integer("bits", bits, minimum=1, maximum=31)
+    return 2 ** torch.arange(1, bits + 1)
 
 
 def binary_waves(positions: Positions, bits: int) -> Tensor:
@@ -277,16 +255,9 @@ def binary_waves(positions: Positions, bits: int) -> Tensor:
     >>> (binary_waves(6, bits=3) > 0).long()
     tensor([0, 1, 1])
     """
-    positions = _positions("positions", positions)
-    positions = positions.to(
-        device=_float64_device(positions.device), dtype=torch.float64
-    )
-    return -torch.sin(
-        2
-        * math.pi
-        * (positions[..., None] + 0.5)
-        / binary_periods(bits).to(positions.device)
-    )
+    positions = as_positions("positions", positions)
+    m = in_float64(positions)[..., None]
+    return -torch.sin(2 * math.pi * (m + 0.5) / binary_periods(bits).to(m.device))
 
 
 class CodeSummary(NamedTuple):
@@ -314,7 +285,7 @@ def describe_codes(codes: Tensor) -> CodeSummary:
             f"codes must have shape (length >= 2, numbers per position), got {tuple(codes.shape)}"
         )
     distinct = codes.shape[0] - len(collisions(codes))
-    exact = codes.to(device=_float64_device(codes.device), dtype=torch.float64)
+    exact = in_float64(codes)
     norms, steps = exact.norm(dim=-1), exact.diff(dim=0).norm(dim=-1)
     return CodeSummary(
         norms.min().item(),
@@ -349,10 +320,8 @@ def collisions(codes: Tensor) -> Tensor:
         codes, dim=None if codes.ndim == 1 else 0, return_inverse=True
     )
     later = torch.arange(len(codes), device=codes.device)
-    earliest = torch.full(
-        (len(values),), len(codes), device=codes.device
-    ).scatter_reduce(0, group, later, "amin")
-    earliest = earliest[group]
+    none = torch.full((len(values),), len(codes), device=codes.device)
+    earliest = none.scatter_reduce(0, group, later, "amin")[group]
     return torch.stack((earliest, later), dim=-1)[earliest != later]
 
 
@@ -369,8 +338,8 @@ def relative_positions(
             [ 1,  0, -1],
             [ 2,  1,  0]])
     """
-    queries = _positions("query_positions", query_positions)
-    keys = _positions("key_positions", key_positions)
+    queries = as_positions("query_positions", query_positions)
+    keys = as_positions("key_positions", key_positions)
     for name, positions in (("query_positions", queries), ("key_positions", keys)):
         if positions.ndim == 0:
             raise ValueError(
@@ -392,7 +361,7 @@ def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
     >>> bool((shift_matrix(3, 8) @ encoding(4, 8, dtype=torch.float64)).allclose(encoding(7, 8, dtype=torch.float64)))
     True
     """
-    radians = angles(_positions("offset", offset), dim, base)
+    radians = angles(as_positions("offset", offset), dim, base)
     cos, sin = radians.cos(), radians.sin()
     result = radians.new_zeros(*radians.shape[:-1], dim, dim)
     even = torch.arange(0, dim, 2, device=radians.device)
@@ -425,26 +394,21 @@ def chord(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
     >>> chord([0, 1, 2], dim=2)
     tensor([0.0000, 0.9589, 1.6829], dtype=torch.float64)
     """
-    return (
-        2
-        * _sum_over_pairs(
-            lambda radians: (radians / 2).sin().square(), distances, dim, base
-        ).sqrt()
-    )
+
+    def squared_half_chord(radians: Tensor) -> Tensor:
+        return (radians / 2).sin().square()
+
+    return 2 * _sum_over_pairs(squared_half_chord, distances, dim, base).sqrt()
 
 
 def _sum_over_pairs(
     term: Callable[[Tensor], Tensor], distances: Positions, dim: int, base: float
 ) -> Tensor:
-    dim, base = _dim_and_base(dim, base)
-    distances = _positions("distances", distances)
-    distances = distances.to(
-        device=_float64_device(distances.device), dtype=torch.float64
-    )
+    dim, base = dim_and_base(dim, base)
+    distances = in_float64(as_positions("distances", distances))
     total = torch.zeros_like(distances)
-    for frequency in inv_freq(
-        dim, base
-    ).tolist():  # one pair at a time: the whole table would be dim/2 times larger
+    # One pair at a time: the whole table would be dim/2 times larger.
+    for frequency in inv_freq(dim, base).tolist():
         total += term(distances * frequency)
     return total
 
@@ -493,11 +457,8 @@ def closest_values(
     narrowest = int(gaps.argmin())
     first, second = sorted(order[narrowest : narrowest + 2].tolist())
     # Two values, each with an angle error of a few units in the last place of Δθ_i, and the rounding of a sum of d/2.
-    error = (
-        2
-        * 2**-51
-        * (max_distance * inv_freq(dim, base).sum().item() + (dim / 2) ** 2)
-    )
+    largest_angles = max_distance * inv_freq(dim, base).sum().item()
+    error = 2 * 2**-51 * (largest_angles + (dim / 2) ** 2)
     return ClosestValues(first, second, gaps[narrowest].item(), error)
 
 
@@ -533,7 +494,7 @@ def exact_period(dim: int, base: float = 10000.0) -> float | None:
     >>> exact_period(128, base=10000) is None
     True
     """
-    dim, base = _dim_and_base(dim, base)
+    dim, base = dim_and_base(dim, base)
     pairs = dim // 2
     exact = Fraction(base)
     numerator = _whole_root(exact.numerator, pairs)
@@ -545,9 +506,8 @@ def exact_period(dim: int, base: float = 10000.0) -> float | None:
 def _whole_root(value: int, degree: int) -> int | None:
     """The whole number whose power ``degree`` is ``value``, if there is one."""
     low, high = 1, 1 << -(-value.bit_length() // degree)
-    while (
-        low < high
-    ):  # bisection in integers: a float root is a guess for numbers this long
+    # Bisection in integers: a float root is a guess for numbers this long.
+    while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if middle**degree < value else (low, middle)
     return low if low**degree == value else None
@@ -636,12 +596,12 @@ def slide(
             raise ValueError(
                 f"{name} must have a last axis of dimension d, got a single number"
             )
-    shifts = _positions("shifts", shifts)
+    shifts = as_positions("shifts", shifts)
     if shifts.ndim != 1:
         raise ValueError(
             f"shifts must have one axis, got shape {tuple(shifts.shape)}"
         )
-    where = _float64_device(x.device)
+    where = float64_device(x.device)
     shifts = shifts.to(device=where, dtype=torch.float64)
     p, q = (
         encoding(shifts + start, x.shape[-1], base, torch.float64)
@@ -670,7 +630,7 @@ def term_sizes(
     [11.4, 8.1, 8.1, 47.2]
     """
     m, n = _position_number("m", m), _position_number("n", n)
-    dim, base = _dim_and_base(dim, base)
+    dim, base = dim_and_base(dim, base)
     std = checks.number("std", std, minimum=0)
     samples = checks.integer("samples", samples, minimum=1)
     if generator is not None and not isinstance(generator, torch.Generator):
@@ -691,18 +651,6 @@ def term_sizes(
 
 
 # --- Does the order of the frequencies matter? -----------------------------------------------------------------------
-
-
-def concatenated_order(dim: int) -> Tensor:
-    """The order that turns the interleaved encoding into all sines, then all cosines: shape (dim,), int64.
-
-    ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (M2M100 and FSMT
-    differ further: their θ_i = base^(−i/(d/2 − 1)), which is our base raised to the power d/(d − 2).)
-
-    >>> concatenated_order(6)
-    tensor([0, 2, 4, 1, 3, 5])
-    """
-    return torch.arange(checks.even("dim", dim)).view(-1, 2).T.flatten()
 
 
 def pair_order(order: Positions) -> Tensor:
@@ -757,15 +705,14 @@ class SinusoidalEncoding(nn.Module):
 
     def __init__(self, dim: int, base: float = 10000.0) -> None:
         super().__init__()
-        self.dim, self.base = _dim_and_base(dim, base)
+        self.dim, self.base = dim_and_base(dim, base)
 
     def forward(self, x: Tensor, positions: Positions | None = None) -> Tensor:
         """``positions``: as `encoding` takes them, of a shape that broadcasts to x.shape[:-1]; default 0 … seq − 1."""
         positions = _positions_of(x, positions, self.dim)
         wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        return (x.to(wide) + encoding(positions, self.dim, self.base, wide)).to(
-            x.dtype
-        )
+        added = encoding(positions, self.dim, self.base, wide)
+        return (x.to(wide) + added).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, base={self.base:g}"
@@ -814,40 +761,10 @@ class LearnedPositions(nn.Module):
 # --- Checks of arguments ---------------------------------------------------------------------------------------------
 
 
-def _dim_and_base(dim: int, base: float) -> tuple[int, float]:
-    return checks.even("dim", dim), checks.number("base", base, minimum=1)
-
-
-def _float64_device(device: torch.device) -> torch.device:
-    return torch.device("cpu") if device.type == "mps" else device
-
-
-def _positions(name: str, value: Positions) -> Tensor:
-    """``value`` as a tensor of int64, float32 or float64, every entry at most LARGEST_POSITION in size."""
-    allowed = "integers or float32 or float64 numbers"
-    if not isinstance(value, Tensor):
-        try:
-            tensor = torch.from_numpy(
-                numpy.array(value, order="C")
-            )  # float64 for Python's floats, where torch rounds
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} must be {allowed}, got {value!r}") from None
-        # an empty list holds no floats either
-        value = (
-            tensor.long()
-            if tensor.numel() == 0 and isinstance(value, (list, tuple))
-            else tensor
-        )
-    if value.dtype not in _POSITION_TYPES:
-        raise TypeError(f"{name} must be {allowed}, got dtype {value.dtype}")
-    value = value if value.is_floating_point() else value.long()
-    return checks.entries(name, value, -LARGEST_POSITION, LARGEST_POSITION)
-
-
 def _whole_positions(
     name: str, value: Positions, minimum: int, maximum: int, note: str = ""
 ) -> Tensor:
-    value = _positions(name, value)
+    value = as_positions(name, value)
     if value.is_floating_point():
         raise TypeError(f"{name} must be integers, got dtype {value.dtype}")
     return checks.entries(name, value, minimum, maximum, note)
@@ -868,7 +785,7 @@ def _positions_of(x: Tensor, positions: Positions | None, dim: int) -> Tensor:
         )
     if positions is None:
         return torch.arange(x.shape[-2], device=x.device)
-    positions = _positions("positions", positions).to(x.device)
+    positions = as_positions("positions", positions).to(x.device)
     try:
         fits = torch.broadcast_shapes(positions.shape, x.shape[:-1]) == x.shape[:-1]
     except RuntimeError:
@@ -881,7 +798,7 @@ def _positions_of(x: Tensor, positions: Positions | None, dim: int) -> Tensor:
 
 
 def _permutation(name: str, order: Positions) -> Tensor:
-    order = _positions(name, order)
+    order = as_positions(name, order)
     if (
         order.is_floating_point()
         or order.ndim != 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import math
 import re
 
@@ -168,19 +166,3 @@ def test_dials_survive_the_address(entry):
     names = entry.kind.dial_traits()
     cases = [{name: getattr(figure, name) for name in names} for figure in entry.figures(20)]
     assert js.inside(entry.kind, body, cases) == [{"values": values, "refusals": []} for values in cases]
-
-
-# ---- Examples ----
-
-
-@every
-def test_the_examples_in_the_docstrings_run(entry):
-    module = importlib.import_module(f"ropebook.explorers.{entry.name}")
-    assert doctest.testmod(module).failed == 0
-
-
-@pytest.mark.parametrize("name", ["", ".kit.dials", ".kit.joining"])
-def test_the_examples_of_what_all_share_run(name):
-    found = doctest.testmod(importlib.import_module(f"ropebook.explorers{name}"))
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -41,6 +41,7 @@ def number(pair: tuple[sympy.Expr, sympy.Expr]) -> sympy.Expr:
 
 
 def real(z: sympy.Expr) -> sympy.Expr:
+    """The real part."""
     return z.as_real_imag()[0]
 
 

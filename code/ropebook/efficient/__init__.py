@@ -1,0 +1,73 @@
+"""The rotation, computed fast: a ladder of forms of one product, and the module that models use.
+
+- `forms`: the ladder, from the matrix in the paper to one loop over the data.
+- `rotary`: what models use, `RotaryEmbedding` and `apply_rotary`.
+- `layouts`: from interleaved pairs to half-split ones and back.
+- `cost`: operations and bytes of each form.
+
+Cosines, sines and pairs are those of `ropebook.rope`.
+"""
+
+from ropebook.efficient.cost import RotationCost, rotation_cost
+from ropebook.efficient.forms import (
+    FORMS,
+    InPlace,
+    overwrite,
+    rotate_blocks,
+    rotate_by_pairs,
+    rotate_compiled,
+    rotate_complex,
+    rotate_dense,
+    rotate_eager,
+    rotate_every_two,
+    rotate_half,
+    rotate_halves,
+    rotate_in_place,
+    rotate_interleaved,
+    rotate_sparse,
+)
+from ropebook.efficient.layouts import (
+    convert_weight,
+    half_to_interleaved,
+    interleaved_to_half,
+)
+from ropebook.efficient.rotary import (
+    BACKENDS,
+    RotaryEmbedding,
+    Scaling,
+    apply_rotary,
+    apply_rotary_qk,
+)
+from ropebook.rope import check_positions, cos_sin, join_pairs, split_pairs
+
+__all__ = [
+    "BACKENDS",
+    "FORMS",
+    "InPlace",
+    "RotaryEmbedding",
+    "RotationCost",
+    "Scaling",
+    "apply_rotary",
+    "apply_rotary_qk",
+    "check_positions",
+    "convert_weight",
+    "cos_sin",
+    "half_to_interleaved",
+    "interleaved_to_half",
+    "join_pairs",
+    "overwrite",
+    "rotate_blocks",
+    "rotate_by_pairs",
+    "rotate_compiled",
+    "rotate_complex",
+    "rotate_dense",
+    "rotate_eager",
+    "rotate_every_two",
+    "rotate_half",
+    "rotate_halves",
+    "rotate_in_place",
+    "rotate_interleaved",
+    "rotate_sparse",
+    "rotation_cost",
+    "split_pairs",
+]

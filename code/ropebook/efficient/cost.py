@@ -1,0 +1,96 @@
+"""What each form of the rotation costs: operations and bytes, counted by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropebook import checks
+from ropebook.efficient.forms import FORMS
+
+
+@dataclass(frozen=True)
+class RotationCost:
+    """What it costs to rotate the heads of one token; made by :func:`rotation_cost`.
+
+    Operations are additions, multiplications and changes of sign of real numbers. Bytes are all that the steps of a form
+    read and write, each step for itself, as if no cache kept anything between two steps.
+    """
+
+    flops: int
+    # of the heads and of what is made from them on the way
+    data_bytes: int
+    # of cosines and sines, wherever they are read to be multiplied
+    table_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """All of them: ``data_bytes + table_bytes``."""
+        return self.data_bytes + self.table_bytes
+
+    @property
+    def intensity(self) -> float:
+        """Operations per byte: below what a processor can do per byte of memory traffic, memory decides the time."""
+        return self.flops / self.bytes
+
+
+# Per entry of a head: operations, numbers read and written; per entry of one head, for each token: numbers of the table.
+# ("dense" has d times these operations and table entries.)
+_COSTS = {
+    ("dense", "interleaved"): (2, 2, 1),
+    ("dense", "half"): (2, 2, 1),
+    ("blocks", "interleaved"): (4, 6, 2),
+    ("blocks", "half"): (4, 6, 2),
+    ("sparse", "interleaved"): (3.5, 10, 2),
+    ("sparse", "half"): (3.5, 10, 2),
+    ("by_pairs", "interleaved"): (3, 9, 2),
+    ("by_pairs", "half"): (3, 9, 2),
+    ("complex", "interleaved"): (3, 2, 1),
+    ("complex", "half"): (3, 6, 1),
+    ("eager", "interleaved"): (3, 2, 1),
+    ("eager", "half"): (3, 5, 2),
+    ("in_place", "interleaved"): (3, 2, 1),
+    ("in_place", "half"): (3, 6, 2),
+    ("compiled", "interleaved"): (3, 2, 1),
+    ("compiled", "half"): (3, 2, 1),
+}
+
+
+def rotation_cost(
+    form: str,
+    head_dim: int,
+    n_heads: int = 1,
+    layout: str = "interleaved",
+    bytes_per_element: int = 4,
+) -> RotationCost:
+    """Count what ``form`` costs per token, for ``n_heads`` heads of d = ``head_dim`` entries, by hand.
+
+    With H = ``n_heads`` and β = ``bytes_per_element`` (data, tables and temporaries alike):
+
+    - "dense": 2d²·H operations, 2d·H numbers, a table of d²
+    - "blocks": 4d·H operations (2·2·2 for each 2 × 2 product), 6d·H numbers (pairs gathered, product, result
+      scattered), a table of 2d
+    - "sparse" (`rotate_interleaved`, `rotate_halves`): 3.5d·H operations, 10d·H numbers (sign d, swap 2d, two products 2d
+      each, sum 3d), a table of 2d
+    - "by_pairs" run step by step: 3d·H operations, 9d·H numbers, a table of 2d
+    - "complex": 3d·H operations (4 products and 2 sums a pair), 2d·H numbers, a table of d; half-split 6d·H numbers
+    - "eager": interleaved as "complex"; half-split 5d·H numbers, a table of 2d
+    - "in_place": interleaved 2d·H numbers; half-split 6d·H numbers and the table of 2d for every head, but head by head,
+      so that most of it stays in the cache
+    - "compiled", and the Triton kernel: 3d·H operations, 2d·H numbers, a table of d: the least there is
+
+    >>> rotation_cost("compiled", head_dim=128, n_heads=40).data_bytes == 2 * 128 * 40 * 4
+    True
+    """
+    checks.choice("form", form, FORMS)
+    checks.layout(layout)
+    dim = checks.even("head_dim", head_dim)
+    n_heads = checks.integer("n_heads", n_heads, minimum=1)
+    size = checks.integer("bytes_per_element", bytes_per_element, minimum=1)
+    flops, moved, table = _COSTS[form, layout]
+    whole = dim if form == "dense" else 1
+    passes = n_heads if (form, layout) == ("in_place", "half") else 1
+    return RotationCost(
+        flops=int(flops * dim) * whole * n_heads,
+        data_bytes=moved * dim * n_heads * size,
+        table_bytes=table * dim * whole * passes * size,
+    )

@@ -1,0 +1,352 @@
+"""The ladder: forms of one product, from the matrix in the paper to one loop over the data.
+
+Every form turns pair i of x at position m by the angle φ = mθ_i, counter-clockwise:
+
+    x₁′ = x₁ cos φ − x₂ sin φ
+    x₂′ = x₂ cos φ + x₁ sin φ
+
+In layout "interleaved" a pair is the entries (2i, 2i + 1), as in Su et al., "RoFormer" (2021), equation 34; in layout
+"half" it is (i, i + d/2), as in GPT-NeoX and in transformers' Llama. The forms take x (…, T, d) with cos and sin (T, d/2),
+or x (B, H, T, d) with cos and sin (B, T, d/2), as `ropebook.rope.cos_sin` gives them, and return the type of x. cos and
+sin are float32 or float64, never half; half data are widened for the arithmetic and rounded once, at the end.
+
+A form is checked (`fit`) where it is called. Where one is made of another, it takes the one without checks.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+import types
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, memory, rope
+from ropebook.rope import join, split, split_pairs
+
+Form = Callable[..., Tensor]
+
+
+# --- What goes together ---------------------------------------------------------------------------------------------
+
+
+def fit(
+    x: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    layout: str = "interleaved",
+    partial: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """cos and sin `over_heads`, once all arguments of a form are checked: their types, shapes, and that they fit.
+
+    ``partial``: cos and sin may be of fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
+    """
+    checks.layout(layout)
+    checks.floating("x", x)
+    rope.check_pairs(x)
+    for name, table in (("cos", cos), ("sin", sin)):
+        if checks.floating(name, table).dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"{name} must be float32 or float64, got {table.dtype}")
+    if cos.shape != sin.shape or cos.dtype != sin.dtype:
+        raise ValueError(
+            f"cos and sin must be alike, got {cos.dtype} {tuple(cos.shape)} and {sin.dtype} {tuple(sin.shape)}"
+        )
+    tokens = x.shape[-2] if x.ndim > 1 else None
+    rows = [(tokens,)]
+    if x.ndim in (3, 4):
+        rows += [(1, tokens), (x.shape[0], tokens)]
+    pairs, given = x.shape[-1] // 2, cos.shape[-1] if cos.ndim else 0
+    fits = given == pairs or (partial and 0 < given < pairs)
+    if not fits or cos.shape[:-1] not in rows:
+        raise ValueError(
+            "cos and sin must have shape (T, d/2) or (B, T, d/2) for x (..., T, d), "
+            f"got {tuple(cos.shape)} for {tuple(x.shape)}"
+        )
+    return over_heads(x, cos, sin)
+
+
+def over_heads(x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """cos and sin (B, T, d/2) with an axis for the heads of x (B, H, T, d); others as they are. Trusts its arguments."""
+    if cos.ndim == 3 and x.ndim == 4:
+        return cos.unsqueeze(1), sin.unsqueeze(1)
+    return cos, sin
+
+
+def fitted(form: Form) -> Form:
+    """A form(x, cos, sin, layout) whose arguments are checked and fitted first."""
+
+    @functools.wraps(form)
+    def checked(
+        x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+    ) -> Tensor:
+        return form(x, *fit(x, cos, sin, layout), layout)
+
+    return checked
+
+
+def unchecked(form: Form) -> Form:
+    """A form that is `fitted`, without that: for callers whose arguments are checked, with cos and sin `over_heads`."""
+    return form.__wrapped__
+
+
+# --- The forms ------------------------------------------------------------------------------------------------------
+
+
+@fitted
+def rotate_dense(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """R_m x as it stands in the paper: a d × d matrix for each position, nearly all of it zeros."""
+    dim = x.shape[-1]
+    matrix = cos.new_zeros(*cos.shape[:-1], dim, dim)
+    first, second = split(torch.arange(dim, device=x.device), layout)
+    matrix[..., first, first] = cos
+    matrix[..., first, second] = -sin
+    matrix[..., second, first] = sin
+    matrix[..., second, second] = cos
+    return _product("...ij,...j->...i", matrix, x)
+
+
+@fitted
+def rotate_blocks(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """Only the blocks: a 2 × 2 matrix for each position and pair, times the pair."""
+    rows = torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)
+    blocks = torch.stack(rows, -2)
+    pairs = torch.stack(split(x, layout), -1)
+    turned = _product("...ij,...j->...i", blocks, pairs)
+    return join(*turned.unbind(-1), layout)
+
+
+def rotate_every_two(x: Tensor) -> Tensor:
+    """Every pair (2i, 2i + 1) by a quarter turn: (x₀, x₁, x₂, x₃, …) to (−x₁, x₀, −x₃, x₂, …).
+
+    >>> rotate_every_two(torch.tensor([1, 2, 3, 4]))
+    tensor([-2,  1, -4,  3])
+    """
+    first, second = split_pairs(x, "interleaved")
+    return join(-second, first, "interleaved")
+
+
+def rotate_half(x: Tensor) -> Tensor:
+    """Every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to (−x₂, x₁).
+
+    >>> rotate_half(torch.tensor([1, 2, 3, 4]))
+    tensor([-3, -4,  1,  2])
+    """
+    first, second = split_pairs(x, "half")
+    return torch.cat((-second, first), -1)
+
+
+def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The sparse form, layout "interleaved": x ⊗ cos + rotate_every_two(x) ⊗ sin; equation 34 of Su et al. (2021)."""
+    cos, sin = fit(x, cos, sin)
+    cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
+    return (x * cos + rotate_every_two(x) * sin).to(x.dtype)
+
+
+def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The sparse form, layout "half": x ⊗ cos + rotate_half(x) ⊗ sin, as GPT-NeoX and transformers' Llama write it."""
+    cos, sin = fit(x, cos, sin)
+    cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+    return (x * cos + rotate_half(x) * sin).to(x.dtype)
+
+
+def rotate_sparse(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """`rotate_interleaved` or `rotate_halves`, as ``layout`` says."""
+    checks.layout(layout)
+    form = rotate_interleaved if layout == "interleaved" else rotate_halves
+    return form(x, cos, sin)
+
+
+@fitted
+def rotate_by_pairs(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """The two lines of the formula. Plain torch makes six temporaries of it; a compiler makes one loop of it."""
+    x1, x2 = split(x, layout)
+    y = join(x1 * cos - x2 * sin, x2 * cos + x1 * sin, layout)
+    return y.to(x.dtype)
+
+
+by_pairs = unchecked(rotate_by_pairs)
+
+
+@fitted
+def rotate_complex(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """One product of complex numbers, (x₁ + ix₂)(cos φ + i sin φ): one pass over the data.
+
+    Interleaved pairs are complex numbers already, where they lie in memory; halves must be brought together first.
+    """
+    wide = x.to(torch.result_type(x, cos))
+    if layout == "half":
+        wide = join(*split(wide, "half"), "interleaved")
+    elif not _is_complex_in_memory(wide):
+        wide = wide.clone(memory_format=torch.contiguous_format)
+    z = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))
+    y = torch.view_as_real(z * torch.complex(cos, sin)).to(x.dtype)
+    return join(*y.unbind(-1), "half") if layout == "half" else y.flatten(-2)
+
+
+complex_product = unchecked(rotate_complex)
+
+
+@fitted
+def rotate_eager(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """The default off CUDA: the fastest form without a compiler. Interleaved: `rotate_complex`. Halves: x ⊗ cos, and
+    the other half added to each half of it, where it lies. Inside a ``torch.compile`` of yours: `rotate_by_pairs`."""
+    if torch.compiler.is_compiling():
+        return by_pairs(x, cos, sin, layout)
+    if layout != "half":
+        return complex_product(x, cos, sin, layout)
+    half = x.shape[-1] // 2
+    y = x * torch.cat((cos, cos), -1)
+    y[..., :half].addcmul_(x[..., half:].to(y.dtype), sin, value=-1)
+    y[..., half:].addcmul_(x[..., :half].to(y.dtype), sin)
+    return y.to(x.dtype)
+
+
+eager = unchecked(rotate_eager)
+
+
+def rotate_in_place(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """The rotation written over x, which is returned: no memory but for one head at a time.
+
+    Autograd: the gradient is turned by −φ, and x itself is not kept for it. An x that is a leaf of the graph, or a view
+    of one, is refused, for its old values would be lost; so are cos and sin that want a gradient (``ValueError``). Where
+    x was kept by an earlier operation, or is the argument of an activation checkpoint, which would be rotated twice,
+    torch's own count of changes raises in the backward pass.
+
+    An x in which several entries are one number in memory, such as keys expanded to the number of query heads, is
+    refused (``ValueError``): it would be rotated once for each of them. Rotate it before it is expanded.
+    """
+    fit(x, cos, sin, layout)
+    memory.check_writable("x", x)
+    owner = x if x._base is None else x._base
+    if torch.is_grad_enabled() and owner.is_leaf and owner.requires_grad:
+        raise ValueError(
+            "x must not be a leaf of the graph, or a view of one, to be rotated in place; got one with requires_grad"
+        )
+    if cos.requires_grad or sin.requires_grad:
+        raise ValueError(
+            "cos and sin must not require a gradient to rotate in place"
+        )
+    if torch.compiler.is_compiling():
+        return x.copy_(by_pairs(x, *over_heads(x, cos, sin), layout))
+    return InPlace.apply(x, cos, sin, layout)
+
+
+class InPlace(torch.autograd.Function):
+    """`rotate_in_place` for autograd, with arguments that it trusts."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+        ctx.mark_dirty(x)
+        # and not x, which is overwritten
+        ctx.save_for_backward(cos, sin)
+        ctx.layout = layout
+        return overwrite(x, cos, sin, layout)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple:
+        cos, sin = over_heads(grad, *ctx.saved_tensors)
+        return eager(grad, cos, -sin, ctx.layout), None, None, None
+
+
+def overwrite(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+    """x, rotated where it lies, with arguments that it trusts; no autograd."""
+    same_type = x.dtype == cos.dtype
+    if layout == "interleaved" and same_type and _is_complex_in_memory(x):
+        turn = torch.complex(*over_heads(x, cos, sin))
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(turn)
+        return x
+    for head in x.unbind(1) if x.ndim == 4 else (x,):
+        if not same_type:
+            # rounding after each step would add up
+            head.copy_(eager(head, cos, sin, layout))
+            continue
+        x1, x2 = split(head, layout)
+        old = x1.clone()
+        x1.mul_(cos).addcmul_(x2, sin, value=-1)
+        x2.mul_(cos).addcmul_(old, sin)
+    return x
+
+
+def _is_complex_in_memory(x: Tensor) -> bool:
+    # what torch.view_as_complex asks for: the two numbers of a pair side by side, pairs whole steps apart
+    *strides, last = x.stride()
+    return last == 1 and not any(n % 2 for n in (*strides, x.storage_offset()))
+
+
+@fitted
+def rotate_compiled(
+    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """`rotate_by_pairs` through ``torch.compile``: one loop that reads and writes x once.
+
+    The first call compiles, some ten seconds on a CPU; sizes may change afterwards. Without a working compiler it warns
+    (``RuntimeWarning``) and rotates eagerly.
+    """
+    if torch.compiler.is_compiling():
+        return by_pairs(x, cos, sin, layout)
+    if x.device.type in _WITHOUT_COMPILER:
+        return eager(x, cos, sin, layout)
+    try:
+        return _compiled_by_pairs()(x, cos, sin, layout)
+    except RuntimeError as error:
+        # fails too if x is to blame
+        result = eager(x, cos, sin, layout)
+        if isinstance(error, torch._dynamo.exc.BackendCompilerFailed):
+            _WITHOUT_COMPILER.add(x.device.type)
+        reason = textwrap.shorten(str(error), 200)
+        warnings.warn(
+            f"no compiled rotation on {x.device.type}, rotating eagerly: {reason}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return result
+
+
+compiled = unchecked(rotate_compiled)
+
+# Kinds of device on which compiling has failed.
+_WITHOUT_COMPILER: set[str] = set()
+
+
+@functools.cache
+def _compiled_by_pairs() -> Form:
+    return torch.compile(by_pairs, dynamic=True, fullgraph=True)
+
+
+# The rungs of the ladder by the names that `rotation_cost` has for them: each form(x, cos, sin, layout).
+FORMS = types.MappingProxyType(
+    {
+        "dense": rotate_dense,
+        "blocks": rotate_blocks,
+        "sparse": rotate_sparse,
+        "by_pairs": rotate_by_pairs,
+        "complex": rotate_complex,
+        "eager": rotate_eager,
+        "in_place": rotate_in_place,
+        "compiled": rotate_compiled,
+    }
+)
+
+
+def _product(equation: str, left: Tensor, right: Tensor) -> Tensor:
+    """einsum in the wider type of the two, whatever autocast wants, cast to the type of ``right``."""
+    wide = torch.result_type(left, right)
+    with torch.autocast(right.device.type, enabled=False):
+        return torch.einsum(equation, left.to(wide), right.to(wide)).to(right.dtype)

@@ -1,0 +1,60 @@
+"""From one layout to the other: the order of the entries of a head, and of the rows of a projection."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, rope
+
+
+def interleaved_to_half(dim: int, rotary_dim: int | None = None) -> Tensor:
+    """The order with x_half = x_interleaved[..., order]: shape (dim,), int64. First entries of the pairs, then seconds.
+
+    Entries from ``rotary_dim`` (default ``dim``) on stay where they are.
+
+    >>> interleaved_to_half(6)
+    tensor([0, 2, 4, 1, 3, 5])
+    """
+    dim = checks.even("dim", dim)
+    rotary_dim = checks.rotary_dim(dim, rotary_dim)
+    rest = torch.arange(rotary_dim, dim)
+    return torch.cat((rope.concatenated_order(rotary_dim), rest))
+
+
+def half_to_interleaved(dim: int, rotary_dim: int | None = None) -> Tensor:
+    """The inverse order, with x_interleaved = x_half[..., order].
+
+    >>> half_to_interleaved(6)
+    tensor([0, 3, 1, 4, 2, 5])
+    """
+    return interleaved_to_half(dim, rotary_dim).argsort()
+
+
+def convert_weight(
+    weight: Tensor,
+    n_heads: int,
+    head_dim: int,
+    to: str,
+    rotary_dim: int | None = None,
+) -> Tensor:
+    """The weight (or bias) of a query or key projection, its outputs reordered for the other layout.
+
+    ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,); ``n_heads`` counts the
+    heads of this projection, so with grouped heads it is the number of key heads for keys. ``to`` is the layout wanted,
+    from the other one. Scores stay the same only if queries *and* keys are converted; values and outputs never are.
+
+    >>> convert_weight(torch.arange(8.0), n_heads=2, head_dim=4, to="half")
+    tensor([0., 2., 1., 3., 4., 6., 5., 7.])
+    """
+    checks.floating("weight", weight)
+    n_heads = checks.integer("n_heads", n_heads, minimum=1)
+    head_dim = checks.even("head_dim", head_dim)
+    if weight.ndim not in (1, 2) or weight.shape[0] != n_heads * head_dim:
+        raise ValueError(
+            f"weight must have n_heads·head_dim = {n_heads * head_dim} rows, got shape {tuple(weight.shape)}"
+        )
+    checks.choice("to", to, checks.LAYOUTS)
+    order = interleaved_to_half if to == "half" else half_to_interleaved
+    rows = order(head_dim, rotary_dim).to(weight.device)
+    return weight.unflatten(0, (n_heads, head_dim))[:, rows].flatten(0, 1)

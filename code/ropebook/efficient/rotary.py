@@ -1,0 +1,329 @@
+"""The rotation that models use: one function for any backend, and the module with its table of cosines and sines."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks, rope
+from ropebook.efficient.forms import Form, compiled, eager, fit, over_heads
+
+BACKENDS = ("eager", "compiled", "triton")
+
+# (inv_freq, length) -> (inv_freq, attention_factor): see RotaryEmbedding
+Scaling = Callable[[Tensor, int | None], tuple[Tensor, float]]
+
+
+# --- One entry ------------------------------------------------------------------------------------------------------
+
+
+def apply_rotary(
+    x: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    layout: str = "interleaved",
+    backend: str | None = None,
+) -> Tensor:
+    """x rotated, of the same shape and type: the form to use.
+
+    ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
+    entries are rotated and the rest pass through. ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the
+    kernel of ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, else eager.
+    """
+    fit(x, cos, sin, layout, partial=True)
+    return _rotated((x,), cos, sin, layout, backend)[0]
+
+
+def apply_rotary_qk(
+    q: Tensor,
+    k: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    layout: str = "interleaved",
+    backend: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can."""
+    for x in (q, k):
+        fit(x, cos, sin, layout, partial=True)
+    return _rotated((q, k), cos, sin, layout, backend)
+
+
+def _rotated(
+    tensors: tuple[Tensor, ...],
+    cos: Tensor,
+    sin: Tensor,
+    layout: str,
+    backend: str | None,
+) -> tuple[Tensor, ...]:
+    """`apply_rotary` of one tensor or two, with all but ``backend`` trusted."""
+    backend = choose_backend(backend, tensors)
+    if backend == "triton":
+        from ropebook import triton_kernel
+
+        q, k = tensors if len(tensors) == 2 else (tensors[0], None)
+        return triton_kernel.rotary(q, k, cos, sin, layout=layout)
+    form = compiled if backend == "compiled" else eager
+    return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
+
+
+def _first_entries(
+    form: Form, x: Tensor, cos: Tensor, sin: Tensor, layout: str
+) -> Tensor:
+    """x with its first entries, as many as cos and sin are for, rotated."""
+    cos, sin = over_heads(x, cos, sin)
+    rotary_dim = 2 * cos.shape[-1]
+    if x.shape[-1] == rotary_dim:
+        return form(x, cos, sin, layout)
+    turned = form(x[..., :rotary_dim], cos, sin, layout)
+    return torch.cat((turned, x[..., rotary_dim:]), -1)
+
+
+def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
+    """The backend of `apply_rotary`: the one named, or for None the one for these tensors.
+
+    >>> choose_backend(None, (torch.zeros(1, 1, 1, 2),))
+    'eager'
+    """
+    if backend is not None:
+        return checks.choice("backend", backend, BACKENDS)
+    device = tensors[0].device
+    if (
+        device.type != "cuda"
+        or torch.compiler.is_compiling()
+        or any(x.ndim != 4 for x in tensors)
+    ):
+        return "eager"
+    from ropebook import triton_kernel
+
+    return "triton" if triton_kernel.available(device) else "eager"
+
+
+# --- The module -----------------------------------------------------------------------------------------------------
+
+
+# What cannot be set once the module is made.
+_FIXED = ("dim", "rotary_dim", "base", "inv_freq")
+
+
+class RotaryEmbedding(nn.Module):
+    """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
+
+    ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head turn, and θ_i = base^(−2i/rotary_dim),
+    as in GPT-NeoX. ``layout`` (default "interleaved") and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
+    sines to begin with (default 4096). The table starts at position 0 and doubles as a text grows past its end; rows
+    that lie further off, as after an ``offset`` into a cache that was filled elsewhere, are computed and not kept.
+
+    ``scaling``: how a method of context extension enters. A function (inv_freq, length) -> (inv_freq, attention_factor):
+    inv_freq (rotary_dim/2,), float64; length, the highest position + 1 where that follows from shapes and the offset, and
+    ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor multiplies cos
+    and sin, hence what the rotated entries add to a score by its square, and what the others (from rotary_dim on) add not
+    at all. With scaling there is no table: the frequencies may depend on the length. One that was read from a config
+    (:func:`ropebook.extrapolation.from_transformers`) asks for the config's base and rotary_dim, and for a layout that is
+    named, since configs do not say it: ``ValueError`` for others.
+
+    There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays so whatever ``.half()``,
+    ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for float64 data).
+    ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,), of which each reading is a copy, belong together
+    and cannot be set (``AttributeError``): other frequencies are another module, by its base or by ``scaling``.
+
+    >>> rope = RotaryEmbedding(dim=4)
+    >>> q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4)
+    >>> whole, last = rope(q, k)[0], rope(q[:, :, 2:], k[:, :, 2:], offset=2)[0]
+    >>> torch.equal(whole[:, :, 2:], last)
+    True
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        base: float = 10000.0,
+        *,
+        layout: str | None = None,
+        rotary_dim: int | None = None,
+        scaling: Scaling | None = None,
+        table_length: int | None = None,
+        backend: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim = checks.even("dim", dim)
+        self.base = checks.number("base", base, minimum=1)
+        self.layout = checks.layout("interleaved" if layout is None else layout)
+        self.rotary_dim = checks.rotary_dim(self.dim, rotary_dim)
+        _check_scaling(scaling, self, layout)
+        self.scaling = scaling
+        table_length = 4096 if table_length is None else table_length
+        self.table_length = checks.integer("table_length", table_length, minimum=1)
+        if backend is not None:
+            checks.choice("backend", backend, BACKENDS)
+        self.backend = backend
+        # under torch.device("meta") too
+        with torch.device("cpu"):
+            self._inv_freq = rope.inv_freq(self.rotary_dim, self.base)
+        self._table: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def inv_freq(self) -> Tensor:
+        """θ_i, shape (rotary_dim/2,), float64: a copy, for the tables that were made of them would not follow."""
+        return self._inv_freq.clone()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FIXED and "_table" in self.__dict__:  # which is set last
+            raise AttributeError(
+                f"{name} cannot be set once the module is made, got {textwrap.shorten(repr(value), 60)}; "
+                "make another RotaryEmbedding, with its base, or with scaling=lambda inv_freq, length: (other_inv_freq, 1.0)"
+            )
+        if name == "layout":
+            checks.layout(value)
+        super().__setattr__(name, value)
+
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        positions: Tensor | None = None,
+        *,
+        offset: int = 0,
+    ) -> tuple[Tensor, Tensor]:
+        """``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1.
+
+        With a cache of keys, ``offset`` is the number of tokens that are in it already. Packed texts and left padding
+        need positions.
+        """
+        self._check_heads(q, k)
+        seq_len = q.shape[-2]
+        dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
+        if positions is None:
+            cos, sin = self._contiguous(offset, seq_len, dtype, q.device)
+        else:
+            if offset != 0:
+                raise ValueError(
+                    f"offset must be 0 where positions are given, got {offset}"
+                )
+            rope.check_positions(positions)
+            batch = q.shape[0]
+            if positions.shape not in ((seq_len,), (1, seq_len), (batch, seq_len)):
+                raise ValueError(
+                    f"positions must have shape ({seq_len},) or ({batch}, {seq_len}), "
+                    f"got {tuple(positions.shape)}"
+                )
+            cos, sin = self._tables(positions.to(q.device), dtype)
+        return _rotated((q, k), cos, sin, self.layout, self.backend)
+
+    def cos_sin(
+        self,
+        positions: Tensor,
+        dtype: torch.dtype = torch.float32,
+        *,
+        length: int | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """`cos_sin` of the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
+
+        ``length`` is what ``scaling`` is told. Always computed, never looked up."""
+        rope.check_positions(positions)
+        checks.choice("dtype", dtype, (torch.float32, torch.float64))
+        return self._tables(positions, dtype, length)
+
+    def _tables(
+        self, positions: Tensor, dtype: torch.dtype, length: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        if self.scaling is None:
+            return rope.tables(positions, self._inv_freq, dtype)
+        inv_freq, factor = self._scaled(length)
+        cos, sin = rope.tables(positions, inv_freq, dtype)
+        return cos * factor, sin * factor
+
+    def _contiguous(
+        self, offset: int, seq_len: int, dtype: torch.dtype, device: torch.device
+    ) -> tuple[Tensor, Tensor]:
+        offset = checks.integer("offset", offset, minimum=0)
+        end = offset + seq_len
+        if end > rope.LARGEST_POSITION:
+            raise ValueError(
+                f"offset must leave positions below {rope.LARGEST_POSITION}, got {offset}"
+            )
+        if self.scaling is not None:
+            positions = torch.arange(offset, end, device=device)
+            return self._tables(positions, dtype, length=end)
+        table = self._table
+        wanted = dtype, device
+        if table is not None and (table[0].dtype, table[0].device) != wanted:
+            table = None
+        rows = self.table_length if table is None else len(table[0])
+        fits = table is not None and rows >= end
+        # Far from the table, no rows between: an offset of a million asks for one token, not for a million.
+        # And to grow the table is for eager code: a graph may own the memory of what it made.
+        far = end > 2 * rows and offset > seq_len
+        if not fits and (far or torch.compiler.is_compiling()):
+            return self._tables(torch.arange(offset, end, device=device), dtype)
+        if not fits:
+            while rows < end:
+                rows *= 2
+            # a table that inference mode made would be refused by a later training step
+            with torch.inference_mode(False):
+                table = self._tables(torch.arange(rows, device=device), dtype)
+            self._table = table
+        return table[0][offset:end], table[1][offset:end]
+
+    def _scaled(self, length: int | None) -> tuple[Tensor, float]:
+        result = self.scaling(self.inv_freq, length)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise TypeError(
+                f"scaling must return (inv_freq, attention_factor), got {type(result).__name__}"
+            )
+        inv_freq, factor = result
+        checks.floating("scaling's inv_freq", inv_freq)
+        rope.check_frequencies(inv_freq)
+        if inv_freq.shape != self._inv_freq.shape:
+            raise ValueError(
+                f"scaling's inv_freq must have shape {tuple(self._inv_freq.shape)}, got {tuple(inv_freq.shape)}"
+            )
+        name = "scaling's attention_factor"
+        return inv_freq, checks.number(name, factor, above=0)
+
+    def _check_heads(self, q: Tensor, k: Tensor) -> None:
+        for name, x in (("q", q), ("k", k)):
+            checks.floating(name, x)
+            if x.ndim != 4 or x.shape[-1] != self.dim:
+                raise ValueError(
+                    f"{name} must have shape (batch, heads, seq, {self.dim}), got {tuple(x.shape)}"
+                )
+        if q.shape[0] != k.shape[0] or q.shape[2] != k.shape[2]:
+            raise ValueError(
+                f"q and k must agree in batch and seq, got {tuple(q.shape)} and {tuple(k.shape)}"
+            )
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True):
+        # .to(), .half() and the like come through here. The frequencies follow to a new device and are never cast.
+        super()._apply(fn, recurse)
+        device = fn(torch.empty(0)).device
+        # no values there, no float64 here
+        if device.type not in ("meta", "mps"):
+            self._inv_freq = self._inv_freq.to(device)
+        self._table = None
+        return self
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, base={self.base:g}, layout={self.layout!r}, rotary_dim={self.rotary_dim}"
+
+
+def _check_scaling(
+    scaling: Scaling | None, embedding: RotaryEmbedding, layout: str | None
+) -> None:
+    """That it is a function; and, if it was read from a config, that the module is as the config asks."""
+    if scaling is not None and not callable(scaling):
+        raise TypeError(f"scaling must be a function or None, got {scaling!r}")
+    if hasattr(scaling, "asked_of_rotary"):
+        for name, asked in scaling.asked_of_rotary(embedding.dim).items():
+            if getattr(embedding, name) != asked:
+                raise ValueError(
+                    f"{name} must be {asked}, as in the config of scaling, got {getattr(embedding, name)}"
+                )
+        if layout is None:
+            raise ValueError(
+                f"layout must be one of {', '.join(map(repr, checks.LAYOUTS))}, for the config of scaling does not say it, got None"
+            )

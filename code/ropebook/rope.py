@@ -1,0 +1,289 @@
+"""The ground that every chapter stands on: frequencies, positions, angles, cosines and sines, pairs.
+
+Notation: position m, dimension d (even), pair index i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per
+position. Angles mθ_i are computed in float64, and only the finished cosine or sine is cast down. A device without
+float64 (mps) has the angles computed on the CPU.
+
+Functions check what they are given, but for those that say they trust it: these are for callers who have checked.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+import torch
+from torch import Tensor
+
+from ropebook import checks
+
+# Up to here the float64 angle mθ is right to 1e-6 radian. Far beyond it would be a wrong number without a word.
+LARGEST_POSITION = 2**31
+
+# A tensor, or what NumPy can make an array of; see `angles`.
+Positions = Tensor | numpy.ndarray | list | float
+
+_WIDE = (torch.float32, torch.float64)
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+# --- Frequencies ----------------------------------------------------------------------------------------------------
+
+
+def inv_freq(
+    dim: int,
+    base: float = 10000.0,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """The frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), from 1 downwards.
+
+    ``dtype`` is float64 or float32. Half types are refused: an angle is mθ_i, and a frequency that is wrong by up
+    to one part in 256 (bfloat16) puts the angle a whole radian off once it has reached 256 radians.
+
+    >>> inv_freq(8)
+    tensor([1.0000, 0.1000, 0.0100, 0.0010], dtype=torch.float64)
+    """
+    dim, base = dim_and_base(dim, base)
+    checks.choice("dtype", dtype, (torch.float64, torch.float32))
+    exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
+    return (base**-exponents).to(dtype=dtype, device=device)
+
+
+def wavelengths(dim: int, base: float = 10000.0) -> Tensor:
+    """The wavelengths λ_i = 2π/θ_i: how many positions each pair needs for one turn. Shape (dim/2,), float64.
+
+    The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which falls short of 2π·base.
+
+    >>> [round(length) for length in wavelengths(8).tolist()]
+    [6, 63, 628, 6283]
+    """
+    return 2 * math.pi / inv_freq(dim, base)
+
+
+def dim_and_base(dim: int, base: float) -> tuple[int, float]:
+    """An even dimension and a base of at least 1.
+
+    >>> dim_and_base(64, 10000)
+    (64, 10000.0)
+    """
+    return checks.even("dim", dim), checks.number("base", base, minimum=1)
+
+
+# --- Positions and angles -------------------------------------------------------------------------------------------
+
+
+def angles(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
+    """The angles mθ_i in radians: shape positions.shape + (dim/2,), float64.
+
+    ``positions``: a tensor, array, list or number; integers, float32 or float64; negative and fractional ones too,
+    at most 2^31 in size. Half types are refused, for bfloat16 itself cannot tell 256 from 257.
+
+    >>> angles(3, dim=4)
+    tensor([3.0000, 0.0300], dtype=torch.float64)
+    """
+    dim, base = dim_and_base(dim, base)
+    m = in_float64(as_positions("positions", positions))
+    return m[..., None] * inv_freq(dim, base, device=m.device)
+
+
+def turns(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
+    """How many turns each pair has made: mθ_i/2π, shape positions.shape + (dim/2,), float64.
+
+    The clock's view: the fractional part is where the hand points. At m = L − 1 it says which pairs have shown all
+    their angles within a text of L words, and which have not.
+
+    >>> turns(511, dim=4)
+    tensor([81.3282,  0.8133], dtype=torch.float64)
+    """
+    return angles(positions, dim, base) / (2 * math.pi)
+
+
+def as_positions(name: str, value: Positions) -> Tensor:
+    """``value`` as a tensor of int64, float32 or float64, every entry at most `LARGEST_POSITION` in size.
+
+    >>> as_positions("positions", [0, 1.5])
+    tensor([0.0000, 1.5000], dtype=torch.float64)
+    """
+    allowed = "integers or float32 or float64 numbers"
+    if not isinstance(value, Tensor):
+        given = value
+        try:
+            # float64 for Python's floats, where torch rounds
+            value = torch.from_numpy(numpy.array(given, order="C"))
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be {allowed}, got {given!r}") from None
+        # an empty list holds no floats either
+        if value.numel() == 0 and isinstance(given, (list, tuple)):
+            value = value.long()
+    if value.dtype not in (*_INTEGERS, *_WIDE):
+        raise TypeError(f"{name} must be {allowed}, got dtype {value.dtype}")
+    value = value if value.is_floating_point() else value.long()
+    return checks.entries(name, value, -LARGEST_POSITION, LARGEST_POSITION)
+
+
+def check_positions(positions: Tensor) -> None:
+    """``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64; ``ValueError`` for one beyond ±2^31
+    or NaN. Values on an accelerator are not read, for that would wait for it, nor those in a graph that is compiled.
+    """
+    allowed = "positions must be"
+    if not isinstance(positions, Tensor):
+        raise TypeError(f"{allowed} a tensor, got {type(positions).__name__}")
+    if positions.dtype not in (*_INTEGERS, *_WIDE):
+        kinds = "integers, float32 or float64"
+        raise TypeError(f"{allowed} {kinds}, got dtype {positions.dtype}")
+    if checks.readable(positions):
+        wide = positions if positions.is_floating_point() else positions.long()
+        checks.entries("positions", wide, -LARGEST_POSITION, LARGEST_POSITION)
+
+
+def float64_device(device: torch.device) -> torch.device:
+    """Where float64 numbers of this device are computed: there, or on the CPU for mps, which has no float64.
+
+    >>> float64_device(torch.device("mps"))
+    device(type='cpu')
+    """
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def in_float64(x: Tensor) -> Tensor:
+    """x in float64, on its device if that has float64 and else on the CPU.
+
+    >>> in_float64(torch.tensor([1, 2]))
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    return x.to(device=float64_device(x.device), dtype=torch.float64)
+
+
+# --- Cosines and sines ----------------------------------------------------------------------------------------------
+
+
+def cos_sin(
+    positions: Tensor, inv_freq: Tensor, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor]:
+    """cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
+
+    ``positions``: integers, float32 or float64, any shape, as `check_positions` has them; where it may not read them,
+    cos and sin of one beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64. The angles
+    are computed in float64 and only the finished cosine and sine are cast to ``dtype``, float32 or float64: float32
+    cannot tell 2^24 from 2^24 + 1, and long before that its angles are off by 2^−24 of themselves.
+
+    >>> cos, sin = cos_sin(torch.tensor([0, 1]), inv_freq(4))
+    >>> sin
+    tensor([[0.0000, 0.0000],
+            [0.8415, 0.0100]])
+    """
+    check_positions(positions)
+    checks.choice("dtype", dtype, _WIDE)
+    check_frequencies(inv_freq)
+    if inv_freq.ndim != 1:
+        shape = tuple(inv_freq.shape)
+        raise ValueError(f"inv_freq must have shape (d/2,), got {shape}")
+    return tables(positions, inv_freq, dtype)
+
+
+def check_frequencies(inv_freq: Tensor) -> None:
+    """``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64."""
+    if checks.floating("inv_freq", inv_freq).dtype not in _WIDE:
+        raise TypeError(
+            f"inv_freq must be float32 or float64, got {inv_freq.dtype}"
+        )
+
+
+def tables(
+    positions: Tensor, inv_freq: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """`cos_sin`, with arguments that it trusts."""
+    if torch.compiler.is_compiling():
+        return tables_kept(positions, inv_freq, dtype)
+    return _tables(positions, inv_freq, dtype)
+
+
+def _tables(
+    positions: Tensor, inv_freq: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    device = positions.device
+    m = in_float64(positions)
+    m = m.where(m.abs() <= LARGEST_POSITION, torch.nan)
+    angles = m[..., None] * inv_freq.to(m.device).double()
+    return angles.cos().to(dtype).to(device), angles.sin().to(dtype).to(device)
+
+
+# A compiler would merge cosine and sine into the loop over the heads and compute them anew for each head, in float64.
+# What is an operation to it, it leaves alone.
+tables_kept = torch.library.custom_op(
+    "ropebook::cos_sin",
+    _tables,
+    mutates_args=(),
+    schema="(Tensor positions, Tensor inv_freq, ScalarType dtype) -> (Tensor, Tensor)",
+)
+
+
+@tables_kept.register_fake
+def _(
+    positions: Tensor, inv_freq: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    shape = (*positions.shape, *inv_freq.shape)
+    return tuple(positions.new_empty(shape, dtype=dtype) for _ in range(2))
+
+
+# --- Pairs ----------------------------------------------------------------------------------------------------------
+
+
+def split_pairs(x: Tensor, layout: str = "interleaved") -> tuple[Tensor, Tensor]:
+    """The first and the second entries of all pairs of x (…, d): two views of shape (…, d/2).
+
+    >>> split_pairs(torch.arange(6), "interleaved")
+    (tensor([0, 2, 4]), tensor([1, 3, 5]))
+    >>> split_pairs(torch.arange(6), "half")
+    (tensor([0, 1, 2]), tensor([3, 4, 5]))
+    """
+    checks.layout(layout)
+    check_pairs(x)
+    return split(x, layout)
+
+
+def join_pairs(
+    first: Tensor, second: Tensor, layout: str = "interleaved"
+) -> Tensor:
+    """The inverse of `split_pairs`: two tensors (…, d/2) to one (…, d).
+
+    >>> join_pairs(torch.tensor([0, 2]), torch.tensor([1, 3]))
+    tensor([0, 1, 2, 3])
+    """
+    checks.layout(layout)
+    return join(first, second, layout)
+
+
+def split(x: Tensor, layout: str) -> tuple[Tensor, Tensor]:
+    """`split_pairs`, with arguments that it trusts."""
+    if layout == "interleaved":
+        return x.unflatten(-1, (-1, 2)).unbind(-1)
+    return x.unflatten(-1, (2, -1)).unbind(-2)
+
+
+def join(first: Tensor, second: Tensor, layout: str) -> Tensor:
+    """`join_pairs`, with arguments that it trusts."""
+    axis = -1 if layout == "interleaved" else -2
+    return torch.stack((first, second), axis).flatten(-2)
+
+
+def check_pairs(x: Tensor) -> None:
+    """``TypeError`` unless x is a tensor, ``ValueError`` unless it has pairs: (…, d) with d even."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
+        shape = tuple(x.shape)
+        raise ValueError(f"x must have an even last axis >= 2, got shape {shape}")
+
+
+def concatenated_order(dim: int) -> Tensor:
+    """The order that turns the interleaved encoding into all sines, then all cosines: shape (dim,), int64.
+
+    ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (M2M100 and FSMT
+    differ further: their θ_i = base^(−i/(d/2 − 1)), which is our base raised to the power d/(d − 2).)
+
+    >>> concatenated_order(6)
+    tensor([0, 2, 4, 1, 3, 5])
+    """
+    return torch.arange(checks.even("dim", dim)).view(-1, 2).T.flatten()

@@ -1,0 +1,35 @@
+"""What several test files need: random tensors, the largest entry, a module's public names."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import torch
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    """Normal numbers, the same each time; drawn in float64 whatever ``dtype`` is."""
+    return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
+
+
+def largest(tensor: torch.Tensor) -> float:
+    """The size of the largest entry."""
+    return tensor.abs().max().item()
+
+
+def public(module: ModuleType) -> set[str]:
+    """The functions and classes that a module is there for: those in its ``__all__``, or those that are made in it."""
+    if hasattr(module, "__all__"):
+        names = set(module.__all__)
+    else:
+        names = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    return {name for name in names if not name.startswith("_") and is_code(getattr(module, name))}
+
+
+def is_code(value: object) -> bool:
+    return inspect.isclass(value) or inspect.isroutine(value)

@@ -1,0 +1,133 @@
+"""The house is in order: arrows run one way, private names stay at home, heavy imports stand where they are used."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import public
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = ROOT / "code"
+TREES = {
+    ".".join(path.relative_to(CODE).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+        path.read_text(encoding="utf-8")
+    )
+    for path in sorted((CODE / "ropebook").rglob("*.py"))
+}
+# Every module may import those before it, and the others of its own package. The last see all before them.
+ORDER = ["checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention", "sinusoidal"]
+ORDER += ["derivation", "complex_plane", "efficient", "precision", "mistakes", "rotary_attention", "decay"]
+ORDER += ["extrapolation", "lab", "proofs", "explorers"]
+# What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
+HEAVY = {
+    "rope": {"numpy"},
+    "device": {"numpy"},
+    "triton_kernel": {"triton"},
+    "figures": {"matplotlib", "numpy", "IPython", "cycler"},
+    "show": {"IPython"},
+    "proofs": {"sympy"},
+    "lab": {"safetensors", "numpy"},
+    "explorers": {"anywidget", "traitlets", "numpy", "safetensors"},
+}
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """The modules that a tree imports, anywhere in it, each with the statement."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def part(name: str) -> str:
+    """Which part of the package a dotted name belongs to: "ropebook.lab.model" to "lab"."""
+    return (name.split(".") + [""])[1]
+
+
+def test_every_part_has_its_place():
+    assert {part(name) for name in TREES} - {""} == set(ORDER)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_arrows_run_one_way(name):
+    rank = ORDER.index(part(name)) if part(name) else 0
+    for _, imported in imports(TREES[name]):
+        top = imported.split(".")[0]
+        assert top not in {"book", "tests", "benchmarks", "tools"}, imported
+        if top == "ropebook":
+            other = part(imported)
+            assert other in ORDER, imported
+            assert ORDER.index(other) < rank or other == part(name), f"{name} imports {imported}"
+
+
+def test_the_ground_stands_on_nothing_else():
+    assert {imported for _, imported in imports(TREES["ropebook.rope"]) if imported.startswith("ropebook")} == {
+        "ropebook.checks"
+    }
+
+
+def foreign_private_names(tree: ast.AST) -> list[str]:
+    """The private names of other modules that a module uses."""
+    bound, found = set(), []
+    for node, name in imports(tree):
+        if name.startswith("ropebook."):
+            found += [name] if name.split(".")[-1].startswith("_") else []
+            bound |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound:
+            private = node.attr.startswith("_") and not node.attr.startswith("__")
+            found += [f"{node.value.id}.{node.attr}"] if private else []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from ropebook import rope\nrope._tables(1)", ["rope._tables"]),
+        ("from ropebook.rope import _tables, cos_sin", ["ropebook.rope._tables"]),
+        ("from ropebook import rope as r\nr._tables", ["r._tables"]),
+        ("def f():\n    from ropebook.rope import Positions\n    Positions._x", ["Positions._x"]),
+        ("from ropebook import rope\nrope.tables(1)\nself._x\nrope.__name__\n_x = 1", []),
+        ("import torch\ntorch._dynamo", []),
+    ],
+)
+def test_private_names_of_others_are_seen(source, found):
+    assert foreign_private_names(ast.parse(source)) == found
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_no_module_uses_anothers_private_names(name):
+    assert foreign_private_names(TREES[name]) == []
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_heavy_imports_stand_where_they_are_used(name):
+    """At the head of a file: inside a function anything may be imported that not everybody has."""
+    allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
+    heads = ast.Module([node for node in TREES[name].body if not is_type_checking(node)], [])
+    inside = {
+        inner for function in ast.walk(heads) if isinstance(function, ast.FunctionDef) for inner in ast.walk(function)
+    }
+    assert {imported.split(".")[0] for node, imported in imports(heads) if node not in inside} <= allowed
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if name != "ropebook.triton_kernel"])
+def test_public_names_exist_and_are_described(name):
+    module = importlib.import_module(name)
+    assert inspect.getdoc(module)
+    missing = [one for one in public(module) if not inspect.getdoc(getattr(module, one))]
+    assert missing == []
+    listed = getattr(module, "__all__", [])
+    assert len(listed) == len(set(listed))
