@@ -1,0 +1,119 @@
+"""Longer texts than the model was trained on: what each method keeps, what it stretches, and what it costs.
+
+Notation: trained length L, wanted length L′, factor s = L′/L, current length n; frequencies θ_i = b^(−2i/d), i = 0 … d/2 − 1.
+In training, pair i turned through (L − 1)θ_i radians. A pair that had come round by then knows every angle; a slower one
+meets new angles as soon as the text is longer. The methods differ in what they do about that:
+
+- `Frequencies` change θ: called with (inv_freq, length), they return (inv_freq, attention_factor), as the ``scaling`` of
+  :class:`ropebook.efficient.RotaryEmbedding` wants it. The factor multiplies cos and sin, hence q and k both, hence the
+  scores twice.
+- `Distances` leave θ alone and change the distance m − n that a query and a key see.
+- `LogN` changes no position at all: it lengthens the queries.
+
+`make` builds any of them by name and options, `METHODS` is the registry, `methods_table` its table. Every option is
+checked when a method is made: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range.
+"""
+
+from ropebook.extrapolation.distances import (
+    Distances,
+    LeakyReRoPE,
+    ReRoPE,
+    SelfExtend,
+)
+from ropebook.extrapolation.frequencies import (
+    BaseChange,
+    Dynamic,
+    DynamicNTK,
+    DynamicYaRN,
+    Frequencies,
+    Interpolation,
+    Llama3,
+    LongRoPE,
+    NTKAware,
+    NTKByParts,
+    Partial,
+    Proportional,
+    Scaled,
+    YaRN,
+)
+from ropebook.extrapolation.interop import (
+    Configured,
+    from_transformers,
+    rotary_options,
+)
+from ropebook.extrapolation.layer import ExtendedAttention
+from ropebook.extrapolation.measures import (
+    CacheError,
+    PaperAndCode,
+    arrival_lengths,
+    cache_error,
+    overshoot,
+    paper_against_code,
+    stretch,
+    turned,
+)
+from ropebook.extrapolation.methods import Extension, Method
+from ropebook.extrapolation.parts import (
+    length_factor,
+    mix,
+    ntk_base,
+    ntk_exponent,
+    ramp_in_pairs,
+    ramp_in_turns,
+    ramp_range,
+    softmax_scale,
+    yarn_factor,
+)
+from ropebook.extrapolation.queries import LogN
+from ropebook.extrapolation.registry import METHODS, make, methods_table
+from ropebook.extrapolation.search import Search, search_factors
+
+__all__ = [
+    "METHODS",
+    "BaseChange",
+    "CacheError",
+    "Configured",
+    "Distances",
+    "Dynamic",
+    "DynamicNTK",
+    "DynamicYaRN",
+    "ExtendedAttention",
+    "Extension",
+    "Frequencies",
+    "Interpolation",
+    "LeakyReRoPE",
+    "Llama3",
+    "LogN",
+    "LongRoPE",
+    "Method",
+    "NTKAware",
+    "NTKByParts",
+    "PaperAndCode",
+    "Partial",
+    "Proportional",
+    "ReRoPE",
+    "Scaled",
+    "Search",
+    "SelfExtend",
+    "YaRN",
+    "arrival_lengths",
+    "cache_error",
+    "from_transformers",
+    "length_factor",
+    "make",
+    "methods_table",
+    "mix",
+    "ntk_base",
+    "ntk_exponent",
+    "overshoot",
+    "paper_against_code",
+    "ramp_in_pairs",
+    "ramp_in_turns",
+    "ramp_range",
+    "rotary_options",
+    "search_factors",
+    "softmax_scale",
+    "stretch",
+    "turned",
+    "yarn_factor",
+]

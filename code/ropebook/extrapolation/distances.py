@@ -1,0 +1,220 @@
+"""Methods that change the distances: far keys seem nearer, and the frequencies stay as they are."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.extrapolation.methods import Extension, known_as
+from ropebook.extrapolation.parts import (
+    at_least_float32,
+    check_trained,
+    exact_positions,
+    rotated,
+)
+
+
+class Distances(Extension, abc.ABC):
+    """A method that leaves θ alone and lets a far key seem nearer: one rule for Δ = m − n < window, another from there on.
+
+    Near, a query sees the key at its true distance. Far, both are given other positions (`far_positions`), and the
+    distance is theirs. So there are two tables of scores, each made by rotation as always, and one is taken from each
+    (`scores`). Every key is rotated twice, both times by what depends on its own position alone. Made for causal
+    attention: keys after the query (Δ < 0) are near.
+    """
+
+    acts_on = "distances"
+    window: int
+
+    @property
+    def distances(self) -> Distances:
+        return self
+
+    @abc.abstractmethod
+    def far_positions(
+        self, query_positions: Tensor, key_positions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The positions that queries and keys take on for each other where they are far apart; shapes as given."""
+
+    @abc.abstractmethod
+    def reach(self, trained_length: int) -> float:
+        """The longest text in which no distance seen exceeds L − 1; infinite if there is none."""
+
+    def relative(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
+        """The distance that each query sees of each key: (…, T_q) and (…, T_k) to (…, T_q, T_k), float64.
+
+        >>> place = torch.arange(5)
+        >>> ReRoPE(window=2).relative(place, place).tril()
+        tensor([[0., 0., 0., 0., 0.],
+                [1., 0., 0., 0., 0.],
+                [2., 1., 0., 0., 0.],
+                [2., 2., 1., 0., 0.],
+                [2., 2., 2., 1., 0.]], dtype=torch.float64)
+        """
+        m, n = exact_positions(query_positions), exact_positions(key_positions)
+        near, far = (
+            at_q[..., :, None] - at_k[..., None, :]
+            for at_q, at_k in ((m, n), self.far_positions(m, n))
+        )
+        return torch.where(near < self.window, near, far)
+
+    def scores(
+        self,
+        q: Tensor,
+        k: Tensor,
+        query_positions: Tensor,
+        key_positions: Tensor,
+        inv_freq: Tensor,
+        *,
+        layout: str = "interleaved",
+    ) -> Tensor:
+        """q·k of every query with every key, each pair rotated by the distance in `relative`; not yet divided by √d.
+
+        ``q`` (batch, heads, T_q, d), ``k`` (batch, heads, T_k, d), **not rotated**; positions (T_q,) and (T_k,), or
+        (batch, T_q) and (batch, T_k). (batch, heads, T_q, T_k), in float32 at least.
+        """
+        given = q, k, query_positions, key_positions, inv_freq, layout
+        near, far, is_near = self._near_and_far(*given)
+        return torch.where(is_near, near, far)
+
+    def correction(
+        self,
+        q: Tensor,
+        k: Tensor,
+        query_positions: Tensor,
+        key_positions: Tensor,
+        inv_freq: Tensor,
+        *,
+        layout: str = "interleaved",
+    ) -> Tensor:
+        """What `scores` differ by from those of the true distances: 0 where query and key are near. All as there."""
+        given = q, k, query_positions, key_positions, inv_freq, layout
+        near, far, is_near = self._near_and_far(*given)
+        return (far - near).masked_fill(is_near, 0)
+
+    def _near_and_far(
+        self,
+        q: Tensor,
+        k: Tensor,
+        query_positions: Tensor,
+        key_positions: Tensor,
+        inv_freq: Tensor,
+        layout: str,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores at the true distances, those at the other ones, and where the true ones count."""
+        m, n = exact_positions(query_positions), exact_positions(key_positions)
+
+        def scores(at_q: Tensor, at_k: Tensor) -> Tensor:
+            turned_q = rotated(q, at_q, inv_freq, layout=layout)
+            turned_k = rotated(k, at_k, inv_freq, layout=layout)
+            return at_least_float32(turned_q) @ at_least_float32(turned_k).mT
+
+        is_near = m[..., :, None] - n[..., None, :] < self.window
+        if is_near.ndim > 2:
+            # the same for all heads of a row
+            is_near = is_near.unsqueeze(-3)
+        return scores(m, n), scores(*self.far_positions(m, n)), is_near
+
+
+@known_as("rerope", "ReRoPE", 2023, "su2023rerope", trains="no")
+@dataclass(frozen=True)
+class ReRoPE(Distances):
+    """Distances stop growing at the window: min(Δ, w). Su 2023.
+
+    Far, the query stands at w and every key at 0. Any text is within reach.
+
+    >>> ReRoPE(window=512).reach(4096)
+    inf
+    """
+
+    window: int
+
+    def __post_init__(self) -> None:
+        checks.integer("window", self.window, minimum=1)
+
+    def far_positions(
+        self, query_positions: Tensor, key_positions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        at_window = torch.full_like(query_positions, self.window)
+        return at_window, torch.zeros_like(key_positions)
+
+    def reach(self, trained_length: int) -> float:
+        check_window(self.window, trained_length)
+        return math.inf
+
+
+@known_as("leaky_rerope", "leaky ReRoPE", 2023, "su2023rerope", trains="no")
+@dataclass(frozen=True)
+class LeakyReRoPE(Distances):
+    """From the window on, distances grow by 1/k a step: w + (Δ − w)/k. Su 2023.
+
+    k is ``step``, at least 1: at 1 it is the plain model, and for k → ∞ it is `ReRoPE`. Far, the query stands at
+    m/k + w(1 − 1/k) and the key at n/k.
+
+    >>> LeakyReRoPE(window=512, step=16.0).reach(4096)
+    57841
+    """
+
+    window: int
+    step: float
+
+    def __post_init__(self) -> None:
+        checks.integer("window", self.window, minimum=1)
+        checks.number("step", self.step, minimum=1)
+
+    def far_positions(
+        self, query_positions: Tensor, key_positions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        moved = self.window * (1 - 1 / self.step)
+        return query_positions / self.step + moved, key_positions / self.step
+
+    def reach(self, trained_length: int) -> int:
+        check_window(self.window, trained_length)
+        furthest = self.window + (trained_length - 1 - self.window) * self.step
+        return math.floor(furthest) + 1
+
+
+@known_as("self_extend", "Self-Extend", 2024, "jin2024", trains="no")
+@dataclass(frozen=True)
+class SelfExtend(Distances):
+    """From the window on, positions are counted in groups: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
+
+    With G a divisor of W the longest text within reach has (L − W)·G + W tokens, as the paper says.
+
+    >>> SelfExtend(window=1024, group=8).reach(4096)
+    25600
+    """
+
+    window: int
+    group: int
+
+    def __post_init__(self) -> None:
+        checks.integer("window", self.window, minimum=1)
+        checks.integer("group", self.group, minimum=1)
+
+    def far_positions(
+        self, query_positions: Tensor, key_positions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        moved = self.window - self.window // self.group
+        return (
+            query_positions.div(self.group, rounding_mode="floor") + moved,
+            key_positions.div(self.group, rounding_mode="floor"),
+        )
+
+    def reach(self, trained_length: int) -> int:
+        check_window(self.window, trained_length)
+        moved = self.window - self.window // self.group
+        return max(self.window, self.group * (trained_length - moved))
+
+
+def check_window(window: int, trained_length: int) -> None:
+    """``ValueError`` unless the window is less than L."""
+    if window >= check_trained(trained_length):
+        raise ValueError(
+            f"trained_length must be above the window, {window}, got {trained_length}"
+        )

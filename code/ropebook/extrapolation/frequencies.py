@@ -1,0 +1,488 @@
+"""Methods that change the frequencies, each with what is known about it."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, rope
+from ropebook.extrapolation.methods import Extension, known_as
+from ropebook.extrapolation.parts import (
+    check_attention_factor,
+    check_bounds,
+    check_factor,
+    check_fraction,
+    check_trained,
+    divide_by_powers,
+    frequencies,
+    grown_to,
+    length_factor,
+    log_base_of,
+    mix,
+    ramp_in_pairs,
+    ramp_in_turns,
+    yarn_factor,
+)
+
+# What a scaling returns: (inv_freq, attention_factor).
+Scaled = tuple[Tensor, float]
+
+
+class Frequencies(Extension, abc.ABC):
+    """A method that changes θ: ``method(inv_freq, length)`` gives (inv_freq, attention_factor).
+
+    ``inv_freq``: θ_i = base^(−2i/d) as `ropebook.sinusoidal.inv_freq` gives it, (d/2,), float64 or float32; the result
+    has its type and device. ``length``: how long the text is by now. Those with ``follows_length`` must be told, and
+    refuse None, which `RotaryEmbedding` says where positions come as a tensor; the others do not look at it. Base and d
+    are read off ``inv_freq`` where a method needs them.
+    """
+
+    acts_on = "frequencies"
+    follows_length = False
+
+    @abc.abstractmethod
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled: ...
+
+    def rotary(self, dim: int) -> dict[str, object]:
+        return {"scaling": self}
+
+
+@known_as(
+    "linear",
+    "position interpolation",
+    2023,
+    "chen2023",
+    trains="yes",
+    transformers="linear",
+)
+@dataclass(frozen=True)
+class Interpolation(Frequencies):
+    """Position interpolation: every θ divided by s, so that position L′ stands where L stood. Chen et al. 2023.
+
+    >>> Interpolation(factor=4.0)(rope.inv_freq(4))
+    (tensor([0.2500, 0.0025], dtype=torch.float64), 1.0)
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        check_factor(self.factor)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        return frequencies(inv_freq) / self.factor, 1.0
+
+
+@known_as("ntk", "NTK-aware", 2023, "bloc97", trains="no")
+@dataclass(frozen=True)
+class NTKAware(Frequencies):
+    """NTK-aware scaling: the base is raised to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
+
+    In terms of θ: pair i is divided by s^(2i/(d−2)), the first by 1 and the last by s. d = 2 is refused: its one pair
+    is the first and the last.
+
+    >>> NTKAware(factor=4.0)(rope.inv_freq(4))
+    (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        check_factor(self.factor)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        return divide_by_powers(inv_freq, self.factor), 1.0
+
+
+class Dynamic(Frequencies):
+    """A method whose factor follows the text: at each length it is another method, with the factor of that length."""
+
+    trained_length: int
+    follows_length = True
+
+    @abc.abstractmethod
+    def at(self, scale: float) -> Frequencies:
+        """The method with this factor, for texts of any length."""
+
+    def effective_scale(self, length: int) -> float:
+        """The factor at this length: n/L beyond L, 1 up to L."""
+        return grown_to(length, self.trained_length)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        return self.at(self.effective_scale(length))(inv_freq)
+
+    def fixed(self, target_length: int) -> Frequencies:
+        """The scaling of ``target_length``, for texts of any length: what a cache of rotated keys can live with."""
+        length_factor(self.trained_length, target_length)
+        return self.at(self.effective_scale(target_length))
+
+
+@known_as(
+    "dynamic_ntk",
+    "dynamic NTK",
+    2023,
+    "emozilla",
+    trains="no",
+    changes_within=False,
+    cache_safe=False,
+    transformers="dynamic",
+)
+@dataclass(frozen=True)
+class DynamicNTK(Dynamic):
+    """NTK-aware scaling that grows with the text: b′ = b·(s·n/L − (s − 1))^(d/(d−2)) for n > L, and b up to L.
+
+    With ``factor`` 1, the default, it is (n/L)^(d/(d−2)). With factor s it is the form that emozilla (2023) published
+    and transformers has as "dynamic": there `effective_scale` is not s at n = s·L.
+
+    >>> method = DynamicNTK(trained_length=512)
+    >>> method(rope.inv_freq(4), 2048)
+    (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
+    """
+
+    trained_length: int
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_trained(self.trained_length)
+        check_factor(self.factor)
+
+    def effective_scale(self, length: int) -> float:
+        """What the last pair is divided by at this length: s·n/L − (s − 1) beyond L, 1 up to L.
+
+        >>> DynamicNTK(trained_length=512, factor=4.0).effective_scale(4 * 512)
+        13.0
+        """
+        grown = grown_to(length, self.trained_length)
+        # the same as above, and exactly 1 up to L
+        return 1 + self.factor * (grown - 1)
+
+    def at(self, scale: float) -> NTKAware:
+        return NTKAware(scale)
+
+
+@known_as("ntk_by_parts", "NTK-by-parts", 2023, "peng2024", trains="optional")
+@dataclass(frozen=True)
+class NTKByParts(Frequencies):
+    """Pairs that turn often in L are kept, pairs that never complete a turn are interpolated, those between are mixed.
+
+    θ′ = ((1 − γ)/s + γ)θ with γ = `ramp_in_turns`: Peng et al. 2023 (YaRN), equations (17) to (20), as in the paper.
+
+    >>> NTKByParts(factor=4.0, trained_length=512)(rope.inv_freq(4))
+    (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
+    """
+
+    factor: float
+    trained_length: int
+    alpha: float = 1.0
+    beta: float = 32.0
+
+    def __post_init__(self) -> None:
+        check_factor(self.factor)
+        check_trained(self.trained_length)
+        check_bounds(self.alpha, self.beta)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        kept = ramp_in_turns(inv_freq, self.trained_length, self.alpha, self.beta)
+        return mix(inv_freq, self.factor, kept), 1.0
+
+
+@known_as("yarn", "YaRN", 2023, "peng2024", trains="yes", transformers="yarn")
+@dataclass(frozen=True)
+class YaRN(Frequencies):
+    """NTK-by-parts and a factor on cos and sin, Peng et al. 2023; as the published code and transformers have it.
+
+    ``ramp``: "pairs" for the code's, linear in the pair's index (`ramp_in_pairs`, with ``truncate``), or "turns" for
+    the paper's (`ramp_in_turns`). They do not agree: see `paper_against_code`.
+
+    ``attention_factor``: given, or `yarn_factor` of s; with ``mscale`` and ``mscale_all_dim`` (both or neither) the ratio
+    of two such, which is 1 where they are equal: then it is for `softmax_scale` to carry it. In transformers ``alpha``
+    and ``beta`` are called beta_slow and beta_fast.
+
+    >>> YaRN(factor=4.0, trained_length=512)(rope.inv_freq(6))
+    (tensor([1.0000e+00, 2.9010e-02, 5.3861e-04], dtype=torch.float64), 1.138629436111989)
+    """
+
+    factor: float
+    trained_length: int
+    alpha: float = 1.0
+    beta: float = 32.0
+    truncate: bool = True
+    ramp: str = "pairs"
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+    attention_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        check_factor(self.factor)
+        check_yarn(self)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        span = (inv_freq, self.trained_length, self.alpha, self.beta)
+        if self.ramp == "turns":
+            kept = ramp_in_turns(*span)
+        else:
+            kept = ramp_in_pairs(*span, truncate=self.truncate)
+        return mix(inv_freq, self.factor, kept), self._factor_on_cos_and_sin()
+
+    def _factor_on_cos_and_sin(self) -> float:
+        if self.attention_factor is not None:
+            return float(self.attention_factor)
+        if self.mscale is None:
+            return yarn_factor(self.factor)
+        carried = yarn_factor(self.factor, self.mscale_all_dim)
+        return yarn_factor(self.factor, self.mscale) / carried
+
+
+@known_as(
+    "dynamic_yarn",
+    "dynamic YaRN",
+    2023,
+    "peng2024",
+    trains="no",
+    changes_within=False,
+    cache_safe=False,
+)
+@dataclass(frozen=True)
+class DynamicYaRN(Dynamic):
+    """`YaRN` with s = n/L once n > L, and the plain model before. Options as there.
+
+    Peng et al. 2023, section 3.3 ("dynamic scaling").
+
+    >>> DynamicYaRN(trained_length=512)(rope.inv_freq(6), 2048)
+    (tensor([1.0000e+00, 2.9010e-02, 5.3861e-04], dtype=torch.float64), 1.138629436111989)
+    """
+
+    trained_length: int
+    alpha: float = 1.0
+    beta: float = 32.0
+    truncate: bool = True
+    ramp: str = "pairs"
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+    attention_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        check_yarn(self)
+
+    def at(self, scale: float) -> YaRN:
+        return YaRN(scale, **vars(self))
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        if self.effective_scale(length) == 1:
+            return frequencies(inv_freq), 1.0
+        return super().__call__(inv_freq, length)
+
+
+def check_yarn(method: YaRN | DynamicYaRN) -> None:
+    """``TypeError`` or ``ValueError`` for options that do not go."""
+    check_trained(method.trained_length)
+    check_bounds(method.alpha, method.beta)
+    checks.choice("truncate", method.truncate, (True, False))
+    checks.choice("ramp", method.ramp, ("pairs", "turns"))
+    check_attention_factor(method.attention_factor)
+    given = [method.mscale, method.mscale_all_dim]
+    if (given[0] is None) != (given[1] is None):
+        raise ValueError(
+            f"mscale and mscale_all_dim must be given together or not at all, got {given[0]} and {given[1]}"
+        )
+    if given[0] is not None:
+        checks.number("mscale", given[0], above=0)
+        checks.number("mscale_all_dim", given[1], above=0)
+
+
+@known_as(
+    "llama3", "Llama 3.1", 2024, "meta2024", trains="yes", transformers="llama3"
+)
+@dataclass(frozen=True)
+class Llama3(Frequencies):
+    """Llama 3.1: λ < L/4 is kept, λ > L is divided by 8, those between are mixed, linearly in L/λ.
+
+    That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. Not in the report on the model, but
+    in its published code.
+
+    >>> Llama3()(rope.inv_freq(8, 500000.0))
+    (tensor([1.0000e+00, 3.7606e-02, 5.2485e-04, 6.6479e-06], dtype=torch.float64), 1.0)
+    """
+
+    factor: float = 8.0
+    trained_length: int = 8192
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_factor(self.factor)
+        check_trained(self.trained_length)
+        names = "low_freq_factor", "high_freq_factor"
+        check_bounds(self.low_freq_factor, self.high_freq_factor, names)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        bounds = self.low_freq_factor, self.high_freq_factor
+        kept = ramp_in_turns(inv_freq, self.trained_length, *bounds)
+        return mix(inv_freq, self.factor, kept), 1.0
+
+
+@known_as(
+    "longrope",
+    "LongRoPE",
+    2024,
+    "ding2024",
+    trains="optional",
+    cache_safe=False,
+    transformers="longrope",
+)
+@dataclass(frozen=True)
+class LongRoPE(Frequencies):
+    """Every pair has a factor of its own, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
+
+    ``long_factors`` for texts longer than L, ``short_factors`` for the others: d/2 numbers above 0 each. The factor on
+    cos and sin is √(1 + ln s/ln L) if none is given, and it stands at every length. `search_factors` is a small search.
+
+    >>> method = LongRoPE([1.0, 1.0], [1.0, 4.0], trained_length=512, factor=512.0)
+    >>> method(rope.inv_freq(4), 513)
+    (tensor([1.0000, 0.0025], dtype=torch.float64), 1.4142135623730951)
+    """
+
+    short_factors: Sequence[float]
+    long_factors: Sequence[float]
+    trained_length: int
+    factor: float
+    attention_factor: float | None = None
+    follows_length = True
+
+    def __post_init__(self) -> None:
+        check_trained(self.trained_length)
+        check_factor(self.factor)
+        check_attention_factor(self.attention_factor)
+        for name in ("short_factors", "long_factors"):
+            object.__setattr__(self, name, pair_factors(name, getattr(self, name)))
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        long = grown_to(length, self.trained_length) > 1
+        name = "long_factors" if long else "short_factors"
+        factors = getattr(self, name)
+        if len(factors) != len(frequencies(inv_freq)):
+            raise ValueError(
+                f"{name} must be one for each of {len(inv_freq)} pairs, got {len(factors)}"
+            )
+        scaled = inv_freq / torch.tensor(factors, dtype=torch.float64).to(inv_freq)
+        if self.attention_factor is not None:
+            return scaled, float(self.attention_factor)
+        growth = math.log(self.factor) / math.log(self.trained_length)
+        return scaled, math.sqrt(1 + growth)
+
+
+def pair_factors(name: str, values: Sequence[float]) -> tuple[float, ...]:
+    """One number above 0 for each pair, as a tuple."""
+    values = values.tolist() if isinstance(values, Tensor) else values
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        raise TypeError(f"{name} must be one number for each pair, got {values!r}")
+    return tuple(
+        checks.number(f"{name}[{i}]", value, above=0)
+        for i, value in enumerate(values)
+    )
+
+
+@known_as(
+    "base",
+    "base change",
+    2023,
+    "xiong2023",
+    trains="yes",
+    transformers="rope_theta",
+)
+@dataclass(frozen=True)
+class BaseChange(Frequencies):
+    """Another base, with which the model is then trained on ("adjusted base frequency"): Xiong et al. 2023, b = 500000.
+
+    >>> BaseChange(base=1e6)(rope.inv_freq(4))
+    (tensor([1.0000, 0.0010], dtype=torch.float64), 1.0)
+    """
+
+    base: float
+
+    def __post_init__(self) -> None:
+        checks.number("base", self.base, minimum=1)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        dim = 2 * len(frequencies(inv_freq))
+        return rope.inv_freq(dim, self.base).to(inv_freq), 1.0
+
+
+@known_as(
+    "partial",
+    "partial rotary",
+    2021,
+    "wang2021",
+    trains="yes",
+    transformers="partial_rotary_factor",
+)
+@dataclass(frozen=True)
+class Partial(Frequencies):
+    """Partial rotary: only the first ``fraction`` of the d entries turns, with the exponent taken over their number.
+
+    Fewer frequencies come out than go in: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The rest of each
+    vector passes unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J): 64 entries of 256;
+    Black et al. 2022 (GPT-NeoX): a quarter as well.
+
+    >>> Partial(fraction=0.5)(rope.inv_freq(8))
+    (tensor([1.0000, 0.0100], dtype=torch.float64), 1.0)
+    """
+
+    fraction: float
+
+    def __post_init__(self) -> None:
+        check_fraction(self.fraction)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        dim = self.rotary_dim(2 * len(frequencies(inv_freq)))
+        exponents = torch.arange(0, dim, 2).to(inv_freq) / dim
+        return (-exponents * log_base_of(inv_freq)).exp(), 1.0
+
+    def rotary_dim(self, dim: int) -> int:
+        """r = ⌊fraction·d⌋: what `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if odd or 0."""
+        entries = int(dim * self.fraction)
+        return checks.even("fraction * dim, rounded down,", entries)
+
+    def rotary(self, dim: int) -> dict[str, object]:
+        return {"rotary_dim": self.rotary_dim(checks.even("dim", dim))}
+
+
+@known_as(
+    "proportional",
+    "proportional rotary (p-RoPE)",
+    2024,
+    "barbero2025",
+    trains="yes",
+    transformers="proportional",
+)
+@dataclass(frozen=True)
+class Proportional(Frequencies):
+    """p-RoPE: the first ``fraction`` of the pairs keep their θ, the slow rest do not turn at all (θ = 0).
+
+    The exponent is still taken over d, unlike `Partial`'s. Barbero et al. 2024; transformers' "proportional", where all θ
+    are divided by ``factor`` as well.
+
+    >>> Proportional(fraction=0.5)(rope.inv_freq(8))
+    (tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64), 1.0)
+    """
+
+    fraction: float
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fraction(self.fraction)
+        check_factor(self.factor)
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        pairs = len(frequencies(inv_freq))
+        turning = int(self.fraction * pairs)
+        if turning == 0:
+            raise ValueError(
+                f"fraction must leave one of {pairs} pairs turning, got {self.fraction}"
+            )
+        turning = torch.arange(pairs) < turning
+        return inv_freq * turning.to(inv_freq) / self.factor, 1.0

@@ -1,0 +1,203 @@
+"""From configs of transformers to methods, and from methods to the module that rotates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ropebook import checks, rope
+from ropebook.extrapolation.frequencies import (
+    DynamicNTK,
+    Frequencies,
+    Interpolation,
+    Partial,
+    Proportional,
+    Scaled,
+)
+from ropebook.extrapolation.parts import (
+    about_equal,
+    check_fraction,
+    frequencies,
+    length_factor,
+)
+from ropebook.extrapolation.registry import make
+
+# Their names of options, and ours, for each rope_type.
+_OUR_OPTIONS = {
+    "yarn": {
+        "beta_slow": "alpha",
+        "beta_fast": "beta",
+        "truncate": "truncate",
+        "mscale": "mscale",
+        "mscale_all_dim": "mscale_all_dim",
+        "attention_factor": "attention_factor",
+    },
+    "longrope": {
+        "short_factor": "short_factors",
+        "long_factor": "long_factors",
+        "attention_factor": "attention_factor",
+    },
+    "llama3": {
+        "low_freq_factor": "low_freq_factor",
+        "high_freq_factor": "high_freq_factor",
+    },
+}
+
+# Of rope_parameters, for each rope_type.
+_KEYS = {
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    **{
+        kind: ("factor", "original_max_position_embeddings", *options)
+        for kind, options in _OUR_OPTIONS.items()
+    },
+    "proportional": ("factor",),
+}
+
+
+@dataclass(frozen=True)
+class Configured(Frequencies):
+    """A method, and what the config that it was read from says beside it; `from_transformers` makes these.
+
+    ``base``: b, there called rope_theta; ``fraction``: the share of each head that turns, partial_rotary_factor; None
+    where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other ones is refused, as are frequencies
+    of another base (``ValueError``); `rotary_options` gives the right ones.
+
+    >>> from ropebook.extrapolation import NTKAware
+    >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
+    >>> method(rope.inv_freq(4))
+    Traceback (most recent call last):
+        ...
+    ValueError: inv_freq must be of base 500000.0, as in the config, got [1.0, 0.01]
+    """
+
+    method: Frequencies
+    base: float | None = None
+    fraction: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.base is not None:
+            checks.number("base", self.base, minimum=1)
+        if self.fraction is not None:
+            check_fraction(self.fraction)
+
+    @property
+    def follows_length(self) -> bool:
+        return self.method.follows_length
+
+    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+        dim = 2 * len(frequencies(inv_freq))
+        if self.base is not None and checks.readable(inv_freq):
+            expected = rope.inv_freq(dim, self.base).to(inv_freq)
+            if not about_equal(inv_freq, expected):
+                raise ValueError(
+                    f"inv_freq must be of base {self.base}, as in the config, got {inv_freq.tolist()}"
+                )
+        return self.method(inv_freq, length)
+
+    def rotary(self, dim: int) -> dict[str, object]:
+        return {"scaling": self} | self.asked_of_rotary(dim)
+
+    def asked_of_rotary(self, dim: int) -> dict[str, object]:
+        """``base`` and ``rotary_dim`` of a RotaryEmbedding for heads of width ``dim``, as far as the config says."""
+        asked = {}
+        if self.base is not None:
+            asked["base"] = float(self.base)
+        if self.fraction is not None:
+            asked["rotary_dim"] = Partial(self.fraction).rotary_dim(dim)
+        return asked
+
+
+def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
+    """How a method enters `ropebook.efficient.RotaryEmbedding`: as ``scaling``, or `Partial` as ``rotary_dim``.
+
+    A `Configured` one brings the ``base`` and ``rotary_dim`` of its config with it.
+
+    >>> from ropebook.efficient import RotaryEmbedding
+    >>> from ropebook.extrapolation import make
+    >>> RotaryEmbedding(dim=8, **rotary_options(make("partial", fraction=0.5), 8)).rotary_dim
+    4
+    """
+    if not isinstance(method, Frequencies):
+        raise TypeError(
+            f"method must be one that changes frequencies, got {method!r}"
+        )
+    return method.rotary(dim)
+
+
+def from_transformers(
+    rope_parameters: Mapping[str, object], max_position_embeddings: int
+) -> Frequencies:
+    """The method that a config of transformers asks for with its ``rope_parameters``.
+
+    All of transformers' scaling methods, with their options and defaults; "default" is none, and refused. Where "factor"
+    is missing it is ``max_position_embeddings`` over the trained length, as there. The base (rope_theta), and a
+    partial_rotary_factor for any but "proportional", are not the method's: with them it comes as `Configured`, and
+    `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. The layout is not in a config: it has
+    to be named, "half" for transformers' Llama. A key that transformers does not have for the method, such as
+    mrope_section, is refused (``ValueError``).
+
+    >>> from_transformers({"rope_type": "linear", "factor": 4.0}, 4096)
+    Interpolation(factor=4.0)
+    >>> method = from_transformers({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, 4096)
+    >>> method
+    Configured(method=Interpolation(factor=4.0), base=500000.0, fraction=None)
+    >>> from ropebook.efficient import RotaryEmbedding
+    >>> RotaryEmbedding(8, layout="half", **rotary_options(method, 8)).base
+    500000.0
+    """
+    given = {key: one for key, one in rope_parameters.items() if one is not None}
+    legacy = given.pop("type", None)
+    asked = given.get("rope_type", legacy)
+    kind = checks.choice("rope_parameters['rope_type']", asked, _KEYS)
+    if legacy not in (None, kind):
+        raise ValueError(
+            f"rope_parameters['type'] must be its 'rope_type', {kind!r}, got {legacy!r}"
+        )
+    allowed = ("rope_type", "rope_theta", "partial_rotary_factor", *_KEYS[kind])
+    unknown = [key for key in given if key not in allowed]
+    if unknown:
+        raise ValueError(
+            f"the keys of rope_parameters must be among {', '.join(map(repr, allowed))} "
+            f"for {kind!r}, got {', '.join(map(repr, unknown))}"
+        )
+    method = _method_of(kind, given, max_position_embeddings)
+    fraction = given.get("partial_rotary_factor")
+    if kind == "proportional":
+        fraction = None
+    if fraction is None and "rope_theta" not in given:
+        return method
+    return Configured(method, given.get("rope_theta"), fraction)
+
+
+def _method_of(
+    kind: str, given: Mapping[str, object], max_position_embeddings: int
+) -> Frequencies:
+
+    def needed(key: str) -> object:
+        if key not in given:
+            raise ValueError(
+                f"rope_parameters must give {key!r} for {kind!r}, got {sorted(given)}"
+            )
+        return given[key]
+
+    if kind == "linear":
+        return Interpolation(needed("factor"))
+    if kind == "dynamic":
+        return DynamicNTK(max_position_embeddings, needed("factor"))
+    if kind == "proportional":
+        return Proportional(
+            given.get("partial_rotary_factor", 1.0), given.get("factor", 1.0)
+        )
+    trained_length = needed("original_max_position_embeddings")
+    factor = given.get("factor")
+    if factor is None:
+        factor = length_factor(trained_length, max_position_embeddings)
+    options = {
+        ours: given[theirs]
+        for theirs, ours in _OUR_OPTIONS[kind].items()
+        if theirs in given
+    }
+    return make(kind, trained_length=trained_length, factor=factor, **options)

@@ -1,0 +1,200 @@
+"""The methods in an attention layer: a rotation, a rule of distances, and a scale of the queries, as each method has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention import (
+    MultiHeadAttention,
+    merge_heads,
+    repeat_heads,
+    scaled_dot_product_attention,
+    whole_mask,
+)
+from ropebook.efficient import apply_rotary
+from ropebook.extrapolation.registry import METHODS, make
+from ropebook.rotary_attention import KVCache, RotaryAttention
+
+
+class ExtendedAttention(RotaryAttention):
+    """`RotaryAttention` with a method from `METHODS`, by name and options.
+
+    ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated ones are cheaper, and wrong as soon as a method
+    that follows the length changes its frequencies. Unrotated ones are rotated anew for every query, with the
+    frequencies of now: what this layer gives in one pass, for every method, and what methods that change distances need.
+    By default "rotated" where `METHODS` calls that ``cache_safe`` and the method changes no distances, else "unrotated".
+    The other arguments are those of `RotaryAttention`.
+
+    >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
+    >>> ExtendedAttention(dim=16, n_heads=2, **method)(torch.zeros(1, 9, 16)).shape
+    torch.Size([1, 9, 16])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        n_heads: int,
+        n_kv_heads: int | None = None,
+        *,
+        method: str,
+        options: Mapping[str, object],
+        keep: str | None = None,
+        head_dim: int | None = None,
+        **rest,
+    ):
+        built = make(method, **options)
+        ways = (
+            ("rotated", "unrotated") if built.distances is None else ("unrotated",)
+        )
+        if keep is not None:
+            checks.choice("keep", keep, ways)
+        else:
+            keep = ways[0] if METHODS[method].cache_safe else "unrotated"
+        width = checks.integer("dim", dim, minimum=1)
+        width //= checks.integer("n_heads", n_heads, minimum=1)
+        rotary = built.rotary(head_dim or width)
+        super().__init__(
+            dim, n_heads, n_kv_heads, head_dim=head_dim, **rotary, **rest
+        )
+        self.method = built
+        self.keep = keep
+
+    @classmethod
+    def of(
+        cls,
+        layer: RotaryAttention,
+        *,
+        method: str,
+        options: Mapping[str, object],
+        keep: str | None = None,
+    ) -> ExtendedAttention:
+        """``layer`` with a method: a new layer that shares its projections, and has its base, layout and rotary_dim.
+
+        ``layer.rotary.scaling``, if it has one, is left behind: methods do not add up.
+
+        >>> layer = RotaryAttention(dim=16, n_heads=2)
+        >>> longer = ExtendedAttention.of(layer, method="rerope", options={"window": 4})
+        >>> longer.q_proj is layer.q_proj
+        True
+        """
+        rotary = layer.rotary
+        rest = {} if method == "partial" else {"rotary_dim": rotary.rotary_dim}
+        extended = cls(
+            layer.dim,
+            layer.n_heads,
+            layer.n_kv_heads,
+            head_dim=layer.head_dim,
+            method=method,
+            options=options,
+            keep=keep,
+            base=rotary.base,
+            layout=rotary.layout,
+            backend=rotary.backend,
+            device="meta",  # the projections are the other layer's
+            **rest,
+        )
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            setattr(extended, name, getattr(layer, name))
+        extended.rotary.to(rotary.inv_freq.device)
+        return extended.train(layer.training)
+
+    def project(
+        self, x: Tensor, positions: Tensor | None = None, offset: int = 0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, (batch, heads, seq, head_dim); rotated unless ``keep`` is "unrotated"."""
+        if self.keep == "rotated":
+            q, k, v = super().project(x, positions, offset)
+        else:
+            q, k, v = MultiHeadAttention.project(self, x)
+        query_scale = self.method.query_scale
+        if query_scale is not None:
+            if positions is None:
+                positions = torch.arange(offset, offset + q.shape[-2])
+            scale = query_scale(positions.to(q.device))
+            q = q * scale[..., None, :, None].to(q.dtype)
+        return q, k, v
+
+    def forward(
+        self,
+        x: Tensor,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = True,
+        cache: KVCache | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """As `RotaryAttention.forward`. With unrotated keys, ``positions`` and ``cache`` do not go together."""
+        if self.keep == "rotated":
+            return super().forward(
+                x,
+                positions,
+                mask,
+                is_causal=is_causal,
+                cache=cache,
+                return_weights=return_weights,
+            )
+        if checks.floating("x", x).dim() != 3 or x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x must be (batch, seq, {self.dim}), got {tuple(x.shape)}"
+            )
+        if positions is not None and cache is not None:
+            raise ValueError(
+                "positions must be None with a cache of unrotated keys, which does not keep theirs"
+            )
+        cached = 0 if cache is None else cache.length
+        q, k, v = self.project(x, positions, offset=cached)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        length = None if positions is not None else k.shape[-2]
+        if positions is None:
+            positions = torch.arange(length, device=x.device)
+        shape = (*q.shape[:-1], k.shape[-2])
+        mask = whole_mask(mask, is_causal, shape, x.device)
+        here = positions[..., positions.shape[-1] - q.shape[-2] :]
+        seen = self._seen_otherwise(q, k, here, positions)
+        if seen is not None:
+            mask = _both(mask, seen)
+        q, k = (
+            self._rotate(x, at, length) for x, at in ((q, here), (k, positions))
+        )
+        if not return_weights and seen is None:
+            return self.out_proj(merge_heads(self._fused(q, k, v, mask, False)))
+        heads, weights = scaled_dot_product_attention(
+            q, k, v, mask, return_weights=True
+        )
+        out = self.out_proj(merge_heads(heads))
+        return (out, weights) if return_weights else out
+
+    def _rotate(self, x: Tensor, positions: Tensor, length: int | None) -> Tensor:
+        """x (batch, heads, seq, head_dim) at its positions, with the frequencies of a text of ``length`` tokens."""
+        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        cos, sin = self.rotary.cos_sin(positions, wide, length=length)
+        return apply_rotary(x, cos, sin, layout=self.rotary.layout)
+
+    def _seen_otherwise(
+        self, q: Tensor, k: Tensor, here: Tensor, positions: Tensor
+    ) -> Tensor | None:
+        """What the scores of q and k, not rotated, are to be corrected by; None if distances are what they are."""
+        rule = self.method.distances
+        if rule is None:
+            return None
+        k = repeat_heads(k, self.n_heads)
+        rotary = self.rotary
+        given = q, k, here, positions, rotary.inv_freq
+        correction = rule.correction(*given, layout=rotary.layout)
+        return correction / math.sqrt(self.head_dim)
+
+
+def _both(mask: Tensor | None, bias: Tensor) -> Tensor:
+    """A mask, boolean or one that adds, and a bias, as one mask that adds."""
+    if mask is None:
+        return bias
+    if mask.dtype == torch.bool:
+        return bias.masked_fill(~mask, -math.inf)
+    return bias + mask

@@ -1,0 +1,182 @@
+"""What can be measured of a method: which pairs meet new angles, what is stretched, what a cache of rotated keys costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient import Scaling
+from ropebook.extrapolation.frequencies import YaRN
+from ropebook.extrapolation.parts import (
+    check_trained,
+    frequencies,
+    length_factor,
+    rotated,
+    same_pairs,
+)
+
+# --- Why length fails -----------------------------------------------------------------------------------------------
+
+
+def turned(inv_freq: Tensor, trained_length: int) -> Tensor:
+    """Which pairs have turned once in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
+
+    Only those have shown a trained model all their angles. (L − 1 is the largest distance in a text of L tokens.)
+
+    >>> from ropebook.rope import inv_freq
+    >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
+    (46, 'of', 64)
+    """
+    return (
+        frequencies(inv_freq) * (check_trained(trained_length) - 1) >= 2 * math.pi
+    )
+
+
+def overshoot(
+    inv_freq: Tensor, trained_length: int, target_length: int, scaled: Tensor
+) -> Tensor:
+    """How far each pair goes beyond the angles that it has shown in training, in radians: shape (d/2,), at least 0.
+
+    ``scaled`` are the frequencies in use at ``target_length``; ``inv_freq`` itself is the plain model. For a pair that
+    has not `turned`, it is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). A pair that has turned knows all angles, so for it 0.
+
+    >>> from ropebook.rope import inv_freq
+    >>> theta = inv_freq(8)
+    >>> overshoot(theta, 512, 2048, theta)
+    tensor([ 0.0000,  0.0000, 15.3600,  1.5360], dtype=torch.float64)
+    """
+    length_factor(trained_length, target_length)
+    same_pairs(inv_freq, scaled)
+    beyond = (target_length - 1) * scaled - (trained_length - 1) * inv_freq
+    return beyond.clamp(min=0).masked_fill(turned(inv_freq, trained_length), 0)
+
+
+def stretch(
+    scaling: Scaling, inv_freq: Tensor, length: int | None = None
+) -> Tensor:
+    """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). 1 is kept, s interpolated.
+
+    >>> from ropebook.rope import inv_freq
+    >>> from ropebook.extrapolation import NTKAware
+    >>> stretch(NTKAware(factor=4.0), inv_freq(8))
+    tensor([1.0000, 1.5874, 2.5198, 4.0000], dtype=torch.float64)
+    """
+    scaled, _ = scaling(inv_freq, length)
+    same_pairs(inv_freq, scaled)
+    return inv_freq / scaled
+
+
+# --- The paper's ramp and the code's --------------------------------------------------------------------------------
+
+
+class PaperAndCode(NamedTuple):
+    """How the two ramps differ, as `paper_against_code` measures it."""
+
+    # the paper's θ′ over the code's, for each pair
+    ratio: Tensor
+    # the largest factor between them, either way
+    largest: float
+    # where
+    pair: int
+
+
+def paper_against_code(
+    inv_freq: Tensor,
+    factor: float,
+    trained_length: int,
+    alpha: float = 1.0,
+    beta: float = 32.0,
+    truncate: bool = True,
+) -> PaperAndCode:
+    """YaRN's frequencies as its paper writes them against those of its code.
+
+    >>> from ropebook.rope import inv_freq
+    >>> difference = paper_against_code(inv_freq(128), 16.0, 4096)
+    >>> round(difference.largest, 2), difference.pair
+    (3.04, 38)
+    """
+    ours = YaRN(factor, trained_length, alpha, beta, truncate)
+    paper, _ = dataclasses.replace(ours, ramp="turns")(inv_freq)
+    code, _ = ours(inv_freq)
+    apart = (paper / code).log().abs()
+    largest, pair = apart.max().exp().item(), apart.argmax().item()
+    return PaperAndCode(paper / code, largest, pair)
+
+
+# --- A cache of rotated keys under frequencies that change ----------------------------------------------------------
+
+
+class CacheError(NamedTuple):
+    """What `cache_error` measures, for the last query of a text of T tokens."""
+
+    # (T,): how long the text was when each key was rotated
+    lengths: Tensor
+    # (…, T): scores if all keys are rotated with the frequencies of length T
+    exact: Tensor
+    # (…, T): scores with every key as it was rotated when it came
+    cached: Tensor
+    # the largest difference of the two
+    largest: float
+
+
+def arrival_lengths(length: int, prefill: int = 1) -> Tensor:
+    """How long the text was when each key came: ``prefill`` for the first keys, then one more each. (length,), int64.
+
+    >>> arrival_lengths(6, prefill=3)
+    tensor([3, 3, 3, 4, 5, 6])
+    """
+    length = checks.integer("length", length, minimum=1)
+    prefill = checks.integer("prefill", prefill, minimum=1, maximum=length)
+    return torch.arange(1, length + 1).clamp(min=prefill)
+
+
+def cache_error(
+    scaling: Scaling,
+    q: Tensor,
+    k: Tensor,
+    inv_freq: Tensor,
+    prefill: int = 1,
+) -> CacheError:
+    """How far the last query's scores are off when keys stay as they were rotated on arrival.
+
+    ``q`` (…, d): the query at position T − 1; ``k`` (…, T, d): keys 0 … T − 1; both not rotated, interleaved; float64 or
+    float32. The query always has the frequencies of length T. Zero for a scaling that does not follow the length, such as
+    what ``fixed`` gives, and for a cache that keeps its keys unrotated, which is ``exact``.
+
+    >>> from ropebook.rope import inv_freq
+    >>> from ropebook.extrapolation import DynamicNTK
+    >>> q, k = torch.ones(8), torch.ones(600, 8)
+    >>> theta = inv_freq(8)
+    >>> cache_error(DynamicNTK(trained_length=512), q, k[:512], theta).largest
+    0.0
+    >>> cache_error(DynamicNTK(trained_length=512), q, k, theta).largest > 1
+    True
+    """
+    for name, x in (("q", q), ("k", k)):
+        checks.floating(name, x)
+    if k.ndim < 2 or q.shape != (*k.shape[:-2], k.shape[-1]):
+        raise ValueError(
+            "q must be (…, d) and k (…, T, d) with the same d, "
+            f"got {tuple(q.shape)} and {tuple(k.shape)}"
+        )
+    length = k.shape[-2]
+    lengths = arrival_lengths(length, prefill)
+    scaled = {n: scaling(inv_freq, n) for n in lengths.unique().tolist()}
+    last = torch.tensor([length - 1])
+    query = rotated(q[..., None, :], last, *scaled[length])
+    positions = torch.arange(length)
+    exact = rotated(k, positions, *scaled[length])
+    cached = torch.cat(
+        [
+            rotated(k[..., lengths == n, :], positions[lengths == n], *scaled[n])
+            for n in scaled
+        ],
+        dim=-2,
+    )
+    exact, cached = ((keys * query).sum(-1) for keys in (exact, cached))
+    return CacheError(lengths, exact, cached, (cached - exact).abs().max().item())

@@ -1,0 +1,90 @@
+"""What a method of extension is: what it brings into an attention layer, and what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from ropebook.extrapolation.distances import Distances
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is known about a method."""
+
+    # for `make`
+    name: str
+    title: str
+    # the class that does it
+    form: type[Extension]
+    year: int
+    # its key in the book's list of references
+    source: str
+    # "no": made for a model as it is; "yes": made to be trained with; "optional": published both ways
+    trains: str
+    # whether it changes anything for texts no longer than L
+    changes_within: bool
+    # whether keys that were rotated on arrival stay right as the text grows
+    cache_safe: bool
+    # its rope_type there, or the option that does it
+    transformers: str | None = None
+
+    @property
+    def acts_on(self) -> str:
+        """ "frequencies", "distances" or "queries"."""
+        return self.form.acts_on
+
+
+class Extension:
+    """The base of all methods: what each may bring into an attention layer, and by itself does not."""
+
+    acts_on: ClassVar[str]
+    facts: ClassVar[Method]
+
+    def rotary(self, dim: int) -> dict[str, object]:
+        """Options of the `ropebook.efficient.RotaryEmbedding` for heads of width ``dim``."""
+        return {}
+
+    @property
+    def distances(self) -> Distances | None:
+        """The rule of distances, where it is another than m − n."""
+        return None
+
+    @property
+    def query_scale(self) -> Callable[[Tensor], Tensor] | None:
+        """The function that gives the factor on queries at their positions, where there is one."""
+        return None
+
+
+def known_as(
+    name: str,
+    title: str,
+    year: int,
+    source: str,
+    *,
+    trains: str,
+    changes_within: bool = True,
+    cache_safe: bool = True,
+    transformers: str | None = None,
+) -> Callable[[type[Extension]], type[Extension]]:
+    """Put a `Method` with these facts at a class, as its ``facts``."""
+    known = {"changes_within": changes_within, "cache_safe": cache_safe}
+
+    def put(form: type[Extension]) -> type[Extension]:
+        form.facts = Method(
+            name,
+            title,
+            form,
+            year,
+            source,
+            trains,
+            **known,
+            transformers=transformers,
+        )
+        return form
+
+    return put

@@ -1,0 +1,305 @@
+"""What the methods are made of: the base of NTK, the ramps, YaRN's factor; and the checks of their options."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient import apply_rotary
+from ropebook.rope import check_positions, cos_sin
+
+# --- Lengths --------------------------------------------------------------------------------------------------------
+
+
+def length_factor(trained_length: int, target_length: int) -> float:
+    """s = L′/L, at least 1. ``ValueError`` if the wanted length is shorter than the trained one.
+
+    >>> length_factor(4096, 16384)
+    4.0
+    """
+    trained_length = check_trained(trained_length)
+    longer = checks.integer("target_length", target_length, minimum=trained_length)
+    return longer / trained_length
+
+
+def grown_to(length: int | None, trained_length: int) -> float:
+    """max(1, n/L)."""
+    if length is None:
+        raise ValueError(
+            "length must be known where the frequencies follow it, got None: "
+            "give an offset in place of positions, or fix the frequencies (fixed(target_length))"
+        )
+    return max(1.0, checks.integer("length", length, minimum=1) / trained_length)
+
+
+# --- Frequencies ----------------------------------------------------------------------------------------------------
+
+
+def ntk_base(base: float, dim: int, factor: float) -> float:
+    """The base of NTK-aware scaling, b′ = b·s^(d/(d−2)). ``ValueError`` for d = 2, where the exponent has no value.
+
+    >>> round(ntk_base(10000.0, 128, 4.0))
+    40890
+    """
+    base = checks.number("base", base, minimum=1)
+    if checks.even("dim", dim) == 2:
+        raise ValueError(
+            "dim must be at least 4, for d/(d - 2) has no value, got 2"
+        )
+    return base * check_factor(factor) ** (dim / (dim - 2))
+
+
+def ntk_exponent():
+    """d/(d − 2), solved for by sympy: the x for which base b·s^x divides the last pair by exactly s.
+
+    The first pair, b′^0 = 1, is divided by 1 whatever x is. Returns a sympy expression in the symbol d.
+
+    >>> ntk_exponent()
+    d/(d - 2)
+    """
+    import sympy
+
+    b, d, s, x = sympy.symbols("b d s x", positive=True)
+    # the last pair's exponent, -2i/d at i = d/2 - 1
+    last = -(d - 2) / d
+    equation = sympy.log(b * s**x) * last - (sympy.log(b) * last - sympy.log(s))
+    (solution,) = sympy.solve(sympy.expand_log(equation), x)
+    return sympy.factor(solution)
+
+
+def divide_by_powers(inv_freq: Tensor, factor: float) -> Tensor:
+    """θ_i divided by s^(i/(d/2 − 1)): the first pair by 1, the last by s."""
+    pairs = len(several_pairs(frequencies(inv_freq)))
+    share = torch.arange(pairs).to(inv_freq) / (pairs - 1)
+    return inv_freq * factor**-share
+
+
+def log_base_of(inv_freq: Tensor) -> Tensor:
+    """ln b of frequencies θ_i = b^(−2i/d), 0-dimensional; ``ValueError`` if they are not of this form."""
+    pairs = len(several_pairs(frequencies(inv_freq)))
+    log_base = -inv_freq[-1].log() * (pairs / (pairs - 1))
+    expected = (-log_base * torch.arange(pairs).to(inv_freq) / pairs).exp()
+    if checks.readable(inv_freq) and not about_equal(inv_freq, expected):
+        raise ValueError(
+            "inv_freq must be base**(-2i/d), as it is before any scaling, "
+            f"got {inv_freq.tolist()}"
+        )
+    return log_base
+
+
+def about_equal(inv_freq: Tensor, expected: Tensor) -> bool:
+    """Whether frequencies are those expected, to one part in 10,000."""
+    return torch.allclose(inv_freq, expected, rtol=1e-4, atol=0)
+
+
+def mix(inv_freq: Tensor, factor: float, kept: Tensor) -> Tensor:
+    """((1 − γ)/s + γ)θ: γ = 1 keeps, γ = 0 interpolates."""
+    return ((1 - kept) / factor + kept) * inv_freq
+
+
+# --- Ramps ----------------------------------------------------------------------------------------------------------
+
+
+def ramp_in_turns(
+    inv_freq: Tensor, trained_length: int, alpha: float = 1.0, beta: float = 32.0
+) -> Tensor:
+    """γ = clip((r − α)/(β − α), 0, 1), r = L/λ: how much of each pair is kept; linear in its **turns** r. (d/2,)
+
+    The YaRN paper's, equation (18).
+
+    >>> from ropebook.rope import inv_freq
+    >>> ramp_in_turns(inv_freq(8), 512)
+    tensor([1.0000, 0.2306, 0.0000, 0.0000], dtype=torch.float64)
+    """
+    check_bounds(alpha, beta)
+    turns = frequencies(inv_freq) * (check_trained(trained_length) / (2 * math.pi))
+    return ((turns - alpha) / (beta - alpha)).clamp(0, 1)
+
+
+def ramp_in_pairs(
+    inv_freq: Tensor,
+    trained_length: int,
+    alpha: float = 1.0,
+    beta: float = 32.0,
+    truncate: bool = True,
+) -> Tensor:
+    """How much of each pair is kept, linear in its **index** i from low to high (`ramp_range`): the YaRN code's. (d/2,)
+
+    >>> from ropebook.rope import inv_freq
+    >>> ramp_in_pairs(inv_freq(8), 512)
+    tensor([1.0000, 0.5000, 0.0000, 0.0000], dtype=torch.float64)
+    """
+    low, high = ramp_range(inv_freq, trained_length, alpha, beta, truncate)
+    index = torch.arange(len(inv_freq)).to(inv_freq)
+    return 1 - ((index - low) / (high - low)).clamp(0, 1)
+
+
+def ramp_range(
+    inv_freq: Tensor,
+    trained_length: int,
+    alpha: float = 1.0,
+    beta: float = 32.0,
+    truncate: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """The pair indices (low, high) between which the YaRN code mixes: c(β) and c(α), c(r) = d·ln(L/2πr)/(2 ln b).
+
+    At index c(r) a pair turns r times in L. ``truncate`` rounds low down and high up; both are kept within 0 … d − 1,
+    as published (the last pair is d/2 − 1). Where that leaves no range, because low (c(β), rounded down) is above d − 1 or
+    high (c(α), rounded up) below 0, the published ramp would run backwards: here it is a ``ValueError``. Two 0-dimensional
+    tensors.
+
+    >>> from ropebook.rope import inv_freq
+    >>> [end.item() for end in ramp_range(inv_freq(128), 4096)]
+    [20.0, 46.0]
+    """
+    check_bounds(alpha, beta)
+    check_trained(trained_length)
+    log_base = log_base_of(inv_freq)
+    if checks.readable(inv_freq) and log_base <= 0:
+        raise ValueError(
+            "inv_freq must fall, for with base 1 no pair is slower than another, "
+            f"got {inv_freq.tolist()}"
+        )
+    dim = 2 * len(inv_freq)
+    low, high = (
+        dim * math.log(trained_length / (2 * math.pi * turns)) / (2 * log_base)
+        for turns in (beta, alpha)
+    )
+    if truncate:
+        low, high = low.floor(), high.ceil()
+    low, high = low.clamp(min=0), high.clamp(max=dim - 1)
+    if checks.readable(inv_freq) and low > high:
+        raise ValueError(
+            f"alpha and beta must leave pairs to mix, got {alpha} and {beta}, "
+            f"which put the ramp from pair {low.item():g} down to pair {high.item():g}"
+        )
+    # as published: no 0/0
+    return low, torch.where(low == high, high + 0.001, high)
+
+
+# --- The factor on cosines and sines --------------------------------------------------------------------------------
+
+
+def yarn_factor(factor: float, weight: float = 1.0) -> float:
+    """YaRN's factor on cos and sin, 0.1·w·ln s + 1; 1 at s = 1. What the rotated entries
+    add to a score grows by its square. Peng et al. 2023, section 3.4.
+
+    >>> round(yarn_factor(16.0), 4), round(yarn_factor(16.0) ** 2, 4)
+    (1.2773, 1.6314)
+    """
+    weight = checks.number("weight", weight, minimum=0)
+    return 0.1 * weight * math.log(check_factor(factor)) + 1
+
+
+def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
+    """yarn_factor(s, mscale_all_dim)²/√d: what multiplies q·k where cos and sin carry no factor, as in DeepSeek-V3.
+
+    This reaches the entries that do not turn, too; a factor on cos and sin reaches only those that do.
+
+    >>> round(softmax_scale(64, 1.0, 1.0), 4)
+    0.125
+    """
+    head_dim = checks.integer("head_dim", head_dim, minimum=1)
+    return yarn_factor(factor, mscale_all_dim) ** 2 / math.sqrt(head_dim)
+
+
+# --- Rotated vectors ------------------------------------------------------------------------------------------------
+
+
+def exact_positions(positions: Tensor) -> Tensor:
+    """Positions as float64, in which whole ones stay exact (float32 on mps, which has no more)."""
+    check_positions(positions)
+    on_mps = positions.device.type == "mps"
+    return positions.to(torch.float32 if on_mps else torch.float64)
+
+
+def rotated(
+    x: Tensor,
+    positions: Tensor,
+    inv_freq: Tensor,
+    factor: float = 1.0,
+    layout: str = "interleaved",
+) -> Tensor:
+    """x (…, T, d) turned by its positions, cos and sin multiplied by ``factor``."""
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    cos, sin = cos_sin(positions.to(x.device), inv_freq, wide)
+    return apply_rotary(x, cos * factor, sin * factor, layout=layout)
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """float64 as it is, all else as float32."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
+# --- Checks ---------------------------------------------------------------------------------------------------------
+
+
+def frequencies(inv_freq: Tensor) -> Tensor:
+    """``inv_freq``, once it is checked: d/2 finite numbers from 0 upwards, float64 or float32."""
+    allowed = "inv_freq must be d/2 finite numbers >= 0, float64 or float32"
+    wide = (torch.float64, torch.float32)
+    if checks.floating("inv_freq", inv_freq).dtype not in wide:
+        raise TypeError(f"{allowed}, got dtype {inv_freq.dtype}")
+    if inv_freq.ndim != 1 or len(inv_freq) == 0:
+        raise ValueError(f"{allowed}, got shape {tuple(inv_freq.shape)}")
+    if checks.readable(inv_freq) and not _finite_from_0(inv_freq):
+        raise ValueError(f"{allowed}, got {inv_freq.tolist()}")
+    return inv_freq
+
+
+def _finite_from_0(x: Tensor) -> bool:
+    return bool(x.isfinite().all()) and bool(x.min() >= 0)
+
+
+def several_pairs(inv_freq: Tensor) -> Tensor:
+    """``inv_freq``, if it holds at least two pairs."""
+    if len(inv_freq) < 2:
+        raise ValueError(
+            "inv_freq must hold at least 2 pairs, for at d = 2 there is neither a slowest "
+            "beside the fastest nor a value of d/(d - 2), got 1"
+        )
+    return inv_freq
+
+
+def same_pairs(inv_freq: Tensor, scaled: Tensor) -> None:
+    """``ValueError`` unless both are frequencies of as many pairs."""
+    if frequencies(scaled).shape != frequencies(inv_freq).shape:
+        raise ValueError(
+            f"the scaled frequencies must be as many as inv_freq, {len(inv_freq)}, got {len(scaled)}"
+        )
+
+
+def check_factor(factor: float) -> float:
+    """s, at least 1."""
+    return checks.number("factor", factor, minimum=1)
+
+
+def check_fraction(fraction: float) -> float:
+    """A share of the entries or pairs, above 0 and at most 1."""
+    return checks.number("fraction", fraction, above=0, maximum=1)
+
+
+def check_trained(trained_length: int) -> int:
+    """L, at least 2."""
+    return checks.integer("trained_length", trained_length, minimum=2)
+
+
+def check_bounds(
+    low: float, high: float, names: tuple[str, str] = ("alpha", "beta")
+) -> None:
+    """Two numbers of turns, the lower one above 0 and below the other."""
+    low = checks.number(names[0], low, above=0)
+    checks.number(names[1], high)
+    if low >= high:
+        raise ValueError(
+            f"{names[0]} must be less than {names[1]}, got {low} and {high}"
+        )
+
+
+def check_attention_factor(value: float | None) -> None:
+    """Above 0, or None."""
+    if value is not None:
+        checks.number("attention_factor", value, above=0)

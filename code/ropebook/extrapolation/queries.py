@@ -1,0 +1,45 @@
+"""A method that changes the queries: longer ones, so that attention stays as sharp over more keys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ropebook.extrapolation.methods import Extension, known_as
+from ropebook.extrapolation.parts import check_trained, exact_positions
+
+
+@known_as(
+    "log_n",
+    "log-n scaling",
+    2021,
+    "su2021entropy",
+    trains="optional",
+    changes_within=False,
+)
+@dataclass(frozen=True)
+class LogN(Extension):
+    """Queries at position m are multiplied by max(1, ln(m + 1)/ln L), so that attention stays as sharp over more keys.
+
+    Su 2021; with the maximum, as Su's code of ReRoPE has it, nothing changes up to L. It moves no position and goes
+    together with any other method.
+
+    >>> import torch
+    >>> LogN(trained_length=512).query_scale(torch.tensor([0, 511, 512**2 - 1]))
+    tensor([1., 1., 2.], dtype=torch.float64)
+    """
+
+    acts_on = "queries"
+    trained_length: int
+
+    def __post_init__(self) -> None:
+        check_trained(self.trained_length)
+
+    def query_scale(self, positions: Tensor) -> Tensor:
+        """The factor at each position, 0 and above: float64, of the shape of ``positions``."""
+        grown = (exact_positions(positions) + 1).log() / math.log(
+            self.trained_length
+        )
+        return grown.clamp(min=1)

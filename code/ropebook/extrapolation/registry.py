@@ -1,0 +1,68 @@
+"""All methods by name: what is known about each stands at its class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ropebook import checks
+from ropebook.extrapolation import distances, frequencies, queries
+from ropebook.extrapolation.methods import Extension, Method
+
+# In the order in which the files define them.
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        value.facts.name: value.facts
+        for file in (frequencies, distances, queries)
+        for value in vars(file).values()
+        if hasattr(value, "facts")
+    }
+)
+
+
+def make(name: str, **options: object) -> Extension:
+    """The method of this name from `METHODS`, with its options, which are the fields of its class.
+
+    >>> make("yarn", factor=4.0, trained_length=4096, beta=16.0).beta
+    16.0
+    >>> make("ntk", scale=4.0)
+    Traceback (most recent call last):
+        ...
+    TypeError: options of 'ntk' must be (factor), got (scale)
+    """
+    built = METHODS[checks.choice("name", name, METHODS)].form
+    signature = inspect.signature(built)
+    try:
+        signature.bind(**options)
+    except TypeError:
+        allowed = ", ".join(
+            key if value.default is value.empty else f"{key}={value.default}"
+            for key, value in signature.parameters.items()
+        )
+        raise TypeError(
+            f"options of {name!r} must be ({allowed}), got ({', '.join(options)})"
+        ) from None
+    return built(**options)
+
+
+def methods_table() -> list[dict[str, str]]:
+    """The registry as rows of text, one per method: what a page prints as a table.
+
+    >>> methods_table()[0]["method"], methods_table()[0]["in transformers"]
+    ('position interpolation', 'linear')
+    """
+    return [
+        {
+            "name": method.name,
+            "method": method.title,
+            "year": str(method.year),
+            "source": method.source,
+            "changes": method.acts_on,
+            "trains": method.trains,
+            "changes within L": "yes" if method.changes_within else "no",
+            "cache-safe": "yes" if method.cache_safe else "no",
+            "in transformers": method.transformers or "–",
+        }
+        for method in METHODS.values()
+    ]
