@@ -5,11 +5,12 @@ export PYTHONPATH := $(CURDIR)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help read test lab html notebooks bench train mutants clean
+.PHONY: help read test check lab html notebooks bench train mutants clean
 
 help:
 	@echo "make read       build the book, serve it on 127.0.0.1, open it"
 	@echo "make test       lint, unit tests, strict build, browser tests (SKIP_BROWSER=1 leaves the last out)"
+	@echo "make check      lint and the tests of what changed since BASE (HEAD), in a minute or so"
 	@echo "make lab        JupyterLab on copies of the chapters"
 	@echo "make notebooks  the chapters as notebooks, outputs included, into _build/notebooks"
 	@echo "make html       only the build, into _build/html"
@@ -43,6 +44,9 @@ notebooks: .venv/.reader
 
 lab: .venv/.reader
 	@$(BIN)/python -m tools.book lab
+
+check: .venv/.test
+	@$(BIN)/python -m tools.check $(BASE)
 
 test: .venv/.test
 	@$(BIN)/python -m tools.browser

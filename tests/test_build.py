@@ -172,11 +172,26 @@ def test_the_server_takes_the_next_free_port(tmp_path):
 
 def test_a_second_build_with_nothing_changed_does_not_start_sphinx(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(book, "STAMP", tmp_path / "stamp")
-    (tmp_path / "stamp").write_text(f"{book.fingerprint()} {book.fingerprint(book.MACHINERY)}")
+    (tmp_path / "stamp").write_text(book.fingerprint())
+    monkeypatch.setattr(book.stills, "write_opening", lambda: None)
     monkeypatch.setattr(book.subprocess, "run", lambda *_, **__: pytest.fail("Sphinx was started"))
     monkeypatch.setattr(book.execute, "execute_all", lambda _: pytest.fail("a chapter was executed"))
     book.html()
     assert "up to date" in capsys.readouterr().out
+
+
+def test_a_change_of_the_machinery_is_a_change_of_settings(shell, monkeypatch, tmp_path):
+    for folder in ("_ext", "tools"):
+        (tmp_path / folder / "deep").mkdir(parents=True)
+    monkeypatch.setattr(shell, "ROOT", tmp_path)
+    monkeypatch.setattr(shell, "MACHINERY", (tmp_path / "_ext", tmp_path / "tools"))
+    seen = {shell.machinery()}
+    for name, text in [("_ext/a.py", "1"), ("_ext/a.py", "2"), ("tools/deep/b.mjs", "2"), ("_ext/c.html", "")]:
+        (tmp_path / name).write_text(text)
+        assert shell.machinery() not in seen
+        seen.add(shell.machinery())
+    (tmp_path / "_ext/a.pyc").write_text("compiled")
+    assert shell.machinery() in seen
 
 
 def test_import_code_is_the_standard_library():

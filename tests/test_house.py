@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import public
+from tools import architecture
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ROOT / "code"
@@ -131,3 +132,18 @@ def test_public_names_exist_and_are_described(name):
     assert missing == []
     listed = getattr(module, "__all__", [])
     assert len(listed) == len(set(listed))
+
+
+def test_the_drawing_of_the_house_is_as_the_imports_are():
+    text = architecture.PAGE.read_text(encoding="utf-8")
+    assert architecture.drawn(text) == text, "python -m tools.architecture draws it anew"
+    assert "  lab --> extrapolation\n" in text
+    assert "  lab --> rope\n" not in text, "that follows from others"
+
+
+def test_a_circle_cannot_be_drawn(tmp_path):
+    (tmp_path / "ropebook").mkdir()
+    (tmp_path / "ropebook" / "one.py").write_text("from ropebook import two")
+    (tmp_path / "ropebook" / "two.py").write_text("def late():\n    from ropebook.one import something")
+    with pytest.raises(ValueError, match="circle one → two"):
+        architecture.drawing(architecture.arrows(tmp_path))

@@ -399,7 +399,7 @@ def test_leftovers_are_seen(raw):
 @pytest.fixture(scope="session")
 def written_notebooks(tmp_path_factory) -> Path:
     """The book's notebooks: those beside the site if that is up to date, else new ones."""
-    if builder.STAMP.exists() and builder.STAMP.read_text().split()[0] == builder.fingerprint():
+    if builder.STAMP.exists() and builder.STAMP.read_text() == builder.fingerprint():
         return HTML / "notebooks"
     out = tmp_path_factory.mktemp("notebooks")
     builder.build("notebooks", out)

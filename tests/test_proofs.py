@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -347,3 +349,28 @@ def test_the_examples_of_the_documentation_run():
     for proof in proofs._REGISTRY.values():
         assert proofs.holds(proof)
         assert proofs.refused(proof)
+
+
+# --- One chapter's proofs ---
+
+
+@pytest.mark.parametrize("label", REGISTRY)
+def test_a_label_names_its_module(label):
+    module = Path(REGISTRY[label].source.partition(":")[0]).stem
+    assert f"{label}-".startswith(f"eq-{module.replace('_', '-')}-")
+    assert proofs.find(label) is REGISTRY[label]
+
+
+def test_a_proof_is_found_without_the_other_chapters():
+    code = (
+        "import sys; from ropebook import proofs; proofs.find('eq-complex-plane-dot'); "
+        "print(*sorted(name for name in sys.modules if name.startswith('ropebook.proofs.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["ropebook.proofs.complex_plane"]
+
+
+@pytest.mark.parametrize("label", ["eq-complex-plane-nothing", "eq-complex", "eq-nothing-of-this", ""])
+def test_a_label_that_nothing_checks_is_not_found(label):
+    with pytest.raises(KeyError, match=re.escape(repr(label))):
+        proofs.find(label)

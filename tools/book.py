@@ -25,8 +25,6 @@ SINGLE = (
     "pyproject.toml",
     "package-lock.json",
 )
-# What makes a page out of its source: Sphinx does not see that it changed, so every page is made again.
-MACHINERY = ("book/_ext", "book/_templates", "book/_static", "tools", "code/ropebook/proofs")
 # The program of this environment, whatever PATH says: jupyter-book can't be run with -m.
 JUPYTER_BOOK = (sys.executable, "-c", "from jupyter_book.cli.main import main; main()")
 STAMP = HTML / ".ropebook-built-from"
@@ -40,11 +38,11 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def fingerprint(folders: tuple[str, ...] = SOURCES) -> str:
-    """A hash of everything that the site is made from, or of some folders and what stands beside them."""
+def fingerprint() -> str:
+    """A hash of everything that the site is made from."""
     digest = hashlib.sha256(f"{sys.version} {sys.prefix}".encode())
     files = [ROOT / name for name in SINGLE]
-    for folder in folders:
+    for folder in SOURCES:
         found = (path for path in (ROOT / folder).rglob("*") if path.is_file())
         files += sorted(path for path in found if "__pycache__" not in path.parts)
     for path in files:
@@ -62,11 +60,14 @@ def progress(text: str) -> None:
 
 
 def html() -> Path:
-    """Execute what is stale, then build with every warning an error; returns the site's folder."""
+    """Execute what is stale, then build with every warning an error; returns the site's folder.
+
+    What a chapter's outputs depend on, `tools.execute` knows; what a page depends on, Sphinx. The stamp only saves the
+    question where nothing at all has changed.
+    """
     stills.write_opening()
-    wanted, machinery = fingerprint(), fingerprint(MACHINERY)
-    built = STAMP.read_text().split() if STAMP.exists() else []
-    if built[:1] == [wanted]:
+    wanted = fingerprint()
+    if STAMP.exists() and STAMP.read_text() == wanted:
         say("The book is up to date.")
         return HTML
     start = time.monotonic()
@@ -78,11 +79,8 @@ def html() -> Path:
     start = time.monotonic()
     say("Building the pages …")
     STAMP.unlink(missing_ok=True)
-    command = [*JUPYTER_BOOK, "build", str(ROOT), "-W", "-n", "--keep-going", "-q"]
-    if built[1:] != [machinery]:
-        command.append("--all")
     done = subprocess.run(
-        command,
+        [*JUPYTER_BOOK, "build", str(ROOT), "-W", "-n", "--keep-going", "-q"],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -93,7 +91,7 @@ def html() -> Path:
     )
     if done.returncode != 0:
         raise BuildError(f"The build failed; every warning is an error.\n{done.stdout}")
-    write_whole(STAMP, f"{wanted} {machinery}")
+    write_whole(STAMP, wanted)
     say(f"Built in {time.monotonic() - start:.0f} s: {HTML.relative_to(ROOT)}/index.html opens from disk as well.")
     return HTML
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+from tools.imports import imported, strings
 from tools.paths import ROOT
 
-MODULE = re.compile(r"ropebook(\.\w+)+")
 LABEL = re.compile(r"eq(-[a-z0-9]+)+")
 SCRIPT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";$', re.MULTILINE)
 RESULT = re.compile(r'\bresults\.(?:load|find)\("([^"]+)"')
@@ -28,16 +26,16 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
         SyntaxError: `code_text` is not Python.
     """
     code, results = root / "code", root / "results"
-    strings = set(_strings(code_text))
-    labels = {f'"{text}"' for text in strings if LABEL.fullmatch(text)}
-    first = _imported(code, code_text) | {
+    said = set(strings(code_text))
+    labels = {f'"{text}"' for text in said if LABEL.fullmatch(text)}
+    first = imported(code, code_text) | {
         path
         for path in (code / "ropebook" / "proofs").glob("*.py")
         if any(label in path.read_text(encoding="utf-8") for label in labels)
     }
     sources = _closed(code, first)
     stills = {path.parent / "stills" / f"{path.stem}.svg" for path in first}
-    opened = strings.union(*(RESULT.findall(path.read_text(encoding="utf-8")) for path in sources))
+    opened = said.union(*(RESULT.findall(path.read_text(encoding="utf-8")) for path in sources))
     carried = sources | {still for still in stills if still.is_file()}
     found = {path.relative_to(code).as_posix(): path for path in carried}
     for path in results.glob("*"):
@@ -57,35 +55,6 @@ def _closed(code: Path, first: set[Path]) -> set[Path]:
         if path.suffix == ".js":
             needed = {(path.parent / name).resolve() for name in SCRIPT.findall(text)}
         else:
-            needed = _imported(code, text) | {script for script in [path.with_suffix(".js")] if script.is_file()}
+            needed = imported(code, text) | {script for script in [path.with_suffix(".js")] if script.is_file()}
         waiting |= needed - found
     return found
-
-
-def _imported(code: Path, text: str) -> set[Path]:
-    """The package's files that a Python text imports, or names as a string, as the checks of definitions do."""
-    names = {string for string in _strings(text) if MODULE.fullmatch(string)}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {path for name in names for path in _files(code, name)}
-
-
-def _files(code: Path, name: str) -> Iterator[Path]:
-    """The files of a dotted name: its module's, those of the packages around it."""
-    parts = name.split(".")
-    if parts[0] != "ropebook":
-        return
-    for length in range(1, len(parts) + 1):
-        place = code.joinpath(*parts[:length])
-        for path in (place / "__init__.py", place.with_suffix(".py")):
-            if path.is_file():
-                yield path
-
-
-def _strings(text: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from html import escape
 from html.parser import HTMLParser
@@ -23,10 +24,26 @@ LOGGER = logging.getLogger(__name__)
 # Loaded by Jupyter Book on every page for features that this book does not use (live kernels, tabs, cards), or that it
 # has without a script (folded boxes are <details>).
 UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
+MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
 WORDS_PER_MINUTE = 200
 SECONDS_PER_EQUATION = 20
 SECONDS_PER_CODE_LINE = 2
+
+
+# -- what makes a page ------------------------------------------------------------------------------------------------
+
+
+def machinery() -> str:
+    """A hash of what makes a page out of its source. As a setting it is one more thing that Sphinx watches: when it
+    changes, every page is read again."""
+    files = sorted(
+        path for folder in MACHINERY for path in folder.rglob("*") if path.suffix in (".py", ".mjs", ".html")
+    )
+    whole = hashlib.sha256()
+    for path in files:
+        whole.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return whole.hexdigest()
 
 
 # -- what a page loads ------------------------------------------------------------------------------------------------
@@ -189,6 +206,7 @@ def check_alternative_text(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.setup_extension("tools.notebooks")
+    app.add_config_value("ropebook_machinery", machinery(), "env", str)
     app.connect("config-inited", prepare_assets)
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("doctree-resolved", add_first_line)

@@ -146,6 +146,15 @@ def registry() -> MappingProxyType[str, Proof]:
     return MappingProxyType(_REGISTRY)
 
 
+def find(label: str) -> Proof:
+    """The proof of one equation. Only its chapter's module is imported, which its label names: a page depends on the
+    proofs that it shows and on no others. Raises ``KeyError`` for a label that nothing checks."""
+    for module in pkgutil.iter_modules(__path__):
+        if f"{label}-".startswith(f"eq-{module.name.replace('_', '-')}-"):
+            importlib.import_module(f"{__name__}.{module.name}")
+    return _REGISTRY[label]
+
+
 def pairs(proof: Proof, wrong: bool = False) -> Pairs:
     """The two sides of each equality of an identity, or of its wrong twin, checked for form.
 
@@ -210,7 +219,7 @@ def verify(*labels: str) -> None:
     that nothing checks.
     """
     for label in labels:
-        found = registry()[label]
+        found = find(label)
         if not holds(found):
             raise AssertionError(f"{label} does not hold")
         if not refused(found):

@@ -1,0 +1,86 @@
+"""Lint, and the tests of what changed, in a minute or so: python -m tools.check [BASE].
+
+BASE is a commit, HEAD if none is named: what differs from it, and what Git does not know yet, has changed. Tests that
+need the built site are left to `make test`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tools import imports
+from tools.paths import ROOT
+
+SCRIPTS = {".js", ".mjs", ".ts"}
+SITE = Path("tests/site")
+
+
+def changed(base: str, root: Path = ROOT) -> set[Path]:
+    """The files that differ from `base`, relative to the repository; those that are gone are not among them."""
+    ask = [["diff", "--name-only", base, "--"], ["ls-files", "--others", "--exclude-standard"]]
+    told = [subprocess.run(["git", *one], cwd=root, capture_output=True, text=True, check=True).stdout for one in ask]
+    return {Path(name) for name in "".join(told).splitlines() if (root / name).is_file()}
+
+
+def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]]:
+    """What pytest is asked for: changed modules of the package, for their examples, with the tests that keep its order;
+    the test files that were changed, import a changed module by its name, or are named after a changed page. And the
+    explorers that changed, a name each ("kit" where it is what all share, which every explorer's test looks at)."""
+    explorers = {_explorer(path) for path in files} - {""}
+    modules = {_module(path) for path in files if path.suffix == ".py"}
+    pages = {path.stem for path in files if path.parts[0] == "book"}
+    wanted = sorted(str(path) for path in files if path.suffix == ".py" and path.parts[0] == "code")
+    if wanted:
+        modules.add("tests.test_house")
+    for path in sorted((root / "tests").rglob("test_*.py")):
+        relative = path.relative_to(root)
+        if relative.is_relative_to(SITE):
+            continue
+        known = imports.names(path.read_text(encoding="utf-8"))
+        known |= {name.rpartition(".")[0] for name in known}
+        known.add(_module(relative))
+        if modules & known or path.stem.removeprefix("test_") in pages:
+            wanted.append(str(relative))
+    return wanted, sorted(explorers)
+
+
+def _module(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(part for part in parts[parts[0] == "code" :] if part != "__init__")
+
+
+def _explorer(path: Path) -> str:
+    parts = path.parts
+    if "explorers" not in parts or parts[0] != "code":
+        return ""
+    name = parts[parts.index("explorers") + 1 :][0]
+    return {"stills": "", "kit": "kit or every"}.get(name, name.partition(".")[0].strip("_"))
+
+
+def main(base: str = "HEAD") -> int:
+    files = changed(base)
+    python = [sys.executable, "-m"]
+    commands = [[*python, "ruff", "check", "."], [*python, "ruff", "format", "--check", "--quiet", "."]]
+    if any(path.suffix in SCRIPTS for path in files):
+        commands.append([*python, "tools.scripts"])
+    tests, explorers = wanted_by(files)
+    if tests:
+        commands.append([*python, "pytest", "-q", "-x", *tests])
+    if explorers:
+        commands.append([*python, "pytest", "-q", "-x", "tests/explorers", "-k", " or ".join(explorers)])
+    for command in commands:
+        print("$", " ".join(["python", *command[1:]]), flush=True)
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        if done.returncode:
+            return done.returncode
+    left = sorted(str(path) for path in files if path.parts[0] == "book" or path.is_relative_to(SITE))
+    if left:
+        print(f"Only `make test` looks at {', '.join(left)}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

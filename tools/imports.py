@@ -1,0 +1,46 @@
+"""Who imports whom, read from the sources: nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MODULE = re.compile(r"ropebook(\.\w+)+")
+
+
+def names(text: str) -> set[str]:
+    """The dotted names that a Python text imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def imported(code: Path, text: str) -> set[Path]:
+    """The package's files that a Python text imports, or names as a string, as the checks of definitions do."""
+    said = {string for string in strings(text) if MODULE.fullmatch(string)}
+    return {path for name in names(text) | said for path in _files(code, name)}
+
+
+def _files(code: Path, name: str) -> Iterator[Path]:
+    """The files of a dotted name: its module's, those of the packages around it."""
+    parts = name.split(".")
+    if parts[0] != "ropebook":
+        return
+    for length in range(1, len(parts) + 1):
+        place = code.joinpath(*parts[:length])
+        for path in (place / "__init__.py", place.with_suffix(".py")):
+            if path.is_file():
+                yield path
+
+
+def strings(text: str) -> Iterator[str]:
+    """Every string in a Python text."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
