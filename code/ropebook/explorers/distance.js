@@ -118,7 +118,7 @@ const LEFT = 46;
 
 function build(stage, app) {
   const settings = FIGURES.map((figure) => {
-    return [`d = ${figure.dim}, L = ${figure.length}, q = k = ones`, { ...figure, base: 1e4, vectors: "ones" }];
+    return [`d = ${figure.dim}, L = ${figure.length}`, { ...figure, base: 1e4, vectors: "ones" }];
   });
   const showFigure = presets(app, "The six figures of the text", "A figure of the text …", settings);
   const canvas = html("canvas", { "aria-hidden": "true" });

@@ -254,16 +254,17 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
       context.lineWidth = lineWidth;
       context.fillStyle = paints[colour];
       context.strokeStyle = paints[colour];
+      const [above, below] = [envelope(high, Math.max), envelope(low, Math.min)];
       context.globalAlpha = 0.45 * alpha;
       context.beginPath();
-      for (let k = resolved; k < at.length; k += 1) context.lineTo(left + at[k], y(high[k]));
-      for (let k = at.length - 1; k >= resolved; k -= 1) context.lineTo(left + at[k], y(low[k]));
+      for (let k = resolved; k < at.length; k += 1) context.lineTo(left + at[k], y(above[k]));
+      for (let k = at.length - 1; k >= resolved; k -= 1) context.lineTo(left + at[k], y(below[k]));
       context.fill();
       context.globalAlpha = alpha;
       context.beginPath();
       for (let k = 0; k <= resolved && k < at.length; k += 1) context.lineTo(left + at[k], y(high[k]));
       context.stroke();
-      for (const edge of [high, low]) {
+      for (const edge of [above, below]) {
         context.beginPath();
         for (let k = resolved; k < at.length; k += 1) context.lineTo(left + at[k], y(edge[k]));
         context.stroke();
@@ -280,6 +281,11 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
       context.stroke();
     },
   };
+}
+
+// The outermost of each value and its neighbours: how far swings go that a pixel or two have no room for.
+function envelope(values, outermost) {
+  return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
 }
 
 // What the samples of a curve in a panel of this width share, from distance 1 on: for each pixel its first sample, and
