@@ -67,7 +67,7 @@ def test_the_bank_in_words():
     assert old.endswith("The position lies beyond the context, but no hand is at an angle that is new.")
     assert one.endswith("1 hand is at an angle that no position within it has.")
     assert js.inside(Bank, "return input.map(turnText);", [0, 0.001, 0.25, 12.345, 1234.5]) == [
-        "0.00", "< 0.01", "0.25", "12.3", "1235"]  # fmt: skip
+        "0.00", "≈ 0", "0.25", "12.3", "1235"]  # fmt: skip
     assert js.inside(Bank, "return input.map(tickText);", [10, 100, 1000, 1e7]) == ["10", "100", "10³", "10⁷"]
 
 

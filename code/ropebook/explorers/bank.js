@@ -151,7 +151,7 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
 
 function turnText(turn) {
   if (turn >= 10) return turn.toFixed(turn < 100 ? 1 : 0);
-  return turn > 0 && turn < 0.005 ? "< 0.01" : turn.toFixed(2);
+  return turn > 0 && turn < 0.005 ? "≈ 0" : turn.toFixed(2);
 }
 
 // The wavelengths by equal ratios, with a line at the last position of the context, and the position under them.
@@ -210,7 +210,7 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
 export default explorer({
   title: "A bank of clocks",
   note: "Each pair is a hand that begins at the right and turns counter-clockwise by θᵢ per position. "
-    + "The buttons set dim, base and context of published models.",
+    + "Drag the labels L and m; the menu sets d, base and context as published models have them.",
   dials,
   compute,
   build,

@@ -288,7 +288,8 @@ function describe({ rope, addedCurve }, { m, n, shift }) {
 
 export default explorer({
   title: "Relative lock",
-  note: "The shift slides query and key through the text together. Turning m or n alone changes their distance.",
+  note: "Drag the upright line, or play: the shift slides query and key through the text together. "
+    + "Turning m or n alone changes their distance.",
   dials,
   compute,
   build,

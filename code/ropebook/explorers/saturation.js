@@ -202,7 +202,8 @@ function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {
 
 export default explorer({
   title: "Why attention divides by √d",
-  note: "A random query and random keys, every number standard normal. Turn d up, then take the division away.",
+  note: "A random query and random keys, every number standard normal. "
+    + "Drag the upright line to turn d up, then take the division away.",
   dials,
   compute,
   build,

@@ -332,7 +332,7 @@ function describe({ angles, young }, { position, pair }) {
 
 export default explorer({
   title: "A vector turned through positions",
-  note: "The vector is (1, 2, 3, …, d). Step through the positions, and choose a pair by its dial or by a click below.",
+  note: "The vector is (1, 2, 3, …, d). Lead its arrow round, play or step, and choose a pair by its small dial.",
   dials,
   compute,
   build,

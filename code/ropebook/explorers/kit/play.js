@@ -52,7 +52,8 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
       stop();
       return;
     }
-    app.change(next);
+    // A whole position lasts several frames, of which only the first has something to draw.
+    if (!same({ ...run.shown, ...next }, run.shown)) app.change(next);
     run.shown = app.values();
     tick();
   });
