@@ -69,6 +69,14 @@ function build(stage, app) {
   const handles = { trained_length: html("div"), factor: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
   let plot;
+  let longest = 0; // where the axis ends while a hand holds one of its lines: it must not run away under the hand
+  for (const node of Object.values(handles)) {
+    app.listen(node, "pointerdown", () => (longest = plot.longest));
+    app.listen(node, "lostpointercapture", () => {
+      longest = 0;
+      app.redraw();
+    });
+  }
   const heightOf = ({ trained_length, factor }, trait) => {
     return plot.y(trait === "factor" ? Math.floor(trained_length * factor) : trained_length);
   };
@@ -77,7 +85,8 @@ function build(stage, app) {
     cursor: "ns-resize",
     place: (values) => [0, heightOf(values, trait)],
     at(_, y) {
-      const length = SHORTEST * (plot.longest / SHORTEST) ** ((plot.floor - y) / (plot.floor - plot.top));
+      const share = Math.min(1, Math.max(0, (plot.floor - y) / (plot.floor - plot.top)));
+      const length = SHORTEST * (plot.longest / SHORTEST) ** share;
       const dial = dials.find((one) => one.trait === trait);
       return { [trait]: snap(dial, trait === "factor" ? Number((length / app.values().trained_length).toPrecision(3)) : length) };
     },
@@ -87,18 +96,18 @@ function build(stage, app) {
     showModel(values);
     const panel = panelAt(width);
     const rows = data.shown.length ? places(data.shown, width).at(-1).row + 1 : 0;
-    const top = panel === 1 ? 40 : 52 + rows * ROW + 22;
+    const top = 50 + rows * ROW;
     const low = data.shown.length > 0 && panel === null; // the stretch under the wavelengths
     const lowFloor = most - 42;
     const floor = low ? lowFloor - 158 : lowFloor;
-    const lowTop = panel === 1 ? 40 : floor + 44;
+    const lowTop = panel === 1 ? top + 4 : floor + 44;
     const pairs = data.wavelengths.length;
-    const longest = 1.5 * Math.max(data.target, data.wavelengths.at(-1) * values.factor);
+    const end = longest || 1.5 * Math.max(data.target, data.wavelengths.at(-1) * values.factor);
     plot = {
-      width, top, floor, lowTop, lowFloor, pairs, longest, from: 46, to: width - 10,
+      width, top, floor, lowTop, lowFloor, pairs, longest: end, from: 46, to: width - 10,
       upper: panel !== 1, lower: low || panel === 1,
       x: scale([-0.5, pairs - 0.5], [46, width - 10]),
-      y: scale([SHORTEST, longest], [floor, top], true),
+      y: scale([SHORTEST, end], [floor, top], true),
       below: scale([1, Math.max(values.factor, 1.25)], [lowFloor, lowTop], true),
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
@@ -133,10 +142,14 @@ function names({ width }, { shown, wavelengths, turned }) {
   const [title, note] = titled(0, 0, "Wavelength of each pair", "");
   note.append(...(young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
     : [`Each of ${pairs} pairs completes a turn within L`]));
-  return [title, note, ...places(shown, width).flatMap(({ name, x, row }) => [
+  return [title, note, ...legend(width, shown)];
+}
+
+function legend(width, shown) {
+  return places(shown, width).flatMap(({ name, x, row }) => [
     svg("path", { d: `M${x + 2},${LEGEND + row * ROW - 4}h26`, ...styled(METHODS[name].look) }),
     svg("text", { x: x + 36, y: LEGEND + row * ROW, "font-size": 12 }, METHODS[name].title),
-  ])];
+  ]);
 }
 
 // The names of L and L′, to be taken hold of: side by side where they are too near to stand over one another.
@@ -196,14 +209,16 @@ function ladder(plot, data, dials) {
 
 // By how much each method stretches each pair.
 function stretches(plot, data, { factor }) {
-  const { from, to, lowTop, lowFloor, below } = plot;
+  const { upper, width, from, to, lowTop, lowFloor, below } = plot;
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", below, factor > 1 ? [1, factor] : [1], (by) => tidyFactor(by));
   const none = data.shown.length ? [] : [svg("text", {
     x: (from + to) / 2, y: (lowTop + lowFloor) / 2, "font-size": 13, "text-anchor": "middle", class: "rb-quiet",
   }, "No method is switched on.")];
+  const heading = upper ? [svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ")]
+    : [...titled(0, 0, "Stretch λ′/λ", "By how much each method slows each pair down"), ...legend(width, data.shown)];
   return [
-    svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ"),
+    ...heading,
     ...young(plot, data, [lowTop - 6, lowFloor]),
     svg("path", { d: [below(1), below(factor)].map((height) => level(plot, height)).join(""), ...lined("grid", 1) }),
     left, ...none,
