@@ -109,7 +109,7 @@ function build(stage, app) {
   return ({ data, values, width, most }) => {
     const retrieval = values.show === "retrieval";
     const panel = panelAt(retrieval ? Infinity : width); // the other figure has one panel
-    const [from, to] = [LEFT, width - 8];
+    const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * ROW + 18;
     const height = retrieval ? Math.min(most, 480) : most;
