@@ -6,7 +6,7 @@ import pytest
 
 from tests.explorers.registry import ALL
 
-FITTED = ["turn", "bank", "clocks", "lock", "heatmap", "shuffle", "saturation", "pairing"]
+FITTED = [one.name for one in ALL]
 MOST = {320: 400, 400: 400, 519: 400, 520: 600, 620: 600, 740: 600, 900: 600}
 
 # What reaches beyond the stage or is written too small: of texts where they end, of all else its box.

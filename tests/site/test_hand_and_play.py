@@ -32,7 +32,7 @@ import { explorer } from "./kit/mount.js";
           const showWide = hand(app, wide, { ...same, label: ({ end }) => `Area to ${end}`, area: true });
           play(app, {
             advance: ({ place, end }, seconds) => {
-              return place >= end ? null : { place: Math.min(end, Math.round(place + 50 * seconds)) };
+              return place >= end ? null : { place: Math.min(end, Math.round(place + 25 * seconds)) };
             },
             again: { place: 0 },
           });
@@ -164,7 +164,8 @@ def playing(opened, **options) -> Page:
 
 
 def stopped(page: Page) -> None:
-    expect(page.get_by_role("button", name="Play")).to_have_count(2)
+    """Soon, long before it would be at its end."""
+    expect(page.get_by_role("button", name="Play")).to_have_count(2, timeout=1500)
     assert not moving(page)
 
 
@@ -202,7 +203,7 @@ def test_it_stops_in_a_hidden_tab(opened):
 def test_with_less_motion_a_press_is_a_step(opened):
     page = opened([Line(place=0)])
     button = page.get_by_role("button", name="Step")
-    for goal in (50, 100, 50):
+    for goal in (25, 50, 75, 100, 25):
         button.click()
         assert place(page) == goal
         assert not moving(page)

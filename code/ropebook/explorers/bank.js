@@ -9,8 +9,9 @@ import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, packCells, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
-import { explorer, same } from "./kit/mount.js";
+import { explorer } from "./kit/mount.js";
 import { play } from "./kit/play.js";
+import { presets } from "./kit/presets.js";
 
 function compute({ position, base, dim, length }) {
   const theta = invFreq(dim, base);
@@ -36,14 +37,6 @@ const LEAST = 4; // where the strip of wavelengths begins
 const PACE = 0.25; // a playing position grows by so many parts of itself per second
 
 function build(stage, app) {
-  const names = MODELS.map(([name]) => name);
-  const models = html("select", { class: "rb-button", "aria-label": "A published model’s setting" },
-    ...["A model’s setting …", ...names].map((name) => html("option", {}, name)));
-  app.listen(models, "change", () => {
-    const [, dim, base, length] = MODELS[models.selectedIndex - 1] ?? [];
-    if (dim) app.change({ dim, base, length });
-    else app.redraw();
-  });
   play(app, {
     advance: ({ position }, seconds) => (position === MOST_LENGTH ? null
       : { position: Math.min(MOST_LENGTH, Math.floor((position + 8) * Math.exp(PACE * seconds)) - 8) }),
@@ -51,7 +44,9 @@ function build(stage, app) {
     step: 1,
   });
   const steps = stepButtons(app, "position", "position", () => [0, MOST_LENGTH]);
-  app.tools.append(steps.row, models);
+  app.tools.append(steps.row);
+  const models = MODELS.map(([name, dim, base, length]) => [name, { dim, base, length }]);
+  const showModel = presets(app, "A published model’s setting", "A model’s setting …", models);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handles = { position: html("div"), length: html("div") };
@@ -80,8 +75,7 @@ function build(stage, app) {
 
   return ({ data, values, width, most, theme }) => {
     steps.show();
-    const now = [values.dim, values.base, values.length];
-    models.selectedIndex = 1 + MODELS.findIndex(([, ...setting]) => same(setting, now));
+    showModel(values);
     const height = Math.min(most, 516);
     const high = 1.25 * Math.max(data.wavelengths.at(-1), MOST_LENGTH);
     strip = { from: 12, to: width - 12, floor: height - 52, high };

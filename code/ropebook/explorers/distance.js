@@ -1,9 +1,11 @@
 // The score of one query with the same key at every position of a text: how it falls with distance, and how it swings.
 
 import { CLOSE, dials, FIGURES, MOST_COLUMNS, MOST_SAMPLES, NEAR, SPOTS } from "./distance.py";
-import { evenEdges, fourierSums, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
+import { countMaxima, evenEdges, fourierSums, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { presets } from "./kit/presets.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
@@ -77,14 +79,6 @@ function nearest({ keys, scores }, query, level) {
   return best;
 }
 
-function countMaxima(values) {
-  let found = 0;
-  for (let k = 1; k + 1 < values.length; k += 1) {
-    if (values[k] > values[k - 1] && values[k] >= values[k + 1]) found += 1;
-  }
-  return found;
-}
-
 function compute(dials) {
   const { query, dim, vectors, draw } = dials;
   const samples = sampleScores(dials);
@@ -118,83 +112,64 @@ function compute(dials) {
 
 // ---- On the page ----
 
-const TOP = 86;
-const FLOOR = TOP + 250;
-const HEIGHT = FLOOR + 42;
+const TOP = 74;
+const UNDER = 42; // of the axis
 const LEFT = 46;
 
-function build(stage, { alt, change, listen, values }) {
-  const buttons = FIGURES.map((figure) => {
-    const button = html("button", { type: "button", class: "rb-button" }, `d = ${figure.dim}, L = ${figure.length}`);
-    listen(button, "click", () => change({ ...figure, base: 1e4, vectors: "ones" }));
-    return [button, figure];
+function build(stage, app) {
+  const settings = FIGURES.map((figure) => {
+    return [`d = ${figure.dim}, L = ${figure.length}`, { ...figure, base: 1e4, vectors: "ones" }];
   });
-  const row = html("div", { class: "rb-tools", role: "group", "aria-label": "The six figures, q = k = ones" },
-    ...buttons.map(([button]) => button));
+  const showFigure = presets(app, "The six figures of the text", "A figure of the text …", settings);
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
-  const pad = html("div", { role: "slider", tabindex: 0, "aria-label": "Query position in the picture",
-    "aria-valuemin": 0 });
-  stage.append(row, html("div", { style: "position: relative" }, canvas, picture, pad));
-  const go = (query) => change({ query: Math.min(values().length - 1, Math.max(0, Math.round(query))) });
-  const follow = (event) => {
-    const box = pad.getBoundingClientRect();
-    go(((event.clientX - box.left) / box.width) * (values().length - 1));
-  };
-  listen(pad, "pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pad.setPointerCapture(event.pointerId);
-    follow(event);
-  });
-  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
-  listen(pad, "keydown", (event) => {
-    const { query, length } = values();
-    const page = Math.max(1, Math.round(length / 16));
-    const goal = {
-      ArrowLeft: query - 1, ArrowDown: query - 1, ArrowRight: query + 1, ArrowUp: query + 1,
-      PageDown: query - page, PageUp: query + page, Home: 0, End: length - 1,
-    }[event.key];
-    if (goal === undefined) return;
-    event.preventDefault();
-    go(goal);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  const pad = html("div");
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, pad));
+  let right;
+  const dial = dials.find(({ trait }) => trait === "query");
+  const limits = ({ length }) => [0, length - 1];
+  const showPad = hand(app, pad, {
+    label: "Query position in the picture",
+    area: true,
+    cursor: "ew-resize",
+    at(x) {
+      const [least, most] = limits(app.values());
+      const place = Math.round(((x - LEFT) / (right - LEFT)) * most);
+      return { query: Math.min(most, Math.max(least, place)) };
+    },
+    ...ofDial(app, dial, { limits, text: ({ query }) => `m = ${query}` }),
   });
 
-  return ({ data, values: dials, width, theme }) => {
-    const { dim, length, query, base, vectors } = dials;
-    for (const [button, figure] of buttons) {
-      const shown = figure.dim === dim && figure.length === length && base === 1e4 && vectors === "ones";
-      put(button, { "aria-pressed": shown, style: shown ? "border-color: var(--rb-1); color: var(--rb-1)" : "" });
-    }
-    const right = width - 8;
-    const { levels, y } = upright(data);
-    const x = scale([0, length - 1], [LEFT, right]);
-    const context = fitCanvas(canvas, width, HEIGHT);
+  return ({ data, values, width, most, theme }) => {
+    showFigure(values);
+    const height = Math.min(most, 500);
+    const floor = height - UNDER;
+    right = width - 8;
+    const { levels, y } = upright(data, floor);
+    const x = scale([0, values.length - 1], [LEFT, right]);
+    const context = fitCanvas(canvas, width, height);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    paintLevels(context, paints, [LEFT, right], levels, y, data.swing);
-    paintScores(context, paints, [LEFT, right], x, y, data, length);
-    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
-    picture.replaceChildren(...names(width, data, dials), ...axes(x, y, levels, dials, right),
-      ...marks(x, y, data, query, right));
-    put(pad, {
-      style: `position: absolute; left: ${LEFT}px; top: ${TOP}px; width: ${right - LEFT}px; cursor: ew-resize; `
-        + `height: ${FLOOR - TOP}px; touch-action: pan-y`,
-      "aria-valuenow": query, "aria-valuemax": length - 1, "aria-valuetext": `m = ${query}`,
-    });
+    paintLevels(context, paints, [LEFT, right], levels, y, data.swing, floor);
+    paintScores(context, paints, [LEFT, right], x, y, data, values.length, floor);
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    picture.replaceChildren(...names(width, data, values), ...axes(x, y, levels, values, right, floor),
+      ...marks(x, y, data, values.query, right, floor));
+    showPad([LEFT, TOP - 24, right - LEFT, floor - TOP + 24]);
   };
 }
 
 // The axis of scores: whole steps around the least and the greatest, and 0.
-function upright({ low, high }) {
+function upright({ low, high }, floor) {
   let [least, greatest] = [0, 0];
   for (const value of low) if (value < least) least = value;
   for (const value of high) if (value > greatest) greatest = value;
   const step = niceStep(greatest - least, 5);
   const [from, to] = [Math.floor(least / step), Math.max(1, Math.ceil(greatest / step))];
   const levels = Array.from({ length: to - from + 1 }, (_, k) => (from + k) * step);
-  return { levels, y: scale([levels[0], levels.at(-1)], [FLOOR, TOP]) };
+  return { levels, y: scale([levels[0], levels.at(-1)], [floor, TOP]) };
 }
 
-function paintLevels(context, paints, [from, to], levels, y, swing) {
+function paintLevels(context, paints, [from, to], levels, y, swing, floor) {
   const line = (level, colour, dash) => {
     context.beginPath();
     context.moveTo(from, y(level));
@@ -205,12 +180,12 @@ function paintLevels(context, paints, [from, to], levels, y, swing) {
   };
   context.lineWidth = 1;
   for (const level of levels) line(level, level ? paints.grid : paints.muted, []);
-  for (const level of [-swing, swing]) if (y(level) >= TOP && y(level) <= FLOOR) line(level, paints.muted, [6, 5]);
+  for (const level of [-swing, swing]) if (y(level) >= TOP && y(level) <= floor) line(level, paints.muted, [6, 5]);
   context.setLineDash([]);
 }
 
 // The curve, or where several keys share a pixel the band from the least to the greatest: blue above 0, orange below.
-function paintScores(context, paints, [from, to], x, y, { per, low, high }, length) {
+function paintScores(context, paints, [from, to], x, y, { per, low, high }, length, floor) {
   const pixels = Math.round(to - from);
   const edges = evenEdges(low.length, Math.min(low.length, pixels));
   const bands = { low: minMaxBand(low, edges).low, high: minMaxBand(high, edges).high };
@@ -220,7 +195,7 @@ function paintScores(context, paints, [from, to], x, y, { per, low, high }, leng
   for (let k = places.length - 1; k >= 0; k -= 1) outline.lineTo(places[k], y(bands.low[k]));
   context.lineJoin = "round";
   context.lineWidth = 1.5;
-  for (const [colour, edge, top, bottom] of [["pos", bands.high, TOP - 2, y(0)], ["neg", bands.low, y(0), FLOOR + 2]]) {
+  for (const [colour, edge, top, bottom] of [["pos", bands.high, TOP - 2, y(0)], ["neg", bands.low, y(0), floor + 2]]) {
     context.save();
     context.beginPath();
     context.rect(from - 2, top, to - from + 4, bottom - top);
@@ -252,23 +227,23 @@ function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
   return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
 }
 
-function axes(x, y, levels, { length }, right) {
+function axes(x, y, levels, { length }, right, floor) {
   const [up, across] = [svg("g", { transform: `translate(${LEFT} 0)` }),
-    svg("g", { transform: `translate(0 ${FLOOR})` })];
+    svg("g", { transform: `translate(0 ${floor})` })];
   axis(up, "left", y, levels, (level) => exact(level, 0));
   const step = niceStep(length, (right - LEFT) / 80);
   const ticks = Array.from({ length: Math.ceil(length / step) }, (_, k) => k * step);
   axis(across, "bottom", x, ticks.filter((tick) => x(tick) + textWidth(String(tick), 12) / 2 <= right + 8));
   return [up, across, svg("text", {
-    x: (LEFT + right) / 2, y: FLOOR + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+    x: (LEFT + right) / 2, y: floor + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
   }, "position n of the key")];
 }
 
 // The query, the least score, and the nearest key that scores below 0.
-function marks(x, y, { least, leastAt, negativeAt }, query, right) {
+function marks(x, y, { least, leastAt, negativeAt }, query, right, floor) {
   const at = Math.min(right - textWidth("query", 12) / 2, x(query));
   return [
-    svg("path", { d: `M${x(query).toFixed(2)},${TOP - 6}V${FLOOR}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
+    svg("path", { d: `M${x(query).toFixed(2)},${TOP - 6}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
     svg("text", { x: at, y: TOP - 10, "font-size": 12, "text-anchor": "middle" }, "query"),
     ...(negativeAt < 0 ? [] : [svg("path", {
       d: `M${x(negativeAt).toFixed(2)},${(y(0) + 2).toFixed(2)}l-5,9h10Z`, class: "rb-first",
@@ -296,8 +271,7 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The buttons set d and L of the text’s six figures, at base 10⁴; "
-    + "the query stays.",
+  note: "Drag across the picture to move the query. The list sets d and L of the text’s six figures, at base 10⁴.",
   dials,
   compute,
   build,

@@ -7,6 +7,9 @@ import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 const MOST_BUCKETS = 360; // of curves with more samples than pixels
@@ -64,78 +67,75 @@ function compute({ peak, distance, span, base, dim, summed, draw }) {
 
 // ---- On the page ----
 
-const TOP = 74; // of the waves
-const FLOOR = TOP + 320;
-const SUM_TOP = FLOOR + 50;
-const SUM_FLOOR = SUM_TOP + 132;
-const HEIGHT = SUM_FLOOR + 42;
+const HEAD = 74; // of the waves and of the sum alone, under their titles
+const UNDER = 42; // of an axis
+const SECONDS = 12; // in which a playing distance goes through all that is shown
 
-function build(stage, { alt, change, listen, values }) {
+function build(stage, app) {
+  play(app, {
+    advance: ({ distance, span }, seconds) => (distance >= span ? null
+      : { distance: Math.min(span, Math.floor(distance + (seconds * span) / SECONDS)) }),
+    again: { distance: 0 },
+  });
+  const panelAt = panels(app, ["The waves", "Their sum"]);
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
-  const help = "Distance: left and right to move along the waves, Enter to put the peak here";
-  const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 0 });
-  stage.append(html("div", { style: "position: relative" }, canvas, picture, pad));
-  const go = (distance) => change({ distance: Math.min(values().span, Math.max(0, Math.round(distance))) });
-  const follow = (event) => {
-    const box = pad.getBoundingClientRect();
-    go(((event.clientX - box.left) / box.width) * values().span);
-  };
-  listen(pad, "pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pad.setPointerCapture(event.pointerId);
-    follow(event);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  const [pad, crest] = [html("div"), html("div")];
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, crest));
+  let place;
+  const limits = ({ span }) => [0, span];
+  const handOf = (node, trait, label, more) => hand(app, node, {
+    label,
+    cursor: "ew-resize",
+    at(x) {
+      const { span } = app.values();
+      return { [trait]: Math.min(span, Math.max(0, Math.round(((x - place.from) / (place.to - place.from)) * span))) };
+    },
+    ...ofDial(app, dials.find((dial) => dial.trait === trait), { limits, text: (values) => `Δ = ${values[trait]}` }),
+    ...more,
   });
-  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
-  listen(pad, "dblclick", () => change({ peak: values().distance }));
-  listen(pad, "keydown", (event) => {
-    const { distance, span } = values();
-    const page = Math.max(1, Math.round(span / 16));
-    const goal = {
-      ArrowLeft: distance - 1, ArrowDown: distance - 1, ArrowRight: distance + 1, ArrowUp: distance + 1,
-      PageDown: distance - page, PageUp: distance + page, Home: 0, End: span,
-    }[event.key];
-    if (goal === undefined && event.key !== "Enter") return;
-    event.preventDefault();
-    if (goal === undefined) change({ peak: distance });
-    else go(goal);
-  });
+  const showPad = handOf(pad, "distance", "Distance in the picture", { area: true });
+  const showCrest = handOf(crest, "peak", "Peak in the picture", { place: ({ peak }) => [place.x(peak), 0] });
 
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showLengths, showAxes] = [lengths, axes].map((make, k) => {
     return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
   });
 
-  return ({ data, values: dials, width, theme }) => {
+  return ({ data, values, width, most, theme }) => {
+    const panel = panelAt(width);
     const wide = width >= 620;
     const from = wide ? 62 : 46;
     const to = Math.round(wide ? width * 0.66 : width * 0.64);
     const numbers = wide && data.shown.length === data.size.length; // a number beside each bar
-    const place = {
-      wide, width, from, to, numbers,
+    const floor = panel === null ? most - UNDER - 166 : most - UNDER; // of the waves
+    place = {
+      wide, width, from, to, numbers, panel, floor,
+      top: HEAD,
+      sumTop: panel === null ? floor + 46 : HEAD,
+      sumFloor: most - UNDER,
       left: to + (wide ? 34 : 18), // of the bars
       right: width - (numbers ? 52 : 2),
-      x: scale([0, dials.span], [from, to]),
-      pitch: (FLOOR - TOP) / data.shown.length,
+      x: scale([0, values.span], [from, to]),
+      pitch: (floor - HEAD) / data.shown.length,
     };
     const whole = data.size.reduce((sum, one) => sum + one, 0);
-    const low = lowest(data, dials) / whole; // as a share of the sum of all waves, in steps that seldom change
+    const low = lowest(data, values) / whole; // as a share of the sum of all waves, in steps that seldom change
     const range = [-Math.max(1, Math.ceil(-4 * low - 1e-9)) / 4, 1].map((share) => share * whole);
-    place.y = scale(range, [SUM_FLOOR, SUM_TOP]);
+    place.y = scale(range, [place.sumFloor, place.sumTop]);
     place.across = scale(range, [place.left, place.right]);
-    const context = fitCanvas(canvas, width, HEIGHT);
+    const context = fitCanvas(canvas, width, most);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    paintCurves(context, paints, place, data, dials);
-    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
-    showLengths(place, data.shown.map((i) => data.wavelengths[i]));
-    showAxes(place, range, dials.span);
-    groups[2].replaceChildren(...names(place, data, dials), ...bars(place, data, dials), ...parts(place, data, dials));
-    put(pad, {
-      style: `position: absolute; left: ${from}px; top: ${TOP}px; width: ${to - from}px; cursor: ew-resize; `
-        + `height: ${SUM_FLOOR - TOP}px; touch-action: pan-y`,
-      "aria-valuenow": dials.distance, "aria-valuemax": dials.span,
-      "aria-valuetext": `Δ = ${dials.distance}, score ${tidy(data.score)}`,
-    });
+    if (panel !== 1) paintWaves(context, paints, place, data, values);
+    if (panel !== 0) paintSum(context, paints, place, data, values);
+    put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
+    showLengths(place, panel === 1 ? null : data.shown.map((i) => data.wavelengths[i]));
+    showAxes(place, range, values.span);
+    groups[2].replaceChildren(...peakName(place, values),
+      ...(panel === 1 ? [] : [...names(place, data, values), ...bars(place, data, values)]),
+      ...(panel === 0 ? [] : [...sumName(place, data, values), ...parts(place, data, values)]));
+    showPad([from, HEAD, to - from, place.sumFloor - HEAD]);
+    showCrest([place.x(values.peak) - 22, HEAD - 30, 44, 30]);
   };
 }
 
@@ -223,91 +223,120 @@ function paintOutline(context, { at, low, high }, [left, pitch], [middle, unit])
   context.restore();
 }
 
-function paintCurves(context, paints, place, data, { peak, distance, span, summed }) {
-  const { from, to, x, y, pitch } = place;
-  const most = Math.max(...data.shown.map((i) => data.size[i]));
-  const reach = pitch / 2 - 2;
-  const signs = context.createLinearGradient(0, -1, 0, 1); // a step at 0
+// The look of the outlines: a step from one colour to the other at 0.
+function setPaints(context, paints) {
+  const signs = context.createLinearGradient(0, -1, 0, 1);
   for (const [at, name] of [[0, "pos"], [0.5, "pos"], [0.5, "neg"], [1, "neg"]]) signs.addColorStop(at, paints[name]);
   context.fillStyle = signs;
   context.strokeStyle = signs;
   context.lineJoin = "round";
+}
+
+function paintWaves(context, paints, place, data, { peak, distance, span, summed }) {
+  const { from, to, pitch, floor, top } = place;
+  const most = Math.max(...data.shown.map((i) => data.size[i]));
+  const reach = pitch / 2 - 2;
+  setPaints(context, paints);
   context.lineWidth = 1.25;
   const column = span / COLUMNS;
   data.shown.forEach((i, k) => {
     const outline = waveOutline(data.waves[k], data.size[i], peak / column, data.wavelengths[i] / column);
     context.globalAlpha = i < summed ? 1 : 0.3;
-    paintOutline(context, outline, [from, (to - from) / COLUMNS], [TOP + (k + 0.5) * pitch, reach / most]);
+    paintOutline(context, outline, [from, (to - from) / COLUMNS], [top + (k + 0.5) * pitch, reach / most]);
   });
   context.globalAlpha = 1;
-  context.lineWidth = 1.5;
-  const sum = sumOutline(data.total, Math.round(to - from));
-  paintOutline(context, sum, [from, (to - from) / (data.total.length - 1)], [y(0), y(0) - y(1)]);
+  paintUprights(context, paints, place, [peak, distance], [top - 4, floor]);
+  data.shown.filter((i) => i < summed).forEach((i, k) => {
+    const middle = top + (k + 0.5) * pitch;
+    paintDot(context, paints, [place.x(distance), middle - (data.products[i] / most) * reach], 3.5, data.products[i]);
+  });
+}
 
+function paintSum(context, paints, place, { total, score }, { peak, distance }) {
+  const { from, to, y, sumTop, sumFloor } = place;
+  setPaints(context, paints);
+  context.lineWidth = 1.5;
+  const sum = sumOutline(total, Math.round(to - from));
+  paintOutline(context, sum, [from, (to - from) / (total.length - 1)], [y(0), y(0) - y(1)]);
+  paintUprights(context, paints, place, [peak, distance], [sumTop - 6, sumFloor]);
+  paintDot(context, paints, [place.x(distance), y(score)], 5, score);
+}
+
+// Lines at the peak, dotted, and at the distance.
+function paintUprights(context, paints, { x }, [peak, distance], [top, bottom]) {
   context.strokeStyle = paints.ink;
   context.fillStyle = paints.ink;
-  for (const [top, bottom] of [[TOP - 4, FLOOR], [SUM_TOP - 6, SUM_FLOOR]]) {
-    context.setLineDash([2, 4]);
-    context.beginPath();
-    context.moveTo(x(peak), top);
-    context.lineTo(x(peak), bottom);
-    context.stroke();
-    context.setLineDash([]);
-    context.fillRect(x(distance) - 0.75, top, 1.5, bottom - top);
-  }
-  const dotAt = (middle, value, radius) => {
-    context.fillStyle = value < 0 ? paints.neg : paints.pos;
-    context.strokeStyle = paints.zero;
-    context.beginPath();
-    context.arc(x(distance), middle, radius, 0, 2 * Math.PI);
-    context.stroke();
-    context.fill();
-  };
-  data.shown.filter((i) => i < summed).forEach((i, k) => {
-    dotAt(TOP + (k + 0.5) * pitch - (data.products[i] / most) * reach, data.products[i], 3.5);
-  });
-  dotAt(y(data.score), data.score, 5);
+  context.setLineDash([2, 4]);
+  context.beginPath();
+  context.moveTo(x(peak), top);
+  context.lineTo(x(peak), bottom);
+  context.stroke();
+  context.setLineDash([]);
+  context.fillRect(x(distance) - 0.75, top, 1.5, bottom - top);
+}
+
+function paintDot(context, paints, [x, y], radius, value) {
+  context.fillStyle = value < 0 ? paints.neg : paints.pos;
+  context.strokeStyle = paints.zero;
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.stroke();
+  context.fill();
 }
 
 // The wavelengths on the left.
-function lengths({ wide, from, pitch }, shown) {
+function lengths({ wide, from, pitch, top }, shown) {
+  if (!shown) return [];
   const place = { "text-anchor": "end" };
-  return [quietText(from - 8, TOP - 10, wide ? "length λ" : "λ", place),
-    ...shown.map((one, k) => quietText(from - 8, TOP + (k + 0.5) * pitch + 4, short(one), place))];
+  return [quietText(from - 8, top - 10, wide ? "length λ" : "λ", place),
+    ...shown.map((one, k) => quietText(from - 8, top + (k + 0.5) * pitch + 4, short(one), place))];
 }
 
-// Titles, and what the upright lines are.
-function names({ wide, width, from, to, x, left }, data, { peak, distance, summed }) {
+// Titles of the waves and of the bars.
+function names({ wide, width, left }, data, { peak, distance }) {
   const pairs = data.size.length;
-  const sum = Math.min(summed, pairs);
   const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
-  const all = pairs === 1 ? "one pair" : sum === pairs ? `all ${pairs}` : `the first ${sum} of ${pairs}`;
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const full = `The products at Δ = ${distance}`;
   const heading = titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`, "");
   heading[1].append(...(wide ? [coloured("Blue adds", "pos"), ", ", coloured("orange takes away", "neg")]
     : [coloured("adds", "pos"), ", ", coloured("takes", "neg")]));
-  const half = textWidth("peak", 12) / 2;
-  const at = Math.min(to - half, Math.max(from + half, x(peak)));
   return [
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
       wide ? `${which}; every one has a crest at Δ = ${peak}` : which),
     ...heading,
-    quietText(at, TOP - 10, "peak", { "text-anchor": "middle" }),
-    svg("text", { x: 0, y: FLOOR + 30, "font-size": 14, "font-weight": 600 },
-      wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`),
   ];
 }
 
+// Over the dotted line, what it is, framed as something to be taken hold of.
+function peakName({ from, to, x }, { peak }) {
+  const half = textWidth("peak", 12) / 2 + 7;
+  const at = Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak)));
+  return [
+    svg("rect", { x: at - half, y: HEAD - 25, width: 2 * half, height: 20, rx: 10,
+      style: "fill: var(--rb-zero); stroke: var(--rb-muted)" }),
+    svg("text", { x: at, y: HEAD - 11, "font-size": 12, "text-anchor": "middle" }, "peak"),
+  ];
+}
+
+function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
+  const pairs = size.length;
+  const sum = Math.min(summed, pairs);
+  const all = pairs === 1 ? "one pair" : sum === pairs ? `all ${pairs}` : `the first ${sum} of ${pairs}`;
+  if (panel === 1) return titled(0, 0, `Sum of ${all}: the score`, `The line is at Δ = ${distance}`);
+  return [svg("text", { x: 0, y: sumTop - 16, "font-size": 14, "font-weight": 600 },
+    wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`)];
+}
+
 // The product of each pair as a bar that begins where the one before it ended; the last ends at the score.
-function bars(/** @type {any} */ { across, right, numbers }, { products, score }, { summed }) {
-  const pitch = (FLOOR - TOP) / products.length;
+function bars(/** @type {any} */ { across, right, numbers, top, floor }, { products, score }, { summed }) {
+  const pitch = (floor - top) / products.length;
   const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
   const drawn = { pos: "", neg: "" };
-  let line = `M${across(0)},${TOP}`;
+  let line = `M${across(0)},${top}`;
   let sum = 0;
   products.slice(0, summed).forEach((product, i) => {
-    const middle = TOP + (i + 0.5) * pitch;
+    const middle = top + (i + 0.5) * pitch;
     const [start, end] = [hundredths(across(sum)), hundredths(across(sum + product))];
     drawn[product < 0 ? "neg" : "pos"] += `M${start},${hundredths(middle - thick / 2)}H${end}v${hundredths(thick)}`
       + `H${start}Z`;
@@ -315,19 +344,19 @@ function bars(/** @type {any} */ { across, right, numbers }, { products, score }
     sum += product;
   });
   return [
-    svg("line", { x1: across(0), x2: across(0), y1: TOP - 4, y2: FLOOR, ...stroke("muted") }),
-    svg("path", { d: `${line}V${FLOOR}`, ...stroke("grid") }),
+    svg("line", { x1: across(0), x2: across(0), y1: top - 4, y2: floor, ...stroke("muted") }),
+    svg("path", { d: `${line}V${floor}`, ...stroke("grid") }),
     ...["pos", "neg"].map((name) => svg("path", { d: drawn[name], class: "rb-bars", ...inColour(name) })),
-    svg("path", { d: `M${across(score).toFixed(2)},${FLOOR}l-5,8h10Z`, style: "fill: var(--rb-ink)" }),
+    svg("path", { d: `M${across(score).toFixed(2)},${floor}l-5,8h10Z`, style: "fill: var(--rb-ink)" }),
     ...(numbers ? products.map((product, i) => svg("text", {
-      x: right + 8, y: TOP + (i + 0.5) * pitch + 4, "font-size": 12,
+      x: right + 8, y: top + (i + 0.5) * pitch + 4, "font-size": 12,
       ...inColour(i >= summed ? "grid" : product < 0 ? "neg" : "pos"),
     }, `${product < 0 ? "−" : "+"}${Math.abs(product).toFixed(2)}`)) : []),
   ];
 }
 
 // What adds, what takes away and what is left, upright beside the curve and on its scale.
-function parts(/** @type {any} */ { left, width, y }, { products, score }, { summed }) {
+function parts(/** @type {any} */ { left, width, y, sumFloor }, { products, score }, { summed }) {
   const [adds, takes] = sides(products.slice(0, summed));
   const step = (width - 2 - left) / 3;
   const wide = Math.min(34, step * 0.7);
@@ -342,7 +371,7 @@ function parts(/** @type {any} */ { left, width, y }, { products, score }, { sum
         svg("rect", { x: middle - wide / 2, width: wide, y: top, height: bottom - top,
           style: `fill: var(--rb-${colour})`, ...(k < 2 && { opacity: 0.55 }) }),
         quietText(middle, top - 5, tidyShort(number), look(k)),
-        quietText(middle, SUM_FLOOR + 19, name, look(k)),
+        quietText(middle, sumFloor + 19, name, look(k)),
       ];
     });
 }
@@ -355,11 +384,11 @@ function tidyShort(value) {
   return (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)).replace("-", "−");
 }
 
-function axes({ from, to, left, width }, [low, high], span) {
+function axes({ from, to, left, width, panel, sumTop, sumFloor }, [low, high], span) {
   const x = scale([0, span], [from, to]);
-  const y = scale([low, high], [SUM_FLOOR, SUM_TOP]);
+  const y = scale([low, high], [sumFloor, sumTop]);
   const [up, across] = [svg("g", { transform: `translate(${from} 0)` }),
-    svg("g", { transform: `translate(0 ${SUM_FLOOR})` })];
+    svg("g", { transform: `translate(0 ${sumFloor})` })];
   const step = niceStep(high - low, 4);
   const levels = Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, k) => {
     return (Math.ceil(low / step) + k) * step;
@@ -367,10 +396,12 @@ function axes({ from, to, left, width }, [low, high], span) {
   axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
   const wide = niceStep(span, (to - from) / 60);
   axis(across, "bottom", x, Array.from({ length: Math.floor(span / wide) + 1 }, (_, k) => k * wide));
+  const axisOfDistances = [across, quietText((from + to) / 2, sumFloor + 36, "distance Δ = m − n", { "text-anchor": "middle" })];
+  if (panel === 0) return axisOfDistances;
   return [
-    svg("path", { d: `M${from},${SUM_FLOOR}H${to}`, ...stroke("muted") }),
+    svg("path", { d: `M${from},${sumFloor}H${to}`, ...stroke("muted") }),
     svg("path", { d: `M${from},${y(0)}H${to}M${left},${y(0)}H${width - 2}`, ...stroke("grid") }),
-    up, across, quietText((from + to) / 2, SUM_FLOOR + 36, "distance Δ = m − n", { "text-anchor": "middle" }),
+    up, ...axisOfDistances,
   ];
 }
 
@@ -388,7 +419,7 @@ function describe({ products, score, highest }, { peak, distance, summed }) {
 
 export default explorer({
   title: "The score, one wave for each pair",
-  note: "Drag along the waves to choose a distance Δ. A double click, or Enter, puts the peak there.",
+  note: "Drag along the waves to choose a distance Δ, and the peak by its name.",
   dials,
   compute,
   build,

@@ -3,8 +3,13 @@
 import { dials, METHODS, SHORTEST } from "./ladder.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
+import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { panels } from "./kit/panels.js";
+import { presets } from "./kit/presets.js";
+import { keptByIndex, keptByTurns } from "./kit/yarn.js";
 import { explorer } from "./kit/mount.js";
 
 const MODELS = [ // name, base, dim, trained length
@@ -14,20 +19,6 @@ const MODELS = [ // name, base, dim, trained length
   ["GPT-NeoX", 10000, 24, 2048],
 ];
 
-// How much of each pair is kept, 0 to 1: linear in its turns within L, as YaRN's paper has it.
-function keptByTurns(theta, length, alpha, beta) {
-  return theta.map((one) => Math.min(1, Math.max(0, ((one * length) / (2 * Math.PI) - alpha) / (beta - alpha))));
-}
-
-// The same, linear in the pair's index from where it turns β times to where it turns α times, as YaRN's code has it.
-function keptByIndex(theta, base, length, alpha, beta) {
-  const dim = 2 * theta.length;
-  const at = (turns) => (dim * Math.log(length / (2 * Math.PI * turns))) / (2 * Math.log(base));
-  const low = Math.max(0, Math.floor(at(beta)));
-  const high = Math.min(dim - 1, Math.ceil(at(alpha)));
-  return theta.map((_, i) => 1 - Math.min(1, Math.max(0, (i - low) / (high - low))));
-}
-
 // By how much each method stretches each wavelength: 1 keeps, s interpolates.
 const STRETCH = {
   linear: (theta, { factor }) => theta.map(() => factor),
@@ -36,7 +27,7 @@ const STRETCH = {
     return keptByTurns(theta, trained_length, alpha, beta).map((kept) => 1 / ((1 - kept) / factor + kept));
   },
   yarn: (theta, { base, trained_length, factor, alpha, beta }) => {
-    return keptByIndex(theta, base, trained_length, alpha, beta).map((kept) => 1 / ((1 - kept) / factor + kept));
+    return keptByIndex(theta, trained_length, base, alpha, beta).map((kept) => 1 / ((1 - kept) / factor + kept));
   },
   llama3: (theta, { trained_length, factor }) => {
     return keptByTurns(theta, trained_length, 1, 4).map((kept) => 1 / ((1 - kept) / factor + kept));
@@ -70,42 +61,63 @@ function compute(dials) {
 const LEGEND = 58; // where the names of the methods begin
 const ROW = 20;
 
-function build(stage, { alt, change, listen, values }) {
-  const models = MODELS.map(([name, base, dim, trained_length]) => {
-    const button = html("button", { type: "button", class: "rb-button" }, name);
-    listen(button, "click", () => change({ base, dim, trained_length }));
-    const chosen = (now) => now.base === base && now.dim === dim && now.trained_length === trained_length;
-    return { button, chosen };
-  });
-  const tools = html("div", {
-    class: "rb-tools", role: "group", "aria-label": "Base, dimension and trained length of",
-    style: "margin-block-end: 1.25rem",
-  }, ...models.map(({ button }) => button));
-  const picture = svg("svg", { role: "img", "aria-label": alt });
-  stage.append(tools, picture);
-  return ({ data, width }) => {
-    const dials = values();
-    for (const { button, chosen } of models) {
-      const now = chosen(dials);
-      put(button, { "aria-pressed": now, style: now ? "border-color: var(--rb-1); color: var(--rb-1)" : "" });
-    }
-    const wide = width >= 620;
-    const rows = places(Object.keys(METHODS), width).at(-1).row + 1; // as many as all methods need: nothing jumps
-    const top = LEGEND + rows * ROW + 10;
-    const floor = top + (wide ? 290 : 250);
-    const lowTop = floor + 62;
-    const lowFloor = lowTop + (wide ? 96 : 84);
-    const height = lowFloor + 42;
+function build(stage, app) {
+  const settings = MODELS.map(([name, base, dim, trained_length]) => [name, { base, dim, trained_length }]);
+  const showModel = presets(app, "A published model’s setting", "A model’s setting …", settings);
+  const panelAt = panels(app, ["Wavelengths", "Stretch"]);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const handles = { trained_length: html("div"), factor: html("div") };
+  stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
+  let plot;
+  let longest = 0; // where the axis ends while a hand holds one of its lines: it must not run away under the hand
+  for (const node of Object.values(handles)) {
+    app.listen(node, "pointerdown", () => (longest = plot.longest));
+    app.listen(node, "lostpointercapture", () => {
+      longest = 0;
+      app.redraw();
+    });
+  }
+  const heightOf = ({ trained_length, factor }, trait) => {
+    return plot.y(trait === "factor" ? Math.floor(trained_length * factor) : trained_length);
+  };
+  const grips = Object.keys(handles).map((trait) => hand(app, handles[trait], {
+    label: trait === "factor" ? "Wanted length L′, by the factor" : "Trained length L",
+    cursor: "ns-resize",
+    place: (values) => [0, heightOf(values, trait)],
+    at(_, y) {
+      const share = Math.min(1, Math.max(0, (plot.floor - y) / (plot.floor - plot.top)));
+      const length = SHORTEST * (plot.longest / SHORTEST) ** share;
+      const dial = dials.find((one) => one.trait === trait);
+      return { [trait]: snap(dial, trait === "factor" ? Number((length / app.values().trained_length).toPrecision(3)) : length) };
+    },
+    ...ofDial(app, dials.find((one) => one.trait === trait)),
+  }));
+  return ({ data, values, width, most }) => {
+    showModel(values);
+    const panel = panelAt(width);
+    const rows = data.shown.length ? places(data.shown, width).at(-1).row + 1 : 0;
+    const top = 50 + rows * ROW;
+    const low = data.shown.length > 0 && panel === null; // the stretch under the wavelengths
+    const lowFloor = most - 42;
+    const floor = low ? lowFloor - 158 : lowFloor;
+    const lowTop = panel === 1 ? top + 4 : floor + 44;
     const pairs = data.wavelengths.length;
-    const longest = 1.5 * Math.max(data.target, data.wavelengths.at(-1) * dials.factor);
-    const plot = {
-      wide, width, top, floor, lowTop, lowFloor, pairs, longest, from: 46, to: width - 10,
+    const end = longest || 1.5 * Math.max(data.target, data.wavelengths.at(-1) * values.factor);
+    plot = {
+      width, top, floor, lowTop, lowFloor, pairs, longest: end, from: 46, to: width - 10,
+      upper: panel !== 1, lower: low || panel === 1,
       x: scale([-0.5, pairs - 0.5], [46, width - 10]),
-      y: scale([SHORTEST, longest], [floor, top], true),
-      below: scale([1, Math.max(dials.factor, 1.25)], [lowFloor, lowTop], true),
+      y: scale([SHORTEST, end], [floor, top], true),
+      below: scale([1, Math.max(values.factor, 1.25)], [lowFloor, lowTop], true),
     };
-    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    picture.replaceChildren(...names(plot, data), ...grids(plot, data, dials), ...curves(plot, data));
+    put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
+    picture.replaceChildren(...(plot.upper ? ladder(plot, data, values) : []),
+      ...(plot.lower ? stretches(plot, data, values) : []), ...across(plot));
+    const marks = lengthMarks(plot, data, values);
+    Object.keys(handles).forEach((trait, k) => {
+      if (plot.upper) grips[k]([marks[k].at - 6, marks[k].y - 14, marks[k].width + 12, 28]);
+      else put(handles[trait], { style: "display: none" });
+    });
   };
 }
 
@@ -130,61 +142,102 @@ function names({ width }, { shown, wavelengths, turned }) {
   const [title, note] = titled(0, 0, "Wavelength of each pair", "");
   note.append(...(young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
     : [`Each of ${pairs} pairs completes a turn within L`]));
-  return [title, note, ...places(shown, width).flatMap(({ name, x, row }) => [
-    svg("path", { d: `M${x + 2},${LEGEND + row * ROW - 4}h26`, ...styled(METHODS[name].look) }),
-    svg("text", { x: x + 36, y: LEGEND + row * ROW, "font-size": 12 }, METHODS[name].title),
-  ])];
+  return [title, note, ...legend(width, shown)];
 }
 
-const HALO = "paint-order: stroke; stroke: var(--rb-zero); stroke-width: 4; stroke-linejoin: round";
+function legend(width, shown) {
+  return places(shown, width).flatMap(({ name, x, row }) => [
+    svg("path", { d: `M${x + 2},${LEGEND + row * ROW - 4}h26`, ...styled(METHODS[name].look) }),
+    svg("text", { x: x + 36, y: LEGEND + row * ROW, "font-size": 12 }, METHODS[name].title),
+  ]);
+}
 
-function grids(plot, { target, turned }, { trained_length, factor }) {
-  const { from, to, top, floor, lowTop, lowFloor, pairs, longest, x, y, below } = plot;
-  const slow = turned < pairs ? [[top, floor], [lowTop - 6, lowFloor]].map(([upper, lower]) => svg("rect", {
-    x: x(turned - 0.5), width: to - x(turned - 0.5), y: upper, height: lower - upper,
-    style: "fill: var(--rb-2); opacity: 0.08",
-  })) : [];
-  const powers = Array.from({ length: Math.ceil(Math.log10(longest)) - 1 }, (_, k) => k + 1);
-  const left = svg("g", { transform: `translate(${from} 0)` });
-  axis(left, "left", y, powers.map((power) => 10 ** power), powerOfTen);
-  const lower = svg("g", { transform: `translate(${from} 0)` });
-  axis(lower, "left", below, factor > 1 ? [1, factor] : [1], (by) => tidyFactor(by));
-  const bottom = svg("g", { transform: `translate(0 ${lowFloor})` });
-  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
-  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
-  const across = (height) => `M${from},${height.toFixed(1)}H${to}`;
-  const lengths = [["L′", target, "6 4"], ["L", trained_length, ""]].flatMap(([name, place, dashes]) => {
-    const line = svg("path", { d: across(y(place)), ...styled(["muted", 1.5, dashes]) });
-    const apart = name === "L" || y(trained_length) - y(place) > 18;
-    if (!apart) return [line];
-    return [line, svg("text", { x: from + 6, y: y(place) - 5, "font-size": 12, style: HALO }, `${name} = ${place}`)];
-  });
-  const levels = [...powers.map((power) => y(10 ** power)), below(1), below(factor)];
-  const middle = { x: (from + to) / 2, "font-size": 12, "text-anchor": "middle", class: "rb-quiet" };
+// The names of L and L′, to be taken hold of: side by side where they are too near to stand over one another.
+function lengthMarks({ from, y }, { target }, { trained_length }) {
+  const width = (text) => textWidth(text, 12, 600) + 18;
+  const [known, wanted] = [`L = ${trained_length}`, `L′ = ${target}`];
+  const near = Math.abs(y(trained_length) - y(target)) < 24;
   return [
-    ...slow,
-    svg("path", { d: levels.map(across).join(""), ...lined("grid", 1) }),
-    left, lower, bottom, ...lengths,
-    svg("path", { d: across(lowFloor), ...lined("muted", 1) }),
-    svg("text", { x: 0, y: lowTop - 18, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ"),
-    svg("text", { ...middle, y: lowFloor + 36 }, "pair i"),
+    { text: known, at: from + 8, y: y(trained_length), width: width(known) },
+    { text: wanted, at: from + 8 + (near ? width(known) + 14 : 0), y: y(target), width: width(wanted) },
   ];
 }
 
-function curves({ pairs, x, y, below }, { wavelengths, turned, shown, stretch }) {
-  const path = (heights) => `M${heights.map((height, i) => `${x(i).toFixed(1)},${height.toFixed(1)}`).join("L")}`;
+function level({ from, to }, height) {
+  return `M${from},${height.toFixed(1)}H${to}`;
+}
+
+// The part of pairs that never completed a turn.
+function young({ pairs, x, to }, { turned }, [upper, lower]) {
+  if (turned === pairs) return [];
+  return [svg("rect", { x: x(turned - 0.5), width: to - x(turned - 0.5), y: upper, height: lower - upper,
+    style: "fill: var(--rb-2); opacity: 0.08" })];
+}
+
+function curve({ x }, heights) {
+  return `M${heights.map((height, i) => `${x(i).toFixed(1)},${height.toFixed(1)}`).join("L")}`;
+}
+
+function ladder(plot, data, dials) {
+  const { from, top, floor, pairs, longest, x, y } = plot;
+  const { wavelengths, turned, shown, stretch } = data;
+  const powers = Array.from({ length: Math.ceil(Math.log10(longest)) - 1 }, (_, k) => k + 1);
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  axis(left, "left", y, powers.map((power) => 10 ** power), powerOfTen);
   const size = Math.max(3, Math.min(8, ((x(pairs - 1) - x(0)) / pairs) * 0.7));
-  const dots = (colour, from, to) => svg("path", {
-    d: wavelengths.slice(from, to).map((wave, k) => `M${x(from + k).toFixed(1)},${y(wave).toFixed(1)}h0`).join(""),
+  const dots = (colour, start, end) => svg("path", {
+    d: wavelengths.slice(start, end).map((wave, k) => `M${x(start + k).toFixed(1)},${y(wave).toFixed(1)}h0`).join(""),
     ...lined(colour, size),
   });
+  const lines = [[dials.trained_length, ""], [data.target, "6 4"]];
   return [
-    ...shown.flatMap((name, k) => [
-      svg("path", { d: path(stretch[k].map((by, i) => y(wavelengths[i] * by))), ...styled(METHODS[name].look) }),
-      svg("path", { d: path(stretch[k].map(below)), ...styled(METHODS[name].look) }),
+    ...names(plot, data), ...young(plot, data, [top, floor]),
+    svg("path", { d: powers.map((power) => level(plot, y(10 ** power))).join(""), ...lined("grid", 1) }),
+    left,
+    ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
+    ...shown.map((name, k) => {
+      return svg("path", { d: curve(plot, stretch[k].map((by, i) => y(wavelengths[i] * by))), ...styled(METHODS[name].look) });
+    }),
+    dots("1", 0, turned), dots("2", turned, pairs),
+    ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => [
+      svg("rect", { x: at, y: middle - 11, width, height: 22, rx: 11,
+        style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
+      svg("text", { x: at + width / 2, y: middle + 4, "font-size": 12, "font-weight": 600, "text-anchor": "middle" }, text),
     ]),
-    dots("1", 0, turned),
-    dots("2", turned, pairs),
+  ];
+}
+
+// By how much each method stretches each pair.
+function stretches(plot, data, { factor }) {
+  const { upper, width, from, to, lowTop, lowFloor, below } = plot;
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  axis(left, "left", below, factor > 1 ? [1, factor] : [1], (by) => tidyFactor(by));
+  const none = data.shown.length ? [] : [svg("text", {
+    x: (from + to) / 2, y: (lowTop + lowFloor) / 2, "font-size": 13, "text-anchor": "middle", class: "rb-quiet",
+  }, "No method is switched on.")];
+  const heading = upper ? [svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ")]
+    : [...titled(0, 0, "Stretch λ′/λ", "By how much each method slows each pair down"), ...legend(width, data.shown)];
+  return [
+    ...heading,
+    ...young(plot, data, [lowTop - 6, lowFloor]),
+    svg("path", { d: [below(1), below(factor)].map((height) => level(plot, height)).join(""), ...lined("grid", 1) }),
+    left, ...none,
+    ...data.shown.map((name, k) => {
+      return svg("path", { d: curve(plot, data.stretch[k].map(below)), ...styled(METHODS[name].look) });
+    }),
+  ];
+}
+
+// The axis of pairs, under what is drawn.
+function across({ from, to, lowFloor, pairs, x, ...plot }) {
+  const bottom = svg("g", { transform: `translate(0 ${lowFloor})` });
+  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
+  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
+  return [
+    svg("path", { d: level({ from, to, ...plot }, lowFloor), ...lined("muted", 1) }), bottom,
+    svg("text", {
+      x: (from + to) / 2, y: lowFloor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+    }, "pair i"),
   ];
 }
 
@@ -221,7 +274,7 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Switch on methods to see what they make of them.",
+  note: "Pairs above the line L never completed a turn in training. Drag L and L′. More dials: what each method makes of them.",
   dials,
   compute,
   build,

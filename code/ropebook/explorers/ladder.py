@@ -53,13 +53,13 @@ class Ladder(Explorer):
     alpha = dials.slow_end()
     beta = dials.fast_end()
     linear = Switch(
-        True,
+        False,
         label="Position interpolation",
         note="Every wavelength becomes s times as long.",
         more=True,
     )
     ntk = Switch(
-        True,
+        False,
         label="NTK-aware",
         note="The first is kept, the last takes s times as long.",
         more=True,
@@ -71,7 +71,7 @@ class Ladder(Explorer):
         more=True,
     )
     yarn = Switch(
-        True,
+        False,
         label="YaRN",
         note="The same, with the ramp that its published code has.",
         more=True,
@@ -88,5 +88,5 @@ class Ladder(Explorer):
         return (
             "The wavelength of each pair on a logarithmic scale, rising from 6 positions a turn like a ladder, with lines "
             "at the trained length L and the wanted length L′: the pairs above L never completed a turn in training. Over "
-            "it the wavelengths that each method makes of them; below, by how much each method stretches each pair."
+            "it, if a method is switched on, the wavelengths that it makes of them; below, by how much it stretches each pair."
         )

@@ -4,6 +4,8 @@ import { CHOSEN, dials, METHODS, MOST_TEXT, PLAIN, RUNS, SCHEMES, WINDOW } from 
 import { exact } from "./kit/text.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, lined, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand } from "./kit/hand.js";
+import { panels } from "./kit/panels.js";
 import { explorer, mount } from "./kit/mount.js";
 
 function keyOf(run, method, factor, tuned) {
@@ -72,64 +74,71 @@ const LEGEND = 58; // where the names of the lines begin
 const ROW = 20;
 const LEFT = 46;
 
-function build(stage, { alt, change, listen, values }) {
-  const picture = svg("svg", { role: "img", "aria-label": alt });
-  const pad = html("div", { role: "slider", tabindex: 0, "aria-valuemin": 1, "aria-valuemax": MOST_TEXT });
+function build(stage, app) {
+  const panelAt = panels(app, ["Bits per byte", "Difference"]);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const pad = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, pad));
-  const follow = (event) => {
-    const box = pad.getBoundingClientRect();
-    const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-    const least = leastOf(values());
-    change({ position: Math.round(least * (MOST_TEXT / least) ** share) });
-  };
-  listen(pad, "pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pad.setPointerCapture(event.pointerId);
-    follow(event);
-  });
-  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
-  listen(pad, "keydown", (event) => {
-    const { show, measured, position } = values();
-    const stops = show === "loss" ? measured.edges.slice(1) : measured.distances;
-    const now = show === "loss" ? position : stops[compute(values()).distance];
-    const [before, after] = [stops.filter((stop) => stop < now), stops.filter((stop) => stop > now)];
-    const goal = {
-      ArrowLeft: before.at(-1), ArrowDown: before.at(-1), ArrowRight: after[0], ArrowUp: after[0],
-      PageDown: Math.max(1, Math.round(now / 2)), PageUp: Math.min(MOST_TEXT, now * 2),
-      Home: stops[0], End: stops.at(-1),
-    }[event.key];
-    if (!event.key.match(/^(Arrow|Page|Home|End)/)) return;
-    event.preventDefault();
-    change({ position: goal ?? now });
+  const readAt = (values) => (values.show === "loss" ? values.position : values.measured.distances[compute(values).distance]);
+  let placeAt; // the position, or the band's, at a place of the picture
+  const showPad = hand(app, pad, {
+    label: ({ show }) => (show === "loss" ? "Position in the picture" : "Distance in the picture"),
+    area: true,
+    cursor: "ew-resize",
+    at: (x) => ({ position: placeAt(x) }),
+    keys(key) {
+      if (!/^(Arrow|Page|Home|End)/.test(key)) return null;
+      const { show, measured } = app.values();
+      const stops = show === "loss" ? measured.edges.slice(1) : measured.distances;
+      const now = readAt(app.values());
+      const [before, after] = [stops.filter((stop) => stop < now), stops.filter((stop) => stop > now)];
+      const goal = {
+        ArrowLeft: before.at(-1), ArrowDown: before.at(-1), ArrowRight: after[0], ArrowUp: after[0],
+        PageDown: Math.max(1, Math.round(now / 2)), PageUp: Math.min(MOST_TEXT, now * 2),
+        Home: stops[0], End: stops.at(-1),
+      }[key];
+      return { position: goal ?? now };
+    },
+    value(values) {
+      const now = readAt(values);
+      const words = `${values.show === "loss" ? "byte" : "distance"} ${now}: ${readings(values, compute(values))[0].join(" ")}`;
+      return { now, min: 1, max: MOST_TEXT, text: words };
+    },
   });
 
-  return ({ data, values: dials, width }) => {
-    const retrieval = dials.show === "retrieval";
-    const [from, to] = [LEFT, width - 8];
+  return ({ data, values, width, most }) => {
+    const retrieval = values.show === "retrieval";
+    const panel = panelAt(retrieval ? Infinity : width); // the other figure has one panel
+    const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
-    const top = LEGEND + rowsOf(dials, width) * ROW + 22;
-    const middle = top + (wide ? 250 : 220);
-    const lowTop = middle + 108;
-    const lowFloor = lowTop + (wide ? 116 : 104);
-    const floor = retrieval ? lowFloor : middle;
-    const height = lowFloor + 44;
-    const x = scale([leastOf(dials), MOST_TEXT], [from, to], true);
+    const top = LEGEND + rowsOf(values, width) * ROW + 18;
+    const height = retrieval ? Math.min(most, 480) : most;
+    const lowFloor = height - 44;
+    const apart = panel === 1; // the differences alone
+    const lowTop = apart ? top : lowFloor - 104;
+    const floor = retrieval ? height - 42 : panel === 0 ? lowFloor : lowTop - 100;
+    const x = scale([leastOf(values), MOST_TEXT], [from, to], true);
     const plot = { wide, from, to, top, floor, lowTop, lowFloor, x };
-    const here = retrieval ? dials.measured.distances[data.distance] : dials.position;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     picture.replaceChildren(
-      ...titled(0, 0, ...titleOf(dials, wide)), ...legend(legendOf(dials, data), width),
-      ...frame(plot, dials, data, here),
-      ...(retrieval ? shares(plot, dials, data) : [...losses(plot, dials, data), ...differences(plot, dials, data)]),
+      ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))), ...legend(legendOf(values, data), width),
+      ...(apart ? [] : frame(plot, values, data, readAt(values))),
+      ...(retrieval ? shares(plot, values, data) : apart ? [] : losses(plot, values, data)),
+      ...(retrieval || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 52)),
     );
-    put(pad, {
-      style: `position: absolute; left: ${from}px; top: ${top}px; width: ${to - from}px; height: ${floor - top}px; `
-        + "cursor: ew-resize; touch-action: pan-y",
-      "aria-label": retrieval ? "Distance in the picture" : "Position in the picture",
-      "aria-valuenow": here,
-      "aria-valuetext": `${retrieval ? "distance" : "byte"} ${here}: ${readings(dials, data)[0].join(" ")}`,
-    });
+    placeAt = (at) => {
+      const share = Math.min(1, Math.max(0, (at - from) / (to - from)));
+      if (apart) return bandEnd(values.measured.bands, share);
+      const least = leastOf(values);
+      return Math.round(least * (MOST_TEXT / least) ** share);
+    };
+    showPad(apart ? [from, lowTop, to - from, lowFloor - lowTop] : [from, top, to - from, floor - top]);
   };
+}
+
+// The last position of the band at a share of the width, which the bands share evenly.
+function bandEnd(bands, share) {
+  return bands[Math.min(bands.length - 1, Math.floor(share * bands.length))][1];
 }
 
 // The axis begins here.
@@ -282,7 +291,7 @@ function losses(plot, dials, data) {
 }
 
 // The differences band by band, with two standard errors; filled where both seeds say the same.
-function differences(plot, dials, { lines, against, apart, apartError, decided, windowApart, band, ...data }) {
+function differences(plot, dials, { lines, against, apart, apartError, decided, windowApart, band, ...data }, head) {
   const { wide, from, to, lowTop, lowFloor } = plot;
   const { bands, length } = dials.measured;
   const keys = lines.filter((key) => key !== against);
@@ -299,12 +308,11 @@ function differences(plot, dials, { lines, against, apart, apartError, decided, 
   const middle = (b) => from + (b + 0.5) * column;
   const look = (key) => lookOf(dials, { lines, ...data }, key)[0];
   const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴" : "Difference to the model as trained";
-  const [, note] = titled(0, 0, "", "");
-  put(note, { y: lowTop - 18 });
+  const [heading, note] = titled(0, head, title, "");
   note.append(wide ? "Bits per byte, ± two standard errors. ● more than that, with the same sign, in both seeds"
     : "± two standard errors. ● beyond in both seeds");
   return [
-    svg("text", { x: 0, y: lowTop - 37, "font-size": 14, "font-weight": 600 }, title), note,
+    heading, note,
     svg("rect", { x: middle(band) - column / 2, y: lowTop - 4, width: column, height: lowFloor - lowTop + 8,
       style: "fill: var(--rb-ink); opacity: 0.06" }),
     ...levels(plot, y, range(low, high).map((k) => k * step), signed),

@@ -1,11 +1,14 @@
 // Tables of cosines and sines for neighbouring positions, exact and rounded on the way, bit by bit as PyTorch rounds.
 
-import { dials } from "./precision.py";
+import { dials, MOST_FIRST } from "./precision.py";
 import { cosSinGrid, evenEdges, hundredths, invFreq, lastCall } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { diverging } from "./kit/colours.js";
+import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, niceStep, scale, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 const oneFloat = new Float32Array(1);
@@ -95,9 +98,8 @@ function compute({ dtype, rounded, first, count, dim, base }) {
 // ---- On the page ----
 
 const TOP = 62; // of the pictures
-const TALL = 320;
-const BOTTOM = TOP + TALL;
-const HEIGHT = BOTTOM + 42;
+const UNDER = 42; // of their names
+const SECONDS = 1.5; // in which a playing position goes twice as far
 const NAMES = 70; // width of a column of positions
 const LEAST_ERROR = 1e-9; // where the scale of errors begins; it ends at 2
 const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary ones, after the first
@@ -108,39 +110,59 @@ function spacing(dtype, position) {
   return gap < 1 ? tidy(gap) : String(gap);
 }
 
-function build(stage, { alt }) {
+function build(stage, app) {
+  play(app, {
+    advance: ({ first }, seconds) => (first >= MOST_FIRST ? null
+      : { first: Math.min(MOST_FIRST, Math.floor((first + 1) * 2 ** (seconds / SECONDS)) - 1) }),
+    again: { first: 0 },
+    step: SECONDS,
+  });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const [small, small2] = [html("canvas"), html("canvas")];
-  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
-  stage.append(html("div", { style: "position: relative" }, canvas, picture));
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  const names = html("div");
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, names));
   const groups = Array.from({ length: 4 }, () => picture.appendChild(svg("g")));
   const [showTitles, showFrames, showLevels] = [titles, frames, levels].map((make, k) => {
     return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
   });
-  return ({ data, values: dials, width, theme }) => {
+  const dial = dials.find(({ trait }) => trait === "first");
+  let row; // how high a row is
+  const showNames = hand(app, names, { // the table is pulled up and down like a long text
+    label: "First position, at the table’s edge",
+    cursor: "ns-resize",
+    place: ({ first }) => [0, -first * row],
+    at: (_, y) => ({ first: snap(dial, -y / row) }),
+    ...ofDial(app, dial),
+  });
+  return ({ data, values, width, most, theme }) => {
     const wide = width >= 620;
     const errors = Math.round(wide ? width * 0.18 : 64);
     const between = wide ? NAMES + 6 : 10;
     const panel = Math.floor((width - NAMES - between - errors - 26) / 2);
+    const height = Math.min(most, 520);
+    const tall = height - TOP - UNDER;
+    row = tall / values.count;
     const place = {
-      wide, panel, left: NAMES, right: NAMES + panel + between, ends: [width - errors, width - 12], // of the errors
+      wide, panel, tall, left: NAMES, right: NAMES + panel + between, ends: [width - errors, width - 12], // of the errors
     };
-    const context = fitCanvas(canvas, width, HEIGHT);
+    const context = fitCanvas(canvas, width, height);
     context.imageSmoothingEnabled = false; // cells keep their edges
-    paintTable(context, small, [place.left, panel], data.exact, dials, dials.count, theme, () => true);
-    paintTable(context, small2, [place.right, panel], data.cells, dials, dials.count - data.lost, theme,
-      (row) => data.fresh[row]);
-    put(picture, { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
-    showTitles(place, dials.dtype, dials.rounded);
+    paintTable(context, small, [place.left, panel, tall], data.exact, values, values.count, theme, () => true);
+    paintTable(context, small2, [place.right, panel, tall], data.cells, values, values.count - data.lost, theme,
+      (one) => data.fresh[one]);
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    showTitles(place, values.dtype, values.rounded);
     showFrames(place);
     showLevels(place);
-    groups[3].replaceChildren(...positions(place, data, dials), profile(place, data, dials));
+    groups[3].replaceChildren(...positions(place, data, values), profile(place, data, values));
+    showNames([0, TOP, NAMES - 6, tall]);
   };
 }
 
 // The upper end of a row of a table.
-function rowTop(p, count) {
-  return TOP + (p / count) * TALL;
+function rowTop(p, count, tall) {
+  return TOP + (p / count) * tall;
 }
 
 function errorScale(ends) {
@@ -157,7 +179,7 @@ const lastImage = lastCall((width, height) => new ImageData(width, height));
 
 // The first rows of a table as a picture; a row that is not `fresh` is the one before. Columns that share a pixel are
 // blended, cosines and sines apart.
-function paintTable(context, small, [x, width], cells, { count, dim }, rows, theme, fresh) {
+function paintTable(context, small, [x, width, tall], cells, { count, dim }, rows, theme, fresh) {
   if (!rows) return;
   const pairs = dim / 2;
   const edges = evenEdges(pairs, Math.min(pairs, Math.floor(width / 2)));
@@ -181,7 +203,7 @@ function paintTable(context, small, [x, width], cells, { count, dim }, rows, the
   }
   if (small.width !== image.width || small.height !== rows) Object.assign(small, { width: image.width, height: rows });
   small.getContext("2d").putImageData(image, 0, 0);
-  context.drawImage(small, x, TOP, width, (rows / count) * TALL);
+  context.drawImage(small, x, TOP, width, (rows / count) * tall);
 }
 
 function quietText(x, y, text, more = {}) {
@@ -198,21 +220,22 @@ function titles({ wide, left, right, ends }, dtype, rounded) {
 }
 
 // Around the pictures, with their halves named.
-function frames({ left, right, panel }) {
+function frames({ left, right, panel, tall }) {
+  const bottom = TOP + tall;
   return [left, right].flatMap((x) => [
-    svg("rect", { x, y: TOP, width: panel, height: TALL, style: "fill: none; stroke: var(--rb-grid)" }),
-    svg("path", { d: `M${x + panel / 2},${TOP}V${BOTTOM}`, style: "stroke: var(--rb-zero); stroke-width: 2" }),
+    svg("rect", { x, y: TOP, width: panel, height: tall, style: "fill: none; stroke: var(--rb-grid)" }),
+    svg("path", { d: `M${x + panel / 2},${TOP}V${bottom}`, style: "stroke: var(--rb-zero); stroke-width: 2" }),
     .../** @type {[string, number][]} */ ([["cos", 0.25], ["sin", 0.75]]).map(([name, share]) => {
-      return quietText(x + share * panel, BOTTOM + 19, name, { "text-anchor": "middle" });
+      return quietText(x + share * panel, bottom + 19, name, { "text-anchor": "middle" });
     }),
-    quietText(x + panel / 2, BOTTOM + 37, "fast to slow", { "text-anchor": "middle" }),
+    quietText(x + panel / 2, bottom + 37, "fast to slow", { "text-anchor": "middle" }),
   ]);
 }
 
 // Positions beside the exact table; beside the rounded one, at the first row of each run of equal rows, the position
 // that it stands for; and what is no number any more.
-function positions({ wide, left, right, panel }, { used, fresh, lost }, { first, count }) {
-  const y = (p) => rowTop(p, count);
+function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { first, count }) {
+  const y = (p) => rowTop(p, count, tall);
   const step = Math.max(1, niceStep(count, 8));
   const start = Math.ceil(first / step) * step;
   const ticks = [];
@@ -242,21 +265,22 @@ function positions({ wide, left, right, panel }, { used, fresh, lost }, { first,
 }
 
 // The scale of errors, of equal ratios.
-function levels({ wide, ends }) {
+function levels({ wide, ends, tall }) {
+  const floor = TOP + tall;
   const error = errorScale(ends);
-  const bottom = svg("g", { transform: `translate(0 ${BOTTOM})` });
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
   const shown = wide ? [1e-8, 1e-4, 1] : [1e-8, 1];
   axis(bottom, "bottom", error, shown, (value) => ({ 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1" })[value]);
-  const upright = (x, colour) => svg("path", { d: `M${x},${TOP}V${BOTTOM}`, style: `stroke: var(--rb-${colour})` });
+  const upright = (x, colour) => svg("path", { d: `M${x},${TOP}V${floor}`, style: `stroke: var(--rb-${colour})` });
   return [...shown.map((value) => upright(error(value), "grid")), upright(ends[0], "muted"), bottom];
 }
 
 // Beside the tables: for each position the largest error of its cosines.
-function profile({ ends }, { errors, lost }, { count }) {
+function profile({ ends, tall }, { errors, lost }, { count }) {
   const error = errorScale(ends);
   let d = `M${ends[0]},${TOP}`;
   errors.subarray(0, count - lost).forEach((one, p) => {
-    d += `H${hundredths(error(Math.max(one, LEAST_ERROR)))}V${hundredths(rowTop(p + 1, count))}`;
+    d += `H${hundredths(error(Math.max(one, LEAST_ERROR)))}V${hundredths(rowTop(p + 1, count, tall))}`;
   });
   return svg("path", { d: `${d}H${ends[0]}Z`, class: "rb-errors",
     style: "fill: var(--rb-neg); fill-opacity: 0.3; stroke: var(--rb-neg); stroke-linejoin: round" });
@@ -282,7 +306,7 @@ function describe({ different, lost, error }, { dtype, rounded, first, count }) 
 
 export default explorer({
   title: "What rounding does to the tables",
-  note: "One row per position. Choose a type and what is rounded to it, and go far out: neighbours become one.",
+  note: "One row per position. Play, or pull the positions up: far out, neighbours become one.",
   dials,
   compute,
   build,

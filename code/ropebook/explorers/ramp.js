@@ -1,29 +1,23 @@
 // YaRN's ramp from pairs that are kept to pairs that are interpolated: as the paper writes it, and as the code has it.
 
-import { dials, LEAST_ALPHA, LEAST_BETA, MOST_ALPHA, MOST_BETA } from "./ramp.py";
+import { dials } from "./ramp.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact } from "./kit/text.js";
+import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
 import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { panels } from "./kit/panels.js";
+import { keptByIndex, keptByTurns, pairAt, rampEnds } from "./kit/yarn.js";
 import { explorer } from "./kit/mount.js";
-
-// The pair index, a fraction, at which a pair turns so often in L.
-function pairAt(turns, { dim, base, trained_length }) {
-  return (dim * Math.log(trained_length / (2 * Math.PI * turns))) / (2 * Math.log(base));
-}
-
-function within(value) {
-  return Math.min(1, Math.max(0, value));
-}
 
 function compute(dials) {
   const { alpha, beta, trained_length, base, dim, factor, truncate } = dials;
   const theta = Array.from(invFreq(dim, base));
-  const paper = theta.map((one) => 1 - within(((one * trained_length) / (2 * Math.PI) - alpha) / (beta - alpha)));
-  let [low, high] = [pairAt(beta, dials), pairAt(alpha, dials)];
-  if (truncate) [low, high] = [Math.floor(low), Math.ceil(high)];
-  [low, high] = [Math.max(0, low), Math.min(dim - 1, high)];
-  const code = theta.map((_, i) => within((i - low) / (high - low)));
+  const interpolated = (kept) => kept.map((share) => 1 - share);
+  const paper = interpolated(keptByTurns(theta, trained_length, alpha, beta));
+  const code = interpolated(keptByIndex(theta, trained_length, base, alpha, beta, truncate));
+  const [low, high] = rampEnds(dim, trained_length, base, alpha, beta, truncate);
   const mixed = (share) => share / factor + (1 - share); // of a frequency, what is left of it
   const ratio = theta.map((_, i) => mixed(code[i]) / mixed(paper[i]));
   const apart = ratio.map((one) => Math.abs(Math.log(one)));
@@ -46,38 +40,34 @@ function compute(dials) {
 
 const TOP = 86;
 
-function build(stage, { alt, change, listen, values }) {
-  const picture = svg("svg", { role: "img", "aria-label": alt });
-  // The ends of the ramp can be drawn with the pointer; keys have their dials.
-  const pad = html("div", { "aria-hidden": "true" });
-  stage.append(html("div", { style: "position: relative" }, picture, pad));
-  let held; // the end that the pointer has
+function build(stage, app) {
+  const panelAt = panels(app, ["Share of interpolation", "Code over paper"]);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const handles = { beta: html("div"), alpha: html("div") };
+  stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
   let plot;
-  const pull = (event) => {
-    const dials = values();
-    const index = plot.pairAtX(event.clientX - pad.getBoundingClientRect().left + plot.from);
-    const far = (turns) => Math.abs(index - pairAt(turns, dials));
-    held ??= far(dials.alpha) < far(dials.beta) ? "alpha" : "beta";
-    const turns = (dials.trained_length / (2 * Math.PI)) * dials.base ** ((-2 * index) / dials.dim);
-    const [least, most] = held === "alpha" ? [LEAST_ALPHA, MOST_ALPHA] : [LEAST_BETA, MOST_BETA];
-    change({ [held]: Number(Math.min(most, Math.max(least, turns)).toPrecision(3)) });
-  };
-  listen(pad, "pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pad.setPointerCapture(event.pointerId);
-    held = undefined;
-    pull(event);
+  const grips = Object.keys(handles).map((trait) => {
+    const dial = dials.find((one) => one.trait === trait);
+    return hand(app, handles[trait], {
+      label: dial.label,
+      cursor: "ew-resize",
+      place: (values) => [plot.x(pairOf(values, trait)), 0],
+      at(x) {
+        const { trained_length, base, dim } = app.values();
+        const turns = (trained_length / (2 * Math.PI)) * base ** ((-2 * plot.pairAtX(x)) / dim);
+        return { [trait]: snap(dial, Number(turns.toPrecision(3))) };
+      },
+      ...ofDial(app, dial),
+    });
   });
-  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && pull(event));
 
-  return ({ data, values: dials, width }) => {
-    const wide = width >= 620;
+  return ({ data, values, width, most }) => {
+    const panel = panelAt(width);
     const pairs = data.paper.length;
     const [from, to] = [46, width - 10];
-    const floor = TOP + (wide ? 220 : 190);
-    const lowTop = floor + 92;
-    const lowFloor = lowTop + (wide ? 120 : 104);
-    const height = lowFloor + 42;
+    const lowFloor = most - 42;
+    const floor = panel === null ? most - 224 : lowFloor;
+    const lowTop = panel === null ? most - 142 : 54;
     const [least, greatest] = [Math.min(...data.ratio), Math.max(...data.ratio)];
     const ticks = [1, largestTick(greatest)];
     if (least < 0.9) ticks.unshift(1 / largestTick(1 / least)); // else the axis ends a little below 1, without a number
@@ -88,13 +78,21 @@ function build(stage, { alt, change, listen, values }) {
       y: scale([0, 1], [floor, TOP]),
       below: scale([Math.min(0.9, ticks[0]), ticks.at(-1)], [lowFloor, lowTop], true),
     };
-    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    picture.replaceChildren(...titles(plot, data), ...axes(plot), ...ends(plot, dials), ...curves(plot, data));
-    put(pad, {
-      style: `position: absolute; left: ${from}px; top: ${TOP - 24}px; width: ${to - from}px; cursor: ew-resize; `
-        + `height: ${floor - TOP + 24}px; touch-action: pan-y`,
+    put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
+    const marks = endMarks(plot, values);
+    picture.replaceChildren(...(panel === 1 ? [] : shares(plot, data, marks)),
+      ...(panel === 0 ? [] : quotients(plot, data)), ...pairAxis(plot));
+    Object.keys(handles).forEach((trait, k) => {
+      const { middle, half } = marks[k];
+      if (panel !== 1) grips[k]([middle - half - 8, TOP - 36, 2 * half + 16, 30]);
+      else put(handles[trait], { style: "display: none" });
     });
   };
+}
+
+// Where a pair turns β or α times, as far as there is such a pair.
+function pairOf({ dim, trained_length, base, ...ends }, trait) {
+  return Math.min(dim / 2 - 0.5, Math.max(-0.5, pairAt(ends[trait], dim, trained_length, base)));
 }
 
 // The first of 1.25, 1.5, 2, 3, 4, 6, 8, 12, … that is not less.
@@ -103,67 +101,81 @@ function largestTick(largest) {
   return ticks.find((tick) => tick >= largest);
 }
 
-function titles({ lowTop, width }, { largest, pair }) {
+function level({ from, to }, height) {
+  return `M${from},${height.toFixed(1)}H${to}`;
+}
+
+function placesOf({ x }, heights) {
+  return heights.map((height, i) => `${x(i).toFixed(1)},${height.toFixed(1)}`);
+}
+
+// The two ramps, between their ends.
+function shares(plot, { paper, code }, marks) {
+  const { width, from, to, floor, pairs, y } = plot;
   const [title, note] = titled(0, 0, "Share of interpolation", "");
   const words = width >= 420 ? ["the paper’s ramp, linear in turns", "the code’s ramp, linear in pairs"]
     : ["paper: linear in turns", "code: linear in pairs"];
   note.append(svg("tspan", inColour("1"), words[0]), svg("tspan", { dx: 14, ...inColour("2") }, words[1]));
-  const quotient = width >= 420 ? "The code’s frequencies over the paper’s" : "Frequencies: code over paper";
-  const most = `Largest factor between them: ${exact(largest, 2)}, at pair ${pair}`;
-  return [title, note, ...titled(0, lowTop - 54, quotient, most)];
-}
-
-function axes({ from, to, floor, lowFloor, pairs, ticks, x, y, below }) {
-  const [left, lower, bottom] = [[from, 0], [from, 0], [0, lowFloor]].map(([dx, dy]) => {
-    return svg("g", { transform: `translate(${dx} ${dy})` });
-  });
+  const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, [0, 0.5, 1]);
-  axis(lower, "left", below, ticks, (tick) => String(Number(tick.toPrecision(3))));
-  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
-  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
-  const heights = [y(0), y(0.5), y(1), ...ticks.map(below)];
-  return [
-    svg("path", { d: heights.map((height) => `M${from},${height.toFixed(1)}H${to}`).join(""), ...lined("grid", 1) }),
-    svg("path", { d: `M${from},${floor}H${to}M${from},${lowFloor}H${to}`, ...lined("muted", 1) }),
-    left, lower, bottom,
-    svg("text", {
-      x: (from + to) / 2, y: lowFloor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, "pair i"),
-  ];
-}
-
-// Upright lines where a pair turns β and α times, as far as there is such a pair; their names side by side.
-function ends({ width, floor, pairs, x }, dials) {
-  const named = [["β", dials.beta], ["α", dials.alpha]].map(([name, turns]) => {
-    const at = x(Math.min(pairs - 0.5, Math.max(-0.5, pairAt(turns, dials))));
-    const text = `${name}: ${count(turns, "turn")}`;
-    return { at, text, half: textWidth(text, 12) / 2, middle: at };
-  });
-  const [beta, alpha] = named;
-  const gap = beta.half + alpha.half + 10;
-  beta.middle = Math.max(beta.half, beta.middle);
-  alpha.middle = Math.min(width - alpha.half, Math.max(alpha.middle, beta.middle + gap));
-  beta.middle = Math.min(beta.middle, alpha.middle - gap);
-  return named.flatMap(({ at, text, middle }) => [
-    svg("path", { d: `M${at.toFixed(1)},${TOP - 10}V${floor}`, ...lined("muted", 1.5, "stroke-dasharray: 1 5") }),
-    svg("path", { d: `M${at.toFixed(1)},${TOP - 4}h0`, ...lined("ink", 10) }),
-    svg("text", { x: middle, y: TOP - 16, "font-size": 12, "text-anchor": "middle" }, text),
-  ]);
-}
-
-function curves({ pairs, from, to, x, y, below }, { paper, code, ratio, pair }) {
-  const points = (heights) => heights.map((height, i) => `${x(i).toFixed(1)},${height.toFixed(1)}`);
   const size = Math.max(2.5, Math.min(7, ((to - from) / pairs) * 0.6));
-  const ramp = (shares, colour) => {
-    const places = points(shares.map(y));
+  const ramp = (heights, colour) => {
+    const places = placesOf(plot, heights.map(y));
     return [svg("path", { d: `M${places.join("L")}`, ...lined(colour, 2, "stroke-linejoin: round") }),
       svg("path", { d: places.map((place) => `M${place}h0`).join(""), ...lined(colour, size) })];
   };
   return [
-    ...ramp(code, "2"), ...ramp(paper, "1"),
-    svg("path", { d: `M${points(ratio.map(below)).join("L")}`, ...lined("ink", 2, "stroke-linejoin: round") }),
+    title, note,
+    svg("path", { d: [0, 0.5, 1].map((share) => level(plot, y(share))).join(""), ...lined("grid", 1) }),
+    svg("path", { d: level(plot, floor), ...lined("muted", 1) }), left,
+    ...ends(marks, floor), ...ramp(code, "2"), ...ramp(paper, "1"),
+  ];
+}
+
+// The frequencies of the one over those of the other.
+function quotients(plot, { ratio, largest, pair }) {
+  const { width, from, lowTop, lowFloor, ticks, x, below } = plot;
+  const quotient = width >= 420 ? "The code’s frequencies over the paper’s" : "Frequencies: code over paper";
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  axis(left, "left", below, ticks, (tick) => String(Number(tick.toPrecision(3))));
+  return [
+    ...titled(0, lowTop - 50, quotient, `Largest factor between them: ${exact(largest, 2)}, at pair ${pair}`),
+    svg("path", { d: ticks.map((tick) => level(plot, below(tick))).join(""), ...lined("grid", 1) }),
+    svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }), left,
+    svg("path", { d: `M${placesOf(plot, ratio.map(below)).join("L")}`, ...lined("ink", 2, "stroke-linejoin: round") }),
     svg("circle", { cx: x(pair), cy: below(ratio[pair]), r: 5, style: "fill: var(--rb-ink)" }),
   ];
+}
+
+function pairAxis({ from, to, lowFloor, pairs, x }) {
+  const bottom = svg("g", { transform: `translate(0 ${lowFloor})` });
+  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
+  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
+  return [bottom, svg("text", {
+    x: (from + to) / 2, y: lowFloor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+  }, "pair i")];
+}
+
+// The names of β and α over the pairs that turn so often, side by side: [β, α].
+function endMarks({ width, x }, dials) {
+  const [beta, alpha] = [["β", "beta"], ["α", "alpha"]].map(([name, trait]) => {
+    const text = `${name}: ${count(dials[trait], "turn")}`;
+    return { at: x(pairOf(dials, trait)), text, half: textWidth(text, 12, 600) / 2 + 9, middle: x(pairOf(dials, trait)) };
+  });
+  const gap = beta.half + alpha.half + 8;
+  beta.middle = Math.max(beta.half, beta.middle);
+  alpha.middle = Math.min(width - alpha.half, Math.max(alpha.middle, beta.middle + gap));
+  beta.middle = Math.min(beta.middle, alpha.middle - gap);
+  return [beta, alpha];
+}
+
+function ends(marks, floor) {
+  return marks.flatMap(({ at, text, middle, half }) => [
+    svg("path", { d: `M${at.toFixed(1)},${TOP - 10}V${floor}`, ...lined("muted", 1.5, "stroke-dasharray: 1 5") }),
+    svg("rect", { x: middle - half, y: TOP - 32, width: 2 * half, height: 22, rx: 11,
+      style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
+    svg("text", { x: middle, y: TOP - 17, "font-size": 12, "font-weight": 600, "text-anchor": "middle" }, text),
+  ]);
 }
 
 function describe({ largest, pair, ratio, low, high }) {

@@ -6,12 +6,6 @@ import traitlets
 
 from ropebook.explorers import Explorer, Switch
 from ropebook.explorers.kit import dials
-from ropebook.explorers.kit.dials import (  # noqa: F401 (for the script)
-    LEAST_ALPHA,
-    LEAST_BETA,
-    MOST_ALPHA,
-    MOST_BETA,
-)
 from ropebook.explorers.ladder import LEAST_BASE
 
 

@@ -1,11 +1,14 @@
 // The score of equal vectors against distance for ten bases side by side, and large for one base of choice.
 
 import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
-import { cosSinGrid, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
+import { cosSinGrid, countMaxima, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
+import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, scale, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, inColour, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
 
 // Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before. As in
@@ -75,14 +78,6 @@ const lastKernel = lastCall((base, dim, length) => {
   return fourierSum(theta, theta.map(() => 1), theta.map(() => 0), 0, length).map((sum) => sum / theta.length);
 });
 
-function countMaxima(values) {
-  let found = 0;
-  for (let k = 1; k + 1 < values.length; k += 1) {
-    if (values[k] > values[k - 1] && values[k] >= values[k + 1]) found += 1;
-  }
-  return found;
-}
-
 function compute({ base, dim, length }) {
   const shown = DISTANCES.filter((distance) => distance < length).length;
   const distances = DISTANCES.slice(0, shown);
@@ -106,88 +101,134 @@ function compute({ base, dim, length }) {
 
 // ---- On the page ----
 
-const TOP = 66;
-const TALL = 190;
-const TEN_TOP = TOP + TALL + 56;
+const TOP = 56; // of the large curve, under its title
+const UNDER = 42; // of its axis
+const HEAD = 46; // of the ten, under theirs
+const NAME = 22; // of one of the ten, under its name
 
-// b = 10⁴, b = 500
+// b = 10⁴, b = 5·10⁴, b = 500
 function baseName(base) {
-  const exponent = Math.round(Math.log10(base));
+  const exponent = Math.floor(Math.log10(base) + 1e-9);
+  const leading = Number((base / 10 ** exponent).toPrecision(6));
+  if (exponent < 3 || leading % 1) return `b = ${base}`;
   const raised = [...String(exponent)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
-  return exponent >= 3 && base === 10 ** exponent ? `b = 10${raised}` : `b = ${base}`;
+  return `b = ${leading === 1 ? "" : `${leading}·`}10${raised}`;
 }
 
-// Ten panels of the same size in rows of five or two: [left, top, width, height] of the k-th, and where they end.
-function panels(width) {
+// Ten panels of the same size in rows of five or two within [top, bottom]: [left, top, width, height] of each.
+function tenBoxes(width, top, bottom) {
   const columns = width >= 620 ? 5 : 2;
-  const gap = width >= 620 ? 12 : 10;
+  const rows = Math.ceil(BASES.length / columns);
+  const gap = columns === 5 ? 10 : 6;
   const across = (width - (columns - 1) * gap) / columns;
-  const tall = width >= 620 ? 122 : 100;
-  const boxes = BASES.map((_, k) => {
-    return [(k % columns) * (across + gap), TEN_TOP + 52 + Math.floor(k / columns) * (tall + gap), across, tall];
+  const tall = (bottom - top - (rows - 1) * gap) / rows;
+  return BASES.map((_, k) => {
+    return [(k % columns) * (across + gap), top + Math.floor(k / columns) * (tall + gap), across, tall];
   });
-  return { boxes, bottom: boxes.at(-1)[1] + tall };
 }
 
-function build(stage, { alt, change, listen }) {
+// The base whose curve falls below ½ at a distance, of those between the ten by equal ratios.
+function baseFor(distance, halves) {
+  const reach = halves.map((half) => (half < 0 ? MOST_LENGTH : half));
+  const k = reach.findIndex((half) => half >= distance);
+  if (k <= 0) return k < 0 ? BASES.at(-1) : BASES[0];
+  const share = Math.log(distance / reach[k - 1]) / Math.log(reach[k] / reach[k - 1]);
+  return BASES[k - 1] * (BASES[k] / BASES[k - 1]) ** share;
+}
+
+function build(stage, app) {
+  const panelAt = panels(app, ["The chosen base", "Ten bases"]);
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const buttons = BASES.map((base) => {
     const button = html("button", { type: "button", class: "rb-button", "aria-label": `Choose base ${base}` });
-    listen(button, "click", () => change({ base }));
+    app.listen(button, "click", () => app.change({ base }));
     return button;
   });
-  stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons));
+  const handle = html("div");
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons, handle));
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showNames, showAxes, showBases] = [names, axes, baseNames].map((make, k) => {
     return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
+  let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as last drawn
+  const dial = dials.find(({ trait }) => trait === "base");
+  const showHandle = hand(app, handle, {
+    label: "The base, by where its score falls below half",
+    cursor: "ew-resize",
+    place: () => drawn.place,
+    at(x) {
+      const { main: [left, , width], length } = drawn;
+      const distance = (length - 1) ** Math.min(1, Math.max(0, (x - left) / width));
+      return { base: snap(dial, Number(baseFor(Math.max(1, distance), lastCurves(drawn.dim).map(({ half }) => half))
+        .toPrecision(3))) };
+    },
+    ...ofDial(app, dial),
+  });
 
-  return ({ data, values: { base, dim, length }, width, theme }) => {
-    const { boxes, bottom } = panels(width);
-    const context = fitCanvas(canvas, width, bottom);
+  return ({ data, values: { base, dim, length }, width, most, theme }) => {
+    const panel = panelAt(width);
+    const floor = panel === null ? Math.round(most * 0.4) : most - UNDER;
+    const tenTop = panel === null ? floor + UNDER + 20 : 0;
+    const main = [46, TOP, width - 54, floor - TOP];
+    const boxes = tenBoxes(width, tenTop + HEAD, most);
+    const context = fitCanvas(canvas, width, most);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    put(picture, { width, height: bottom, viewBox: `0 0 ${width} ${bottom}` });
-    const main = [46, TOP, width - 54, TALL];
-    const draw = (box) => paintPanel(context, paints, box, length);
-    const big = draw(main);
-    big.frame([-1, 0, 0.5, 1]);
-    big.mark(data.belowHalf, 0.5, "2");
-    big.mark(data.firstNegative, 0, "4");
-    const bandOf = (values, pixels) => ({ at: pixels.at, ...minMaxBand(values, pixels.edges) });
-    big.curve(bandOf(data.values, wholeOf(false, main[2], length)), "1", 1.5);
+    put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
+    const bandOf = (values, pixels) => ({ at: pixels.at, resolved: pixels.resolved, ...minMaxBand(values, pixels.edges) });
+    const half = data.belowHalf < 0 ? length - 1 : data.belowHalf;
+    const y = scale([-1, 1], [main[1] + main[3], main[1]]);
+    drawn = { main, length, dim, place: [scale([1, length - 1], [main[0], main[0] + main[2]], true)(half), y(0.5)] };
+    if (panel !== 1) {
+      const big = paintPanel(context, paints, main, length);
+      big.frame([-1, 0, 0.5, 1]);
+      big.mark(data.belowHalf, 0.5, "2");
+      big.mark(data.firstNegative, 0, "4");
+      big.curve(bandOf(data.values, wholeOf(false, main[2], length)), "1", 1.5);
+      big.knob(drawn.place);
+      showHandle([drawn.place[0] - 22, drawn.place[1] - 22, 44, 44]);
+    } else put(handle, { style: "display: none" });
     const inner = boxes[0][2] - 16;
     const chosenBand = bandOf(data.values, smallOf(false, inner, length));
     const shared = sampledOf(true, inner, length);
     boxes.forEach(([left, top, across, tall], k) => {
+      if (panel === 0) return put(buttons[k], { style: "display: none" });
       const chosen = BASES[k] === base;
-      const small = draw([left + 8, top + 28, inner, tall - 36]);
+      const small = paintPanel(context, paints, [left + 8, top + NAME, inner, tall - NAME - 5], length);
       small.frame([-1, 0, 1]);
       if (!chosen) small.curve(chosenBand, "muted", 1, 0.35);
       small.mark(data.halves[k], 0.5, "2");
       small.curve(bandOf(data.curves[k], shared), "1", 1.25);
-      put(buttons[k], {
+      return put(buttons[k], {
         "aria-pressed": chosen,
         style: `position: absolute; left: ${left}px; top: ${top}px; width: ${across}px; height: ${tall}px; padding: 0; `
-          + `border-color: var(--rb-${chosen ? "1); box-shadow: inset 0 0 0 1px var(--rb-1" : "grid"})`,
+          + `border-color: var(--rb-${chosen ? "1" : "grid"})`,
       });
     });
-    showNames(width, base, dim);
-    showAxes(main, length);
-    showBases(boxes, base);
+    showNames(width, base, dim, panel === null ? [0, tenTop] : panel ? [-1, 0] : [0, -1]);
+    showAxes(main, length, panel !== 1);
+    showBases(panel === 0 ? [] : boxes, base, data.halves);
   };
 }
 
 // Over each of the ten panels its base.
-function baseNames(boxes, chosen) {
-  return boxes.map(([left, top], k) => svg("text", {
-    x: left + 8, y: top + 19, "font-size": 13, "font-weight": 600, ...(BASES[k] === chosen && inColour("1")),
-  }, baseName(BASES[k])));
+function baseNames(boxes, chosen, halves) {
+  return boxes.flatMap(([left, top, width], k) => {
+    const reach = halves[k] < 0 ? "" : `½ at ${halves[k]}`;
+    const name = baseName(BASES[k]);
+    const room = textWidth(name, 13, 600) + textWidth(reach, 12) + 24 < width;
+    return [
+      svg("text", { x: left + 8, y: top + 16, "font-size": 13, "font-weight": 600,
+        ...(BASES[k] === chosen && inColour("1")) }, name),
+      svg("text", { x: left + width - 8, y: top + 16, "font-size": 12, "text-anchor": "end", ...inColour("2") },
+        room ? reach : reach.slice("½ at ".length)),
+    ];
+  });
 }
 
 // Distances 1 … length − 1 by equal ratios, values −1 … 1.
-function paintPanel(context, paints, [left, top, width, height], length) {
+function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, height], length) {
   const x = scale([1, length - 1], [left, left + width], true);
   const y = scale([-1, 1], [top + height, top]);
   const line = (from, to, colour, lineWidth) => {
@@ -207,20 +248,44 @@ function paintPanel(context, paints, [left, top, width, height], length) {
     mark(place, level, colour) {
       if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
     },
-    curve({ at, low, high }, colour, lineWidth, alpha = 1) {
-      context.beginPath();
-      for (let k = 0; k < at.length; k += 1) context.lineTo(left + at[k], y(high[k]));
-      for (let k = at.length - 1; k >= 0; k -= 1) context.lineTo(left + at[k], y(low[k]));
-      context.globalAlpha = alpha;
+    // A line as far as it can be followed; from where neighbouring swings share a pixel, the band that they fill.
+    curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1) {
       context.lineJoin = "round";
       context.lineWidth = lineWidth;
       context.fillStyle = paints[colour];
       context.strokeStyle = paints[colour];
+      const [above, below] = [envelope(high, Math.max), envelope(low, Math.min)];
+      context.globalAlpha = 0.45 * alpha;
+      context.beginPath();
+      for (let k = resolved; k < at.length; k += 1) context.lineTo(left + at[k], y(above[k]));
+      for (let k = at.length - 1; k >= resolved; k -= 1) context.lineTo(left + at[k], y(below[k]));
       context.fill();
+      context.globalAlpha = alpha;
+      context.beginPath();
+      for (let k = 0; k <= resolved && k < at.length; k += 1) context.lineTo(left + at[k], y(high[k]));
       context.stroke();
+      for (const edge of [above, below]) {
+        context.beginPath();
+        for (let k = resolved; k < at.length; k += 1) context.lineTo(left + at[k], y(edge[k]));
+        context.stroke();
+      }
       context.globalAlpha = 1;
     },
+    knob([across, up]) {
+      context.beginPath();
+      context.arc(across, up, 7, 0, 2 * Math.PI);
+      context.fillStyle = paints.zero;
+      context.fill();
+      context.strokeStyle = paints["2"];
+      context.lineWidth = 2.5;
+      context.stroke();
+    },
   };
+}
+
+// The outermost of each value and its neighbours: how far swings go that a pixel or two have no room for.
+function envelope(values, outermost) {
+  return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
 }
 
 // What the samples of a curve in a panel of this width share, from distance 1 on: for each pixel its first sample, and
@@ -238,21 +303,32 @@ function pixelsOf(sampled, width, length) {
     edges.push(k);
     at.push(place);
   }
-  return { edges: [...edges, k], at };
+  const bounds = [...edges, k];
+  const shared = bounds.findIndex((edge, b) => b > 0 && edge - bounds[b - 1] > 1);
+  return { edges: bounds, at, resolved: shared < 0 ? at.length - 1 : Math.max(0, shared - 1) };
 }
 
-function names(width, base, dim) {
+// Over the large curve and over the ten, each where it is drawn.
+function names(width, base, dim, [main, ten]) {
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
-  const [title, note] = titled(0, 0, `The chosen base: ${baseName(base)}`, "");
-  note.append(width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "2"), " and ",
-    coloured("below 0", "4"));
-  const [ten, tenNote] = titled(0, TEN_TOP, "Ten bases: choose one", "");
-  tenNote.append(width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
-    coloured("below ½", "2"));
-  return [title, note, ten, tenNote];
+  const texts = [];
+  if (main >= 0) {
+    const [title, note] = titled(0, main, `The chosen base: ${baseName(base)}`, "");
+    note.append(width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "2"), " and ",
+      coloured("below 0", "4"));
+    texts.push(title, note);
+  }
+  if (ten >= 0) {
+    const [title, note] = titled(0, ten, "Ten bases: choose one", "");
+    note.append(width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
+      coloured("below ½", "2"));
+    texts.push(title, note);
+  }
+  return texts;
 }
 
-function axes([left, top, width, height], length) {
+function axes([left, top, width, height], length, shown) {
+  if (!shown) return [];
   const [up, across] = [svg("g", { transform: `translate(${left} 0)` }),
     svg("g", { transform: `translate(0 ${top + height})` })];
   axis(up, "left", scale([-1, 1], [top + height, top]), [-1, 0, 0.5, 1], (level) => {
@@ -276,7 +352,7 @@ function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
 
 export default explorer({
   title: "One base after the other",
-  note: "Turn the base, or choose one of the ten. The larger it is, the farther the score reaches before it falls.",
+  note: "Drag the ring, where the score falls below half, or choose one of the ten. The larger it is, the farther the score reaches before it falls.",
   dials,
   compute,
   build,

@@ -4,9 +4,12 @@ import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css, mix } from "./kit/colours.js";
-import { html, put, setText, svg } from "./kit/elements.js";
+import { html, put, svg } from "./kit/elements.js";
 import { axis, fitCanvas, lined, niceStep, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
+import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // What dynamic NTK divides the last pair by at a length.
@@ -63,96 +66,75 @@ function compute(dials) {
 // ---- On the page ----
 
 const CELLS = 50; // where the tokens begin
+const LEGEND = 30; // under them
+const PLOT = 42; // under the curve, of its axis
+const SECONDS = 8; // in which a playing text fills its room
 
 function build(stage, app) {
-  const { alt, change, listen, values } = app;
-  const steps = stepButtons(app, "length", "token", () => [1, values().room]);
-  const play = html("button", { type: "button", class: "rb-button" }, "Play");
-  steps.row.prepend(play);
+  play(app, {
+    advance: ({ length, room }, seconds) => (length >= room ? null
+      : { length: Math.min(room, Math.floor(length + (seconds * room) / SECONDS)) }),
+    again: { length: 1 },
+  });
+  const steps = stepButtons(app, "length", "token", () => [1, app.values().room]);
+  app.tools.append(steps.row);
+  const panelAt = panels(app, ["The keys", "Their errors"]);
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
-  const help = "Length of the text: left and right to take away or add a token";
-  const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 1 });
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  const pad = html("div");
   const whole = html("div", {}, canvas, picture, pad);
-  stage.append(steps.row, whole);
-  const go = (length) => change({ length: Math.min(values().room, Math.max(1, Math.round(length))) });
-
-  let timer = 0;
-  const stop = () => {
-    clearInterval(timer);
-    timer = 0;
-    setText(play, "Play");
-  };
-  listen(play, "click", () => {
-    if (timer) return stop();
-    if (values().length === values().room) go(1);
-    setText(play, "Pause");
-    timer = setInterval(() => {
-      if (!play.isConnected) return stop();
-      go(values().length + Math.max(1, Math.round(values().room / 128)));
-      if (values().length === values().room) stop();
-    }, 80);
+  stage.append(whole);
+  let lengthAt; // of the text at a place of the picture
+  const showPad = hand(app, pad, {
+    label: "Length of the text: left and right to take away or add a token",
+    area: true,
+    at: (x, y) => ({ length: Math.min(app.values().room, Math.max(1, lengthAt(x, y))) }),
+    ...ofDial(app, dials.find(({ trait }) => trait === "length"), {
+      limits: ({ room }) => [1, room],
+      text: (values) => count(values.length, "token"),
+    }),
   });
 
-  let centre; // of each token's cell
-  const follow = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    let [nearest, least] = [0, Infinity];
-    for (let n = 0; n < values().room; n += 1) {
-      const [cx, cy] = centre(n);
-      const far = Math.abs(cy - y) * 1e4 + Math.abs(cx - x); // the row first
-      if (far < least) [nearest, least] = [n, far];
-    }
-    go(nearest + 1);
-  };
-  listen(pad, "pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pad.setPointerCapture(event.pointerId);
-    follow(event);
-  });
-  listen(pad, "pointermove", (event) => pad.hasPointerCapture(event.pointerId) && follow(event));
-  listen(pad, "keydown", (event) => {
-    const { length, room } = values();
-    const page = room / 16;
-    const goal = {
-      ArrowLeft: length - 1, ArrowDown: length - 1, ArrowRight: length + 1, ArrowUp: length + 1,
-      PageDown: length - page, PageUp: length + page, Home: 1, End: room,
-    }[event.key];
-    if (goal === undefined) return;
-    event.preventDefault();
-    go(goal);
-  });
-
-  return ({ data, values: dials, width, theme }) => {
+  return ({ data, values, width, most, theme }) => {
     steps.show();
-    const deep = width >= 620 ? 184 : 300; // of the tokens, whatever their number
-    const floor = CELLS + deep + 202;
-    const height = floor + 42;
-    const packed = packCells(dials.room, [0, CELLS, width, deep], 0);
-    centre = packed.centre;
-    const context = fitCanvas(canvas, width, CELLS + deep + 2);
-    const highest = baseAt(dials.room, dials);
+    const panel = panelAt(width);
+    const height = Math.min(most, 560);
+    const [cells, errors] = [panel !== 1, panel !== 0];
+    const deep = panel === null ? Math.round(height * 0.42) : height - CELLS - LEGEND; // of the tokens
+    const head = panel === null ? CELLS + deep + LEGEND + 12 : 0; // where the curve's title stands
+    const packed = packCells(values.room, [0, CELLS, width, deep], 0);
+    const context = fitCanvas(canvas, width, height);
+    const highest = baseAt(values.room, values);
     const paints = palette(theme);
-    paintTokens(context, packed, data, dials, highest, paints, theme);
-    const from = 40;
-    const to = width - 14;
+    if (cells) paintTokens(context, packed, data, values, highest, paints, theme);
+    const [from, to, floor, top] = [40, width - 14, height - PLOT, head + 54];
     const plot = {
-      floor, from, to, under: CELLS + deep, top: floor - 104,
-      x: scale([0, dials.room - 1], [from, to]),
-      y: scale([0, TOP_ERROR], [floor, floor - 104]),
+      floor, from, to, top,
+      x: scale([0, values.room - 1], [from, to]),
+      y: scale([0, TOP_ERROR], [floor, top]),
     };
     put(whole, { style: `position: relative; height: ${height}px` });
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    picture.replaceChildren(...titles(plot, data, dials), ...legend(plot, dials, highest, paints),
-      ...curve(plot, data, dials));
-    put(pad, {
-      style: `position: absolute; left: 0; top: ${CELLS}px; width: ${width}px; height: ${deep}px; cursor: pointer; `
-        + "touch-action: pan-y",
-      "aria-valuenow": dials.length, "aria-valuemax": dials.room,
-      "aria-valuetext": `${count(dials.length, "token")}, error ${exact(data.error, 2)}`,
-    });
+    picture.replaceChildren(
+      ...(cells ? [...keyTitle(data, values), ...legend(CELLS + deep + 18, values, highest, paints)] : []),
+      ...(errors ? [...titled(0, head, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated"),
+        ...curve(plot, data, values)] : []),
+    );
+    lengthAt = cells ? (x, y) => 1 + nearestCell(packed, values.room, x, y)
+      : (x) => 1 + Math.round(((x - from) / (to - from)) * (values.room - 1));
+    showPad(cells ? [0, CELLS, width, deep] : [from, top - 8, to - from, floor - top + 8]);
   };
+}
+
+// Which of so many cells is nearest to a place: the row first.
+function nearestCell({ centre }, many, x, y) {
+  let [nearest, least] = [0, Infinity];
+  for (let n = 0; n < many; n += 1) {
+    const [cx, cy] = centre(n);
+    const far = Math.abs(cy - y) * 1e4 + Math.abs(cx - x);
+    if (far < least) [nearest, least] = [n, far];
+  }
+  return nearest;
 }
 
 // The colour of the trained base, and those of larger ones, the deeper the larger.
@@ -184,17 +166,13 @@ function paintTokens(context, { cell, centre }, { bases }, { room, base, length 
   context.strokeRect(x - edge / 2, y - edge / 2, edge, edge);
 }
 
-function titles({ top }, { bases }, { length }) {
-  return [
-    ...titled(0, 0, `Cached keys of a text of ${count(length, "token")}`,
-      `The query, outlined, has base ${tidy(bases.at(-1))}`),
-    ...titled(0, top - 44, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated"),
-  ];
+function keyTitle({ bases }, { length }) {
+  return titled(0, 0, `Cached keys of a text of ${count(length, "token")}`,
+    `The query, outlined, has base ${tidy(bases.at(-1))}`);
 }
 
 // What the colours stand for.
-function legend({ under }, { room, base, trained_length }, highest, paints) {
-  const y = under + 22;
+function legend(y, { room, base, trained_length }, highest, paints) {
   const text = (x, words) => svg("text", { x, y, "font-size": 12, class: "rb-quiet" }, words);
   const first = `base ${tidy(base)}, up to L`;
   const second = 18 + textWidth(first, 12) + 12;

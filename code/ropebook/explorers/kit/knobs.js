@@ -114,6 +114,22 @@ export function choiceDial(dial, id, app) {
   };
 }
 
+// More options than fit in a row or two: a list.
+export function listDial(dial, id, app) {
+  const reset = resetButton(dial, app);
+  const options = dial.options.map((option, k) => html("option", { value: option }, dial.names?.[k] ?? option));
+  const field = html("select", { id, class: "rb-button rb-list", "aria-describedby": `${id}-limits` }, ...options);
+  app.listen(field, "change", () => app.change({ [dial.trait]: field.value }));
+  return {
+    box: html("div", { class: "rb-dial" }, html("label", { class: "rb-whole", for: id }, dial.label), reset.button, field),
+    field,
+    show(value) {
+      field.selectedIndex = dial.options.indexOf(value);
+      reset.show(value);
+    },
+  };
+}
+
 // Takes effect with every key; what is not allowed is left standing until the reader leaves the field.
 export function textDial(dial, id, app) {
   const field = html("input", {
@@ -139,7 +155,11 @@ export function textDial(dial, id, app) {
   };
 }
 
-const KINDS = { number: numberDial, switch: switchDial, choice: choiceDial, text: textDial };
+const MOST_BUTTONS = 6;
+const KINDS = {
+  number: numberDial, switch: switchDial, text: textDial,
+  choice: (dial, ...more) => (dial.options.length > MOST_BUTTONS ? listDial : choiceDial)(dial, ...more),
+};
 
 // A row of buttons that move a whole-number dial by so many of its noun, from limits()[0] to limits()[1].
 export function stepButtons({ change, listen, values }, trait, noun, limits) {

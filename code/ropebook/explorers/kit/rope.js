@@ -250,6 +250,15 @@ export function softmaxGradientNorm(p) {
   return Math.sqrt(total);
 }
 
+// How many values are greater than the one before and no less than the one after.
+export function countMaxima(values) {
+  let found = 0;
+  for (let k = 1; k + 1 < values.length; k += 1) {
+    if (values[k] > values[k - 1] && values[k] >= values[k + 1]) found += 1;
+  }
+  return found;
+}
+
 // ---- Fewer samples than positions ----
 
 // Where count positions share fewer buckets (pixels, say): bucket b holds the positions edges[b] … edges[b + 1] − 1.

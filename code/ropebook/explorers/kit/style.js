@@ -109,7 +109,7 @@ export const STYLE = `
   column-gap: 0.375rem;
 }
 .rb-dial > label, .rb-dial > .rb-label { font-weight: 600; font-size: 0.875rem; line-height: 1.25; }
-.rb-dial > :is(.rb-why, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
+.rb-dial > :is(.rb-why, .rb-list, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
 .rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
 /* Over what follows, so that nothing moves; for hands that type, not for those that drag. What is refused says more. */
