@@ -15,7 +15,7 @@ from ropebook.explorers.bank import Bank
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.sweep import Sweep
 from tests.explorers.oracles import expected_of
-from tests.site.figures import data, dials, enter, hash_of, stage_width
+from tests.site.figures import data, dials, enter, hash_of, show_panel, stage_width
 
 BLUE, ORANGE, GREY, VIOLET = (11, 98, 196), (179, 71, 10), (209, 217, 224), (138, 47, 163)
 
@@ -71,13 +71,14 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
     page = opened([figure], viewport={"width": width, "height": 900})
     expected = expected_of(figure)
     right = stage_width(page) - 8
+    floor = (500 if right > 520 else 400) - 42
     bottom, top = upright(expected)
 
     def x(key: float) -> float:
         return 46 + key / (length - 1) * (right - 46)
 
     def y(score: float) -> float:
-        return 336 - (score - bottom) / (top - bottom) * 250
+        return floor - (score - bottom) / (top - bottom) * (floor - 74)
 
     ring = page.locator(".rb-stage svg circle")
     assert float(ring.get_attribute("cx")) == pytest.approx(x(expected["leastAt"]), abs=0.01)
@@ -95,12 +96,12 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
         at = round(46 + share * (right - 46))
         keys = (np.array([at - 2, at + 3]) - 46) / (right - 46) * (length - 1) / per
         near = slice(max(0, math.floor(keys[0])), math.ceil(keys[1]) + 1)
-        colours = column(page, at, 80, 342)
+        colours = column(page, at, 68, floor + 6)
         ends = {"pos": (y(max(0, high[near].max())), y(0)), "neg": (y(0), y(min(0, low[near].min())))}
         for rows, (upper, lower) in ((rows_of(colours, BLUE), ends["pos"]), (rows_of(colours, ORANGE), ends["neg"])):
             if len(rows):
-                assert rows.min() + 80 >= upper - 2.5
-                assert rows.max() + 80 <= lower + 2.5
+                assert rows.min() + 68 >= upper - 2.5
+                assert rows.max() + 68 <= lower + 2.5
         assert len(rows_of(colours, BLUE)) + len(rows_of(colours, ORANGE)) > 0
     found = stats(page)
     first = expected["negativeAt"]
@@ -109,21 +110,23 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
     assert found["Local maxima"].startswith("—" if length > 4096 else str(expected["maxima"]))
 
 
-def test_the_buttons_set_the_six_figures(opened):
+def test_the_list_sets_the_six_figures(opened):
     page = opened([Distance(base=77, vectors="same", query=10)])
-    buttons = page.get_by_role("group", name="The six figures").get_by_role("button")
-    expect(buttons).to_have_count(6)
-    expect(page.locator("[aria-pressed=true]")).to_have_count(0)
-    for button in buttons.all():
-        button.click()
-        dim, length = map(int, re.findall(r"\d+", button.inner_text()))
+    menu = page.get_by_role("combobox", name="The six figures of the text")
+    prompt, *names = menu.locator("option").all_inner_texts()
+    assert len(names) == 6
+    expect(menu).to_have_value(prompt)
+    for name in names:
+        menu.select_option(name)
+        dim, length = map(int, re.findall(r"\d+", name))
         now = dials(page)
         assert (now["dim"], now["length"], now["base"], now["vectors"]) == (dim, length, 1e4, "ones")
-        expect(button).to_have_attribute("aria-pressed", "true")
-        expect(page.locator("[aria-pressed=true]")).to_have_count(1)
+        expect(menu).to_have_value(name)
         assert now["query"] == 10
     assert stats(page)["First below 0"].strip() == "Δ = 91"
-    assert stats(page)["Least score"].endswith("of the samples")
+    assert "of the samples" in stats(page)["Least score"]
+    enter(page, "Base b", 500)
+    expect(menu).to_have_value(prompt)
 
 
 def test_the_query_follows_hand_and_keys(opened):
@@ -139,7 +142,7 @@ def test_the_query_follows_hand_and_keys(opened):
     page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 60)
     assert dials(page)["query"] == 750
     for key, query in [
-        ("ArrowLeft", 749), ("ArrowUp", 750), ("PageDown", 687), ("Home", 0), ("ArrowLeft", 0), ("End", 1000),
+        ("ArrowLeft", 749), ("ArrowUp", 750), ("PageDown", 375), ("Home", 0), ("ArrowLeft", 0), ("End", 1000),
         ("ArrowRight", 1000), ("PageUp", 1000), ("ArrowDown", 999), ("a", 999)]:  # fmt: skip
         pad.press(key)
         assert dials(page)["query"] == query
@@ -168,28 +171,56 @@ def test_the_panels_of_the_sweep(opened, width):
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
     expected = expected_of(figure)
+    floor = 240 if stage >= 520 else 358
+    panels = [(46, 56, stage - 54, floor - 56, expected["values"], expected["belowHalf"])]
+    check_panels(page, panels)
+    show_panel(page, "Ten bases")
     buttons = page.locator(".rb-stage .rb-button")
     expect(buttons).to_have_count(10)
     names = page.locator(".rb-stage svg text").all_text_contents()
     assert [name for name in names if name.startswith("b = ")] == [
         "b = 1", "b = 2", "b = 10", "b = 100", "b = 500", "b = 10³", "b = 10⁴", "b = 10⁵", "b = 10⁶", "b = 10⁷",
     ]  # fmt: skip
+    assert f"½ at {expected['halves'][6]}" in names
     canvas = page.locator(".rb-stage canvas").bounding_box()
     boxes = [button.bounding_box() for button in buttons.all()]
-    panels = [(46, 66, stage - 54, 190, expected["values"], expected["belowHalf"])]
+    assert len({round(box["y"]) for box in boxes}) == (2 if stage >= 620 else 5)
+    panels = []
     for box, curve, half in zip(boxes, expected["curves"], expected["halves"], strict=True):
         left, top = box["x"] - canvas["x"], box["y"] - canvas["y"]
-        panels.append((left + 8, top + 28, box["width"] - 16, box["height"] - 36, curve, half))
-    assert len({round(box["y"]) for box in boxes}) == (2 if stage >= 620 else 5)
+        panels.append((left + 8, top + 22, box["width"] - 16, box["height"] - 27, curve, half))
+    check_panels(page, panels)
+
+
+def check_panels(page: Page, panels: list[tuple]) -> None:
+    """Mark and curve of each, (left, top, width, height, values, where they fall below ½)."""
     for k, (left, top, tall_width, height, curve, half) in enumerate(panels):
         place = left + math.log(half) / math.log(4095) * tall_width
         colours = [column(page, place + shift, top + height * 0.4, top + height) for shift in (-1, 0)]
         assert max(len(rows_of(one, ORANGE, 60)) for one in colours) > 0.2 * height, k
-        at = 1 if k < 2 else 2  # a distance where the curve is a line
+        at = 1 if k < 2 and len(panels) > 1 else 2  # a distance where the curve is a line
         x = left + math.log(at) / math.log(4095) * tall_width
         y = top + (1 - curve[at]) / 2 * height
         near = np.concatenate([column(page, x + shift, y - 3, y + 4) for shift in (-1, 0, 1)])
         assert len(rows_of(near, BLUE, 60)), k
+
+
+def test_the_fall_of_a_base_is_dragged(opened):
+    page = opened([Sweep()])
+    handle = page.get_by_role("slider", name="The base, by where its score falls below half")
+    expect(handle).to_have_attribute("aria-valuenow", "10000")
+    box, stage = handle.bounding_box(), page.locator(".rb-stage").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    decade = (stage["width"] - 54) / math.log10(4095)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for share, base, half in ((math.log10(197 / 46), 1e6, 197), (-3, 1, 2), (3, 1e7, 449)):
+        page.mouse.move(x + share * decade, y + 30, steps=5)
+        assert dials(page)["base"] == pytest.approx(base, rel=0.05)
+        assert data(page)["belowHalf"] == pytest.approx(half, rel=0.05)
+    page.mouse.up()
+    handle.press("ArrowLeft")
+    assert 1e6 < dials(page)["base"] < 1e7
 
 
 def test_a_panel_chooses_its_base(opened):

@@ -28,6 +28,7 @@ from tests.site.figures import (
     lines,
     of,
     pixels,
+    show_panel,
     stage_width,
     texts,
 )
@@ -39,9 +40,9 @@ ON = dict.fromkeys(LAID, True)
 # ---- The ladder ----
 
 
-@pytest.mark.parametrize("width, rows, high", [(390, 2, 250), (760, 1, 290)])
+@pytest.mark.parametrize("width, rows", [(390, 2), (760, 1)])
 @pytest.mark.parametrize("setting", [{}, {"dim": 16, "factor": 8.0}, {"base": 500.0, "trained_length": 16}])
-def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, setting):
+def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, setting):
     figure = Ladder(**setting, **ON)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
@@ -52,54 +53,79 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, high, se
     )
     legend = {y for name, y in names if name in {METHODS[name].title for name in LAID}}
     assert legend == {58 + 20 * row for row in range(rows)}
-    top = 58 + 20 * rows + 10
-    floor, lower = top + high, top + high + 62 + (84 if width == 390 else 96)
+    top, lower = 50 + 20 * rows, (358 if width == 390 else 558)
+    floor = lower if width == 390 else lower - 158
+    lower_top = top + 4 if width == 390 else floor + 44
     longest = 1.5 * max(expected["target"], waves[-1] * figure.factor)
     x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
 
     def y(wave: np.ndarray | float) -> np.ndarray | float:
-        return floor - np.log(np.array(wave) / 5) / math.log(longest / 5) * high
+        return floor - np.log(np.array(wave) / 5) / math.log(longest / 5) * (floor - top)
 
     size = max(3, min(8, (x[-1] - x[0]) / pairs * 0.7))
     for colour, some in ((CSS_BLUE, slice(0, turned)), (CSS_ORANGE, slice(turned, None))):
         if waves[some].size:
             [found] = [points for c, w, _, points in lines(page) if c == colour and abs(w - size) < 0.01]
             np.testing.assert_allclose(found, np.stack([x[some], y(waves[some])], -1), atol=0.06)
-    for name, stretch in zip(LAID, expected["stretch"], strict=True):
-        colour, thick, dashes = LAID[name]["look"]
-        drawn = [line for line in of(page, COLOURS[colour], thick, dashes or "none") if len(line) == pairs]
-        for heights in (y(waves * stretch), lower - np.log(stretch) / math.log(figure.factor) * (lower - floor - 62)):
-            assert any(np.abs(line - np.stack([x, heights], -1)).max() < 0.06 for line in drawn), name
+
+    def laid(heights) -> None:
+        for name, stretch in zip(LAID, expected["stretch"], strict=True):
+            colour, thick, dashes = LAID[name]["look"]
+            drawn = [line for line in of(page, COLOURS[colour], thick, dashes or "none") if len(line) == pairs]
+            wanted = np.stack([x, heights(np.array(stretch))], -1)
+            assert any(np.abs(line - wanted).max() < 0.06 for line in drawn), name
+
+    laid(lambda stretch: y(waves * stretch))
     assert {f"L = {figure.trained_length}", f"L′ = {expected['target']}"} <= set(texts(page))
-    shaded = page.locator(".rb-stage svg rect").evaluate_all("all => all.map((r) => +r.getAttribute('x'))")
-    assert shaded == pytest.approx([46 + turned / pairs * (stage - 56)] * 2, abs=0.01)
+    show_panel(page, "Stretch")
+    laid(lambda stretch: lower - np.log(stretch) / math.log(figure.factor) * (lower - lower_top))
+    shaded = page.locator(".rb-stage svg rect:not([rx])").evaluate_all("all => all.map((r) => +r.getAttribute('x'))")
+    assert shaded == pytest.approx([46 + turned / pairs * (stage - 56)] * (1 if width == 390 else 2), abs=0.01)
 
 
 def test_methods_are_switched_on_and_off(opened):
     page = opened([Ladder()])
     stats = page.locator(".rb-stats")
     expect(stats).to_contain_text("16.4 radians")
-    expect(stats).to_contain_text("with NTK-aware2.48 radians")
-    page.get_by_role("switch", name="NTK-aware").uncheck()
-    page.get_by_role("switch", name="Llama 3.1").check()
-    assert data(page)["shown"] == ["linear", "yarn", "llama3"]
-    expect(stats).not_to_contain_text("NTK-aware")
-    assert "Llama 3.1" in texts(page)
-    assert "NTK-aware" not in texts(page)
-    assert not of(page, CSS_VIOLET, 2)
-    assert hash_of(page) == "#ladder.ntk=off&ladder.llama3=on"
-    for name in ("Position interpolation", "YaRN", "Llama 3.1"):
-        page.get_by_role("switch", name=name).uncheck()
     expect(page.locator(".rb-summary")).to_contain_text("beyond those of training as the model is.")
+    assert "Stretch λ′/λ" not in texts(page)  # nothing stretches
+    for name in ("NTK-aware", "Llama 3.1"):
+        page.get_by_role("switch", name=name).check()
+    expect(stats).to_contain_text("with NTK-aware2.48 radians")
+    assert data(page)["shown"] == ["ntk", "llama3"]
+    assert {"NTK-aware", "Llama 3.1", "Stretch λ′/λ"} <= set(texts(page))
+    assert hash_of(page) == "#ladder.ntk=on&ladder.llama3=on"
+    page.get_by_role("switch", name="NTK-aware").uncheck()
+    expect(stats).not_to_contain_text("NTK-aware")
+    assert not of(page, CSS_VIOLET, 2)
+
+
+def test_the_lengths_are_dragged_and_the_axis_waits(opened):
+    page = opened([Ladder()])
+    known = page.get_by_role("slider", name="Trained length L", exact=True)
+    wanted = page.get_by_role("slider", name="Wanted length L′, by the factor")
+    floor, top = 558, 50
+    longest = 1.5 * 4 * max(data(page)["wavelengths"])
+    octave = math.log(2) / math.log(longest / 5) * (floor - top)
+    for handle, trait, goal in ((known, "trained_length", 8192), (wanted, "factor", 16)):
+        box = handle.bounding_box()
+        x, y = box["x"] + 30, box["y"] + 10
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 99, y - octave * math.log2(goal / dials(page)[trait]), steps=6)
+        assert dials(page)[trait] == pytest.approx(goal, rel=0.01)  # though a longer text asks for a longer axis
+        page.mouse.up()
+        assert dials(page)[trait] == pytest.approx(goal, rel=0.01)
+        page.mouse.move(0, 0)
+    wanted.press("Home")
+    assert dials(page)["factor"] == 1
 
 
 def test_a_model_is_chosen_by_its_name(opened):
     page = opened([Ladder()])
-    button = page.get_by_role("button", name="Llama 2")
-    expect(button).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("button", name="GPT-NeoX").click()
-    expect(button).to_have_attribute("aria-pressed", "false")
-    expect(page.get_by_role("button", name="GPT-NeoX")).to_have_attribute("aria-pressed", "true")
+    menu = page.get_by_role("combobox", name="A published model’s setting")
+    expect(menu).to_have_value("Llama 2")
+    menu.select_option("GPT-NeoX")
     assert {name: dials(page)[name] for name in ("base", "dim", "trained_length")} == {
         "base": 10000,
         "dim": 24,
@@ -109,28 +135,28 @@ def test_a_model_is_chosen_by_its_name(opened):
     enter(page, "Base b", 500)
     enter(page, "Trained length L", 100000)
     expect(page.locator(".rb-stage")).to_contain_text("Each of 12 pairs completes a turn within L")
-    expect(page.locator(".rb-stage svg rect")).to_have_count(0)
-    enter(page, "Factor s", 1)
-    assert not [text for text in texts(page) if text.startswith("L′")]
+    expect(page.locator(".rb-stage svg rect:not([rx])")).to_have_count(0)
+    expect(menu).to_have_value("A model’s setting …")
 
 
 # ---- The ramp ----
 
 
-@pytest.mark.parametrize("width, high", [(390, 190), (760, 220)])
+@pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize("setting", [{}, {"dim": 8, "beta": 8.0}, {"factor": 1.0}])
-def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting):
+def test_both_ramps_and_their_quotient_are_drawn(opened, width, setting):
     figure = Ramp(**setting)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage, pairs = stage_width(page), figure.dim // 2
     x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
-    floor = 86 + high
+    floor = 358 if width == 390 else 376
+    high = floor - 86
     for colour, name in ((CSS_BLUE, "paper"), (CSS_ORANGE, "code")):
         line = of(page, colour, 2)[0]
         np.testing.assert_allclose(line, np.stack([x, floor - np.array(expected[name]) * high], -1), atol=0.06)
-    ratio, top = np.array(expected["ratio"]), floor + 92
-    bottom = top + (104 if width == 390 else 120)
+    show_panel(page, "Code over paper")
+    ratio, top, bottom = np.array(expected["ratio"]), *((54, 358) if width == 390 else (458, 558))
     scale = [float(text) for text in texts(page) if re.fullmatch(r"[\d.]+", text)]
     greatest = next(t for t in (1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if t >= ratio.max())
     assert greatest in scale
@@ -149,30 +175,32 @@ def test_both_ramps_and_their_quotient_are_drawn(opened, width, high, setting):
 
 def test_the_ends_of_the_ramp_can_be_dragged(opened):
     page = opened([Ramp()], viewport={"width": 760, "height": 1000})
-    box = page.locator(".rb-stage div > div").bounding_box()
-
-    def at(index: float) -> float:
-        return box["x"] + (index + 0.5) / 64 * box["width"]
+    step = (stage_width(page) - 56) / 64
 
     def turns(index: float) -> float:
         return 4096 / (2 * math.pi) * 1e4 ** (-2 * index / 128)
 
-    y = box["y"] + 80
-    page.mouse.move(at(22), y)
-    page.mouse.down()
-    assert dials(page)["beta"] == pytest.approx(turns(22), rel=0.02)
-    page.mouse.move(at(25), y, steps=3)
-    assert dials(page)["beta"] == pytest.approx(turns(25), rel=0.02)
-    page.mouse.move(at(60), y, steps=3)  # as far as β goes, and α stays
+    def pair(turns: float) -> float:
+        return 64 * math.log(4096 / (2 * math.pi * turns)) / math.log(1e4)
+
+    def pull(name: str, by: float) -> None:
+        box = page.get_by_role("slider", name=name, exact=True).bounding_box()
+        x, y = box["x"] + box["width"] / 2 + 9, box["y"] + 20
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + by * step, y + 50, steps=4)
+        page.mouse.up()
+
+    beta, alpha = (dial["label"] for dial in (Ramp.beta.declared(), Ramp.alpha.declared()))
+    pull(beta, 3)
+    assert dials(page)["beta"] == pytest.approx(turns(pair(32) + 3), rel=0.02)
+    pull(beta, 50)  # as far as β goes, and α stays
     assert (dials(page)["beta"], dials(page)["alpha"]) == (2.5, 1)
-    page.mouse.up()
-    page.mouse.move(at(10), y)
-    assert dials(page)["beta"] == 2.5
-    page.mouse.click(at(49), y)
-    assert dials(page)["alpha"] == pytest.approx(turns(49), rel=0.02)
-    page.mouse.click(at(5), y, button="right")
-    assert dials(page)["beta"] == 2.5
     expect(page.locator(".rb-stage")).to_contain_text("β: 2.5 turns")
+    pull(alpha, 4)
+    assert dials(page)["alpha"] == pytest.approx(turns(pair(1) + 4), rel=0.02)
+    page.get_by_role("slider", name=alpha, exact=True).press("End")
+    assert dials(page)["alpha"] == 2
 
 
 # ---- The cache ----
@@ -188,7 +216,7 @@ def test_tokens_have_the_colour_of_their_base(opened, width, setting):
         """() => { const e = document.querySelector('canvas'); const r = e.getBoundingClientRect();
           return [r.width, r.height]; }"""
     )
-    stage, deep = centres[0], 300 if width == 390 else 184
+    stage, deep = centres[0], 320 if width == 390 else 235
     cell = min(96, stage)
     while math.ceil(figure.room / (stage // cell)) * cell > deep:
         cell -= 1
@@ -212,12 +240,14 @@ def test_tokens_have_the_colour_of_their_base(opened, width, setting):
         paint((209, 217, 224), 0.4),
     ]
     np.testing.assert_allclose(found, expected, atol=3)
-    floor = 50 + deep + 202
+    show_panel(page, "Their errors")
+    floor, top = (358, 54) if width == 390 else (518, 50 + deep + 42 + 54)
     [curve] = of(page, CSS_ORANGE, 2)
     expected = np.array(data(page)["errors"])
-    np.testing.assert_allclose((floor - curve[:, 1]) / 104 * 1.7, expected, atol=0.002)
+    np.testing.assert_allclose((floor - curve[:, 1]) / (floor - top) * 1.7, expected, atol=0.002)
     keys = np.array(data(page)["keys"])
     np.testing.assert_allclose(curve[:, 0], 40 + keys / (figure.room - 1) * (stage - 54), atol=0.06)
+    show_panel(page, "The keys")
     assert f"Cached keys of a text of {figure.length} tokens" in texts(page)
 
 
@@ -225,7 +255,7 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
     page = opened([Timelapse()], viewport={"width": 760, "height": 1000})
     pad = page.get_by_role("slider", name=re.compile("^Length of the text"))
     box = pad.bounding_box()
-    columns, cell = 32, 22  # 710 pixels, 184 of them deep
+    columns, cell = 29, 26  # 734 pixels, 235 of them deep
     pitch = box["width"] / columns
     page.mouse.move(box["x"] + 3.5 * pitch, box["y"] + 2.5 * cell)
     page.mouse.down()
@@ -238,11 +268,11 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
     assert dials(page)["length"] == 3 * columns + 21
     pad.focus()
     for key, length in [
-        ("ArrowRight", 118),
-        ("ArrowUp", 119),
-        ("ArrowLeft", 118),
-        ("PageUp", 134),
-        ("PageDown", 118),
+        ("ArrowRight", 109),
+        ("ArrowUp", 110),
+        ("ArrowLeft", 109),
+        ("PageUp", 218),
+        ("PageDown", 109),
         ("End", 256),
         ("ArrowRight", 256),
         ("Home", 1),
@@ -255,23 +285,6 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
     page.get_by_role("button", name="16 tokens on").click()
     assert dials(page)["length"] == 17
     expect(page.locator(".rb-stats dd").last).to_have_text("1 of 17 tokens")
-
-
-def test_the_text_plays_and_stops(opened):
-    page = opened([Timelapse(room=64, length=50)])
-    button = page.get_by_role("button", name="Play")
-    button.click()
-    pause = page.get_by_role("button", name="Pause")
-    expect(pause).to_be_visible()
-    expect(button).to_be_visible(timeout=8000)  # at the end it stops
-    assert dials(page)["length"] == 64
-    button.click()  # from the beginning
-    page.wait_for_function("() => document.querySelector('.explorer-live').ropebook.values().length > 3")
-    assert dials(page)["length"] < 60
-    pause.click()
-    stopped = dials(page)["length"]
-    page.wait_for_timeout(250)
-    assert dials(page)["length"] == stopped
 
 
 def test_a_room_that_shrinks_takes_the_length_along(opened):

@@ -83,6 +83,7 @@ function build(stage, app) {
   const [pad, crest] = [html("div"), html("div")];
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, crest));
   let place;
+  let drawn; // the data, as last drawn
   const limits = ({ span }) => [0, span];
   const handOf = (node, trait, label, more) => hand(app, node, {
     label,
@@ -91,7 +92,10 @@ function build(stage, app) {
       const { span } = app.values();
       return { [trait]: Math.min(span, Math.max(0, Math.round(((x - place.from) / (place.to - place.from)) * span))) };
     },
-    ...ofDial(app, dials.find((dial) => dial.trait === trait), { limits, text: (values) => `Δ = ${values[trait]}` }),
+    ...ofDial(app, dials.find((dial) => dial.trait === trait), {
+      limits,
+      text: (values) => `Δ = ${values[trait]}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
+    }),
     ...more,
   });
   const showPad = handOf(pad, "distance", "Distance in the picture", { area: true });
@@ -103,6 +107,7 @@ function build(stage, app) {
   });
 
   return ({ data, values, width, most, theme }) => {
+    drawn = data;
     const panel = panelAt(width);
     const wide = width >= 620;
     const from = wide ? 62 : 46;
@@ -115,7 +120,7 @@ function build(stage, app) {
       sumTop: panel === null ? floor + 46 : HEAD,
       sumFloor: most - UNDER,
       left: to + (wide ? 34 : 18), // of the bars
-      right: width - (numbers ? 52 : 2),
+      right: width - (numbers ? 52 : 6),
       x: scale([0, values.span], [from, to]),
       pitch: (floor - HEAD) / data.shown.length,
     };

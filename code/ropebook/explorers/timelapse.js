@@ -85,18 +85,20 @@ function build(stage, app) {
   const whole = html("div", {}, canvas, picture, pad);
   stage.append(whole);
   let lengthAt; // of the text at a place of the picture
+  let error; // of its scores, as last drawn
   const showPad = hand(app, pad, {
     label: "Length of the text: left and right to take away or add a token",
     area: true,
     at: (x, y) => ({ length: Math.min(app.values().room, Math.max(1, lengthAt(x, y))) }),
     ...ofDial(app, dials.find(({ trait }) => trait === "length"), {
       limits: ({ room }) => [1, room],
-      text: (values) => count(values.length, "token"),
+      text: ({ length }) => `${count(length, "token")}, error ${exact(error, 2)}`,
     }),
   });
 
   return ({ data, values, width, most, theme }) => {
     steps.show();
+    error = data.error;
     const panel = panelAt(width);
     const height = Math.min(most, 560);
     const [cells, errors] = [panel !== 1, panel !== 0];

@@ -18,7 +18,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     how much each stretches each pair's wavelength (``stretch``), and the largest angle beyond that is ``left``.
 
     >>> from ropebook.explorers.ladder import Ladder
-    >>> figure = Ladder(ntk=False)  # Llama 2, stretched four times
+    >>> figure = Ladder(linear=True, yarn=True)  # Llama 2, stretched four times
     >>> data = compute(figure.dials())
     >>> data["turned"], data["shown"], round(data["beyond"], 1), [round(left, 3) for left in data["left"]]
     (46, ['linear', 'yarn'], 16.4, [0.001, 0.001])
