@@ -20,6 +20,7 @@ from tests.site.figures import (
     dials,
     enter,
     of,
+    show_panel,
     stage_width,
     texts,
 )
@@ -51,7 +52,7 @@ def plot(page: Page) -> tuple[float, float, float, float]:
     box = page.get_by_role("slider", name="in the picture").evaluate(
         "e => [e.offsetLeft, e.offsetLeft + e.offsetWidth, e.offsetTop, e.offsetTop + e.offsetHeight]"
     )
-    assert box[:2] == [LEFT, stage_width(page) - 8]
+    assert box[:2] == [LEFT, stage_width(page) - 14]
     return tuple(box)
 
 
@@ -107,7 +108,8 @@ def test_differences_and_what_is_decided(opened, width):
     figure = Measured(method="linear", factor="8")
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
-    left, right, *_ = plot(page)
+    show_panel(page, "Difference")
+    left, right = LEFT, stage_width(page) - 14
     rings = page.locator(".rb-stage svg circle[r='4']").all()
     assert len(rings) == 5
     column = (right - left) / 5
@@ -184,7 +186,8 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     assert limits(page, "Factor s") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
     expect(page.locator(".rb-stats dt").first).to_have_text("YaRN, s = 4, fine-tuned")
-    page.get_by_role("radio", name="ReRoPE").check()
+    method = page.get_by_role("combobox", name="Method")
+    method.select_option("ReRoPE")
     assert limits(page, "Factor s") == "No effect here: ReRoPE has no factor."
     assert limits(page, "Fine-tuned") == "There is no model fine-tuned with ReRoPE: shown without."
     expect(page.locator(".rb-stats dt").first).to_have_text("ReRoPE")
@@ -196,7 +199,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
         "tuned": True,
         "position": 1024,
     }
-    page.get_by_role("radio", name="position interpolation").check()
+    method.select_option("position interpolation")
     expect(page.locator(".rb-stats dt").first).to_have_text("Position interpolation, s = 4, fine-tuned")
     page.get_by_role("radio", name="all schemes").check()
     for label in ("Method", "Factor s", "Fine-tuned"):
