@@ -20,6 +20,7 @@ export default [
     },
     rules: {
       eqeqeq: "error",
+      "max-len": ["error", { code: 120 }],
       "no-irregular-whitespace": ["error", { skipTemplates: true, skipStrings: true }],
       "no-unused-vars": ["error", { argsIgnorePattern: "^_", caughtErrors: "none" }],
       "no-var": "error",

@@ -40,7 +40,6 @@ def test_a_script_is_its_parts(entry):
     assert "".join(f"//# part: {name}\n{text}" for name, text in parts.items()) == entry.kind._esm
     assert [name for name, text in parts.items() if re.search(r"^export ", text, re.MULTILINE)] == [own]
     assert not re.search(r"^import |https?://(?!www\.w3\.org)", entry.kind._esm, re.MULTILINE)
-    assert max(len(line) for name, text in parts.items() if name != declared for line in text.splitlines()) <= 120
 
 
 @every

@@ -401,7 +401,8 @@ function axes({ from, to, left, width, panel, sumTop, sumFloor }, [low, high], s
   axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
   const wide = niceStep(span, (to - from) / 60);
   axis(across, "bottom", x, Array.from({ length: Math.floor(span / wide) + 1 }, (_, k) => k * wide));
-  const axisOfDistances = [across, quietText((from + to) / 2, sumFloor + 36, "distance Δ = m − n", { "text-anchor": "middle" })];
+  const middle = { "text-anchor": "middle" };
+  const axisOfDistances = [across, quietText((from + to) / 2, sumFloor + 36, "distance Δ = m − n", middle)];
   if (panel === 0) return axisOfDistances;
   return [
     svg("path", { d: `M${from},${sumFloor}H${to}`, ...stroke("muted") }),

@@ -119,8 +119,10 @@ function build(stage, app) {
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     picture.replaceChildren(
       ...(cells ? [...keyTitle(data, values), ...legend(CELLS + deep + 18, values, highest, paints)] : []),
-      ...(errors ? [...titled(0, head, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated"),
-        ...curve(plot, data, values)] : []),
+      ...(errors ? [
+        ...titled(0, head, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated"),
+        ...curve(plot, data, values),
+      ] : []),
     );
     lengthAt = cells ? (x, y) => 1 + nearestCell(packed, values.room, x, y)
       : (x) => 1 + Math.round(((x - from) / (to - from)) * (values.room - 1));
