@@ -41,7 +41,7 @@ MEASURE = """async (figure, { bar, stops }) => {
     return !!at && (knob.contains(at) || at.contains(knob));
   };
   const dials = [...figure.querySelectorAll('.rb-dial')].map((dial) => {
-    const knob = dial.querySelector('[type=range], .rb-switch, .rb-options, .rb-text');
+    const knob = dial.querySelector('[type=range], .rb-switch, .rb-options, .rb-text, select');
     return [dial.querySelector('label, .rb-label').textContent, knob];
   });
   // Where the window can stand so that both are seen does not change while one looks: no frame need pass.

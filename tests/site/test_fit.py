@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.explorers.registry import every
 
-from tests.explorers.registry import ALL
-
-FITTED = [one.name for one in ALL]
 MOST = {320: 400, 400: 400, 519: 400, 520: 600, 620: 600, 740: 600, 900: 600}
 
 # What reaches beyond the stage or is written too small: of texts where they end, of all else its box.
@@ -32,7 +29,7 @@ def settle(page):
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-@pytest.mark.parametrize("entry", [one for one in ALL if one.name in FITTED], ids=lambda entry: entry.name)
+@every
 def test_the_picture_fits_its_room(opened, entry):
     figures = [entry.kind(**setting) for setting in [{}, *entry.extremes, *entry.corners]]
     page = opened(figures, viewport={"width": 1280, "height": 900})

@@ -70,7 +70,8 @@ function build(stage, app) {
     const top = 2 * CHIP + (narrow ? 48 : 76); // of the plane
     const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
     const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
-    const height = top + size;
+    // The numbers beside the plane reach farther down than a small one.
+    const height = top + Math.max(size, size / 2 + (narrow ? 108 : 146) + 10);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
     grips.show(width, drawText(text, width, values, was));
