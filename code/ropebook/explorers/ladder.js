@@ -87,8 +87,8 @@ function build(stage, app) {
     at(_, y) {
       const share = Math.min(1, Math.max(0, (plot.floor - y) / (plot.floor - plot.top)));
       const length = SHORTEST * (plot.longest / SHORTEST) ** share;
-      const dial = dials.find((one) => one.trait === trait);
-      return { [trait]: snap(dial, trait === "factor" ? Number((length / app.values().trained_length).toPrecision(3)) : length) };
+      const value = trait === "factor" ? Number((length / app.values().trained_length).toPrecision(3)) : length;
+      return { [trait]: snap(dials.find((one) => one.trait === trait), value) };
     },
     ...ofDial(app, dials.find((one) => one.trait === trait)),
   }));
@@ -196,13 +196,16 @@ function ladder(plot, data, dials) {
     left,
     ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
     ...shown.map((name, k) => {
-      return svg("path", { d: curve(plot, stretch[k].map((by, i) => y(wavelengths[i] * by))), ...styled(METHODS[name].look) });
+      const heights = stretch[k].map((by, i) => y(wavelengths[i] * by));
+      return svg("path", { d: curve(plot, heights), ...styled(METHODS[name].look) });
     }),
     dots("1", 0, turned), dots("2", turned, pairs),
     ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => [
       svg("rect", { x: at, y: middle - 11, width, height: 22, rx: 11,
         style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
-      svg("text", { x: at + width / 2, y: middle + 4, "font-size": 12, "font-weight": 600, "text-anchor": "middle" }, text),
+      svg("text", {
+        x: at + width / 2, y: middle + 4, "font-size": 12, "font-weight": 600, "text-anchor": "middle",
+      }, text),
     ]),
   ];
 }
@@ -274,7 +277,7 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Drag L and L′. More dials: what each method makes of them.",
+  note: "Pairs above the line L never completed a turn in training. Drag L and L′. More dials: what each method does.",
   dials,
   compute,
   build,

@@ -79,7 +79,9 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const pad = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, pad));
-  const readAt = (values) => (values.show === "loss" ? values.position : values.measured.distances[compute(values).distance]);
+  const readAt = (values) => {
+    return values.show === "loss" ? values.position : values.measured.distances[compute(values).distance];
+  };
   let placeAt; // the position, or the band's, at a place of the picture
   const showPad = hand(app, pad, {
     label: ({ show }) => (show === "loss" ? "Position in the picture" : "Distance in the picture"),
@@ -101,8 +103,8 @@ function build(stage, app) {
     },
     value(values) {
       const now = readAt(values);
-      const words = `${values.show === "loss" ? "byte" : "distance"} ${now}: ${readings(values, compute(values))[0].join(" ")}`;
-      return { now, min: 1, max: MOST_TEXT, text: words };
+      const where = `${values.show === "loss" ? "byte" : "distance"} ${now}`;
+      return { now, min: 1, max: MOST_TEXT, text: `${where}: ${readings(values, compute(values))[0].join(" ")}` };
     },
   });
 

@@ -144,7 +144,8 @@ function build(stage, app) {
     const tall = height - TOP - UNDER;
     row = tall / values.count;
     const place = {
-      wide, panel, tall, left: NAMES, right: NAMES + panel + between, ends: [width - errors, width - 12], // of the errors
+      wide, panel, tall, left: NAMES, right: NAMES + panel + between,
+      ends: [width - errors, width - 12], // of the errors
     };
     const context = fitCanvas(canvas, width, height);
     context.imageSmoothingEnabled = false; // cells keep their edges

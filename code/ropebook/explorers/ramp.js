@@ -160,7 +160,8 @@ function pairAxis({ from, to, lowFloor, pairs, x }) {
 function endMarks({ width, x }, dials) {
   const [beta, alpha] = [["β", "beta"], ["α", "alpha"]].map(([name, trait]) => {
     const text = `${name}: ${count(dials[trait], "turn")}`;
-    return { at: x(pairOf(dials, trait)), text, half: textWidth(text, 12, 600) / 2 + 9, middle: x(pairOf(dials, trait)) };
+    const at = x(pairOf(dials, trait));
+    return { at, text, half: textWidth(text, 12, 600) / 2 + 9, middle: at };
   });
   const gap = beta.half + alpha.half + 8;
   beta.middle = Math.max(beta.half, beta.middle);

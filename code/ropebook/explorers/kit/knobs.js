@@ -121,7 +121,8 @@ export function listDial(dial, id, app) {
   const field = html("select", { id, class: "rb-button rb-list", "aria-describedby": `${id}-limits` }, ...options);
   app.listen(field, "change", () => app.change({ [dial.trait]: field.value }));
   return {
-    box: html("div", { class: "rb-dial" }, html("label", { class: "rb-whole", for: id }, dial.label), reset.button, field),
+    box: html("div", { class: "rb-dial" },
+      html("label", { class: "rb-whole", for: id }, dial.label), reset.button, field),
     field,
     show(value) {
       field.selectedIndex = dial.options.indexOf(value);
