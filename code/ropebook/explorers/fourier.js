@@ -6,7 +6,7 @@ import { cosSinGrid, evenEdges, fourierSum, hundredths, invFreq, lastCall, minMa
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
@@ -323,15 +323,10 @@ function names({ wide, width, left }, data, { peak, distance }) {
   ];
 }
 
-// Over the dotted line, what it is, framed as something to be taken hold of.
+// Over the dotted line, what it is.
 function peakName({ from, to, x }, { peak }) {
-  const half = textWidth("peak", 12) / 2 + 7;
-  const at = Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak)));
-  return [
-    svg("rect", { x: at - half, y: HEAD - 25, width: 2 * half, height: 20, rx: 10,
-      style: "fill: var(--rb-zero); stroke: var(--rb-muted)" }),
-    svg("text", { x: at, y: HEAD - 11, "font-size": 12, "text-anchor": "middle" }, "peak"),
-  ];
+  const half = pillHalf("peak");
+  return pill(Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak))), HEAD - 15, "peak");
 }
 
 function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {

@@ -5,7 +5,7 @@ import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { presets } from "./kit/presets.js";
@@ -112,7 +112,8 @@ function build(stage, app) {
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     picture.replaceChildren(...(plot.upper ? ladder(plot, data, values) : []),
-      ...(plot.lower ? stretches(plot, data, values) : []), ...across(plot));
+      ...(plot.lower ? stretches(plot, data, values) : []), svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }),
+      ...pairAxis(plot.x, pairs, [plot.from, plot.to], lowFloor));
     const marks = lengthMarks(plot, data, values);
     Object.keys(handles).forEach((trait, k) => {
       if (plot.upper) grips[k]([marks[k].at - 6, marks[k].y - 14, marks[k].width + 12, 28]);
@@ -154,7 +155,7 @@ function legend(width, shown) {
 
 // The names of L and L′, to be taken hold of: side by side where they are too near to stand over one another.
 function lengthMarks({ from, y }, { target }, { trained_length }) {
-  const width = (text) => textWidth(text, 12, 600) + 18;
+  const width = (text) => 2 * pillHalf(text);
   const [known, wanted] = [`L = ${trained_length}`, `L′ = ${target}`];
   const near = Math.abs(y(trained_length) - y(target)) < 24;
   return [
@@ -200,13 +201,7 @@ function ladder(plot, data, dials) {
       return svg("path", { d: curve(plot, heights), ...styled(METHODS[name].look) });
     }),
     dots("1", 0, turned), dots("2", turned, pairs),
-    ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => [
-      svg("rect", { x: at, y: middle - 11, width, height: 22, rx: 11,
-        style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
-      svg("text", {
-        x: at + width / 2, y: middle + 4, "font-size": 12, "font-weight": 600, "text-anchor": "middle",
-      }, text),
-    ]),
+    ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => pill(at + width / 2, middle, text)),
   ];
 }
 
@@ -228,19 +223,6 @@ function stretches(plot, data, { factor }) {
     ...data.shown.map((name, k) => {
       return svg("path", { d: curve(plot, data.stretch[k].map(below)), ...styled(METHODS[name].look) });
     }),
-  ];
-}
-
-// The axis of pairs, under what is drawn.
-function across({ from, to, lowFloor, pairs, x, ...plot }) {
-  const bottom = svg("g", { transform: `translate(0 ${lowFloor})` });
-  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
-  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
-  return [
-    svg("path", { d: level({ from, to, ...plot }, lowFloor), ...lined("muted", 1) }), bottom,
-    svg("text", {
-      x: (from + to) / 2, y: lowFloor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, "pair i"),
   ];
 }
 
