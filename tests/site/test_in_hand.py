@@ -10,11 +10,14 @@ from playwright.sync_api import Page, expect
 
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.clocks import Clocks
+from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.pairing import Pairing
+from ropebook.explorers.precision import Precision
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
+from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
 from tests.explorers import js
 from tests.site.figures import dials, words
@@ -162,3 +165,22 @@ def test_time_passes_to_its_end_and_begins_anew(opened, figure, trait, most):
     assert dials(page)[trait] == most
     page.get_by_role("button", name="Play", exact=True).click()
     assert dials(page)[trait] < 100
+
+
+@pytest.mark.parametrize(
+    "figure, trait, most",
+    [(Fourier(distance=190), "distance", 200), (Timelapse(length=240), "length", 256)]
+    + [(Precision(first=9_500_000), "first", 10**7)],
+    ids=["Fourier", "Timelapse", "Precision"],
+)
+def test_what_plays_stops_at_its_end_and_begins_anew(opened, figure, trait, most):
+    page = opened([figure], reduced_motion="no-preference")
+    value = f"document.querySelector('.explorer-live').ropebook.values().{trait}"
+    button = page.get_by_role("button", name="Play", exact=True)
+    button.click()
+    page.wait_for_function(f"{value} === {most}")
+    expect(button).to_be_visible()
+    button.click()
+    page.wait_for_function(f"{value} > 2")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    assert dials(page)[trait] < most / 2

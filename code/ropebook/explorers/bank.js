@@ -6,7 +6,7 @@ import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, lined, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, inColour, lined, packCells, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
@@ -172,11 +172,8 @@ function drawStrip(context, paints, strip, { wavelengths, last }, { length, posi
   const within = (value) => x(Math.min(high, Math.max(LEAST, value)));
   const [atL, atM] = [within(length - 1), within(position)];
   const handle = (at, y, text) => {
-    const half = textWidth(text, 13, 600) / 2 + 8;
-    const middle = Math.min(to + 12 - half, Math.max(from - 12 + half, at));
-    return [svg("rect", { x: middle - half, y: y - 11, width: 2 * half, height: 22, rx: 11,
-      style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
-    svg("text", { x: middle, y: y + 4.5, "font-size": 13, "font-weight": 600, "text-anchor": "middle" }, text)];
+    const half = pillHalf(text);
+    return pill(Math.min(to + 12 - half, Math.max(from - 12 + half, at)), y, text);
   };
   const ticks = [10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((tick) => tick < high);
   const across = svg("g", { transform: `translate(0 ${floor})` });

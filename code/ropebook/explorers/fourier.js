@@ -6,7 +6,7 @@ import { cosSinGrid, evenEdges, fourierSum, hundredths, invFreq, lastCall, minMa
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
@@ -40,18 +40,29 @@ const lastSum = lastCall((span, base, dim, summed, draw) => {
   return { fine, sum: fourierSum(steps, a, new Float64Array(a.length), 0, span * fine + 1) };
 });
 
-function compute({ peak, distance, span, base, dim, summed, draw }) {
-  const theta = invFreq(dim, base);
-  const size = lastSizes(draw, dim);
-  const shown = spread(size.length);
-  const products = Array.from(theta, (one, i) => size[i] * Math.cos((distance - peak) * one));
-  const total = (values) => values.slice(0, summed).reduce((sum, value) => sum + value, 0);
+// The same from distance 0 on.
+const lastTotal = lastCall((peak, span, base, dim, summed, draw) => {
   const { fine, sum } = lastSum(span, base, dim, summed, draw);
   const crest = peak * fine;
   const fromZero = new Float64Array(sum.length);
   fromZero.set(sum.subarray(1, crest + 1));
   fromZero.subarray(0, crest).reverse();
   fromZero.set(sum.subarray(0, sum.length - crest), crest);
+  return { fine, total: fromZero };
+});
+
+// The waves of the pairs shown, at the ends of all columns.
+const lastWaves = lastCall((peak, span, base, dim, draw) => {
+  const [theta, size] = [invFreq(dim, base), lastSizes(draw, dim)];
+  return spread(size.length).map((i) => waveAt(theta[i], size[i], peak, span));
+});
+
+function compute({ peak, distance, span, base, dim, summed, draw }) {
+  const theta = invFreq(dim, base);
+  const size = lastSizes(draw, dim);
+  const shown = spread(size.length);
+  const products = Array.from(theta, (one, i) => size[i] * Math.cos((distance - peak) * one));
+  const total = (values) => values.slice(0, summed).reduce((sum, value) => sum + value, 0);
   return {
     shown,
     size: Array.from(size), // the height of each pair's wave
@@ -59,9 +70,8 @@ function compute({ peak, distance, span, base, dim, summed, draw }) {
     products, // of each pair at the distance
     score: total(products),
     highest: total(size), // at the peak
-    waves: shown.map((i) => waveAt(theta[i], size[i], peak, span)), // of the pairs shown, at the ends of all columns
-    fine, // samples of the sum per step
-    total: fromZero,
+    waves: lastWaves(peak, span, base, dim, draw),
+    ...lastTotal(peak, span, base, dim, summed, draw), // fine: samples of the sum per step; total: the sum
   };
 }
 
@@ -313,15 +323,10 @@ function names({ wide, width, left }, data, { peak, distance }) {
   ];
 }
 
-// Over the dotted line, what it is, framed as something to be taken hold of.
+// Over the dotted line, what it is.
 function peakName({ from, to, x }, { peak }) {
-  const half = textWidth("peak", 12) / 2 + 7;
-  const at = Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak)));
-  return [
-    svg("rect", { x: at - half, y: HEAD - 25, width: 2 * half, height: 20, rx: 10,
-      style: "fill: var(--rb-zero); stroke: var(--rb-muted)" }),
-    svg("text", { x: at, y: HEAD - 11, "font-size": 12, "text-anchor": "middle" }, "peak"),
-  ];
+  const half = pillHalf("peak");
+  return pill(Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak))), HEAD - 15, "peak");
 }
 
 function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
@@ -401,8 +406,8 @@ function axes({ from, to, left, width, panel, sumTop, sumFloor }, [low, high], s
   axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
   const wide = niceStep(span, (to - from) / 60);
   axis(across, "bottom", x, Array.from({ length: Math.floor(span / wide) + 1 }, (_, k) => k * wide));
-  const middle = { "text-anchor": "middle" };
-  const axisOfDistances = [across, quietText((from + to) / 2, sumFloor + 36, "distance Δ = m − n", middle)];
+  const name = quietText((from + to) / 2, sumFloor + 36, "distance Δ = m − n", { "text-anchor": "middle" });
+  const axisOfDistances = [across, name];
   if (panel === 0) return axisOfDistances;
   return [
     svg("path", { d: `M${from},${sumFloor}H${to}`, ...stroke("muted") }),

@@ -5,7 +5,7 @@ import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { presets } from "./kit/presets.js";
@@ -87,9 +87,8 @@ function build(stage, app) {
     at(_, y) {
       const share = Math.min(1, Math.max(0, (plot.floor - y) / (plot.floor - plot.top)));
       const length = SHORTEST * (plot.longest / SHORTEST) ** share;
-      const dial = dials.find((one) => one.trait === trait);
-      const factor = Number((length / app.values().trained_length).toPrecision(3));
-      return { [trait]: snap(dial, trait === "factor" ? factor : length) };
+      const value = trait === "factor" ? Number((length / app.values().trained_length).toPrecision(3)) : length;
+      return { [trait]: snap(dials.find((one) => one.trait === trait), value) };
     },
     ...ofDial(app, dials.find((one) => one.trait === trait)),
   }));
@@ -113,7 +112,8 @@ function build(stage, app) {
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     picture.replaceChildren(...(plot.upper ? ladder(plot, data, values) : []),
-      ...(plot.lower ? stretches(plot, data, values) : []), ...across(plot));
+      ...(plot.lower ? stretches(plot, data, values) : []), svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }),
+      ...pairAxis(plot.x, pairs, [plot.from, plot.to], lowFloor));
     const marks = lengthMarks(plot, data, values);
     Object.keys(handles).forEach((trait, k) => {
       if (plot.upper) grips[k]([marks[k].at - 6, marks[k].y - 14, marks[k].width + 12, 28]);
@@ -155,7 +155,7 @@ function legend(width, shown) {
 
 // The names of L and L′, to be taken hold of: side by side where they are too near to stand over one another.
 function lengthMarks({ from, y }, { target }, { trained_length }) {
-  const width = (text) => textWidth(text, 12, 600) + 18;
+  const width = (text) => 2 * pillHalf(text);
   const [known, wanted] = [`L = ${trained_length}`, `L′ = ${target}`];
   const near = Math.abs(y(trained_length) - y(target)) < 24;
   return [
@@ -197,16 +197,11 @@ function ladder(plot, data, dials) {
     left,
     ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
     ...shown.map((name, k) => {
-      const d = curve(plot, stretch[k].map((by, i) => y(wavelengths[i] * by)));
-      return svg("path", { d, ...styled(METHODS[name].look) });
+      const heights = stretch[k].map((by, i) => y(wavelengths[i] * by));
+      return svg("path", { d: curve(plot, heights), ...styled(METHODS[name].look) });
     }),
     dots("1", 0, turned), dots("2", turned, pairs),
-    ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => [
-      svg("rect", { x: at, y: middle - 11, width, height: 22, rx: 11,
-        style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
-      svg("text",
-        { x: at + width / 2, y: middle + 4, "font-size": 12, "font-weight": 600, "text-anchor": "middle" }, text),
-    ]),
+    ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => pill(at + width / 2, middle, text)),
   ];
 }
 
@@ -228,19 +223,6 @@ function stretches(plot, data, { factor }) {
     ...data.shown.map((name, k) => {
       return svg("path", { d: curve(plot, data.stretch[k].map(below)), ...styled(METHODS[name].look) });
     }),
-  ];
-}
-
-// The axis of pairs, under what is drawn.
-function across({ from, to, lowFloor, pairs, x, ...plot }) {
-  const bottom = svg("g", { transform: `translate(0 ${lowFloor})` });
-  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
-  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
-  return [
-    svg("path", { d: level({ from, to, ...plot }, lowFloor), ...lined("muted", 1) }), bottom,
-    svg("text", {
-      x: (from + to) / 2, y: lowFloor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, "pair i"),
   ];
 }
 
@@ -277,8 +259,7 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Drag L and L′. "
-    + "More dials: what each method makes of them.",
+  note: "Pairs above the line L never completed a turn in training. Drag L and L′. More dials: what each method does.",
   dials,
   compute,
   build,

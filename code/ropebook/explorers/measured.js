@@ -103,8 +103,8 @@ function build(stage, app) {
     },
     value(values) {
       const now = readAt(values);
-      const place = `${values.show === "loss" ? "byte" : "distance"} ${now}`;
-      return { now, min: 1, max: MOST_TEXT, text: `${place}: ${readings(values, compute(values))[0].join(" ")}` };
+      const where = `${values.show === "loss" ? "byte" : "distance"} ${now}`;
+      return { now, min: 1, max: MOST_TEXT, text: `${where}: ${readings(values, compute(values))[0].join(" ")}` };
     },
   });
 

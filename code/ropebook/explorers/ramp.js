@@ -5,7 +5,7 @@ import { invFreq } from "./kit/rope.js";
 import { count, exact } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, svg } from "./kit/elements.js";
-import { axis, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { keptByIndex, keptByTurns, pairAt, rampEnds } from "./kit/yarn.js";
@@ -81,7 +81,7 @@ function build(stage, app) {
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     const marks = endMarks(plot, values);
     picture.replaceChildren(...(panel === 1 ? [] : shares(plot, data, marks)),
-      ...(panel === 0 ? [] : quotients(plot, data)), ...pairAxis(plot));
+      ...(panel === 0 ? [] : quotients(plot, data)), ...pairAxis(plot.x, pairs, [from, to], lowFloor));
     Object.keys(handles).forEach((trait, k) => {
       const { middle, half } = marks[k];
       if (panel !== 1) grips[k]([middle - half - 8, TOP - 36, 2 * half + 16, 30]);
@@ -147,21 +147,12 @@ function quotients(plot, { ratio, largest, pair }) {
   ];
 }
 
-function pairAxis({ from, to, lowFloor, pairs, x }) {
-  const bottom = svg("g", { transform: `translate(0 ${lowFloor})` });
-  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
-  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
-  return [bottom, svg("text", {
-    x: (from + to) / 2, y: lowFloor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-  }, "pair i")];
-}
-
 // The names of β and α over the pairs that turn so often, side by side: [β, α].
 function endMarks({ width, x }, dials) {
   const [beta, alpha] = [["β", "beta"], ["α", "alpha"]].map(([name, trait]) => {
     const text = `${name}: ${count(dials[trait], "turn")}`;
     const at = x(pairOf(dials, trait));
-    return { at, text, half: textWidth(text, 12, 600) / 2 + 9, middle: at };
+    return { at, text, half: pillHalf(text), middle: at };
   });
   const gap = beta.half + alpha.half + 8;
   beta.middle = Math.max(beta.half, beta.middle);
@@ -171,11 +162,9 @@ function endMarks({ width, x }, dials) {
 }
 
 function ends(marks, floor) {
-  return marks.flatMap(({ at, text, middle, half }) => [
+  return marks.flatMap(({ at, text, middle }) => [
     svg("path", { d: `M${at.toFixed(1)},${TOP - 10}V${floor}`, ...lined("muted", 1.5, "stroke-dasharray: 1 5") }),
-    svg("rect", { x: middle - half, y: TOP - 32, width: 2 * half, height: 22, rx: 11,
-      style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
-    svg("text", { x: middle, y: TOP - 17, "font-size": 12, "font-weight": 600, "text-anchor": "middle" }, text),
+    ...pill(middle, TOP - 21, text),
   ]);
 }
 

@@ -176,7 +176,7 @@ function build(stage, app) {
     const context = fitCanvas(canvas, width, most);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
-    const bandOf = (values, { at, resolved, edges }) => ({ at, resolved, ...minMaxBand(values, edges) });
+    const bandOf = (values, { at, edges, resolved }) => ({ at, resolved, ...minMaxBand(values, edges) });
     const half = data.belowHalf < 0 ? length - 1 : data.belowHalf;
     const y = scale([-1, 1], [main[1] + main[3], main[1]]);
     drawn = { main, length, dim, place: [scale([1, length - 1], [main[0], main[0] + main[2]], true)(half), y(0.5)] };
@@ -352,8 +352,8 @@ function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
 
 export default explorer({
   title: "One base after the other",
-  note: "Drag the ring, where the score falls below half, or choose one of the ten bases. "
-    + "The larger the base is, the farther the score reaches before it falls.",
+  note: "Drag the ring, where the score falls below half, or choose one of the ten. The larger the base, the later the "
+    + "fall.",
   dials,
   compute,
   build,

@@ -119,10 +119,7 @@ function build(stage, app) {
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     picture.replaceChildren(
       ...(cells ? [...keyTitle(data, values), ...legend(CELLS + deep + 18, values, highest, paints)] : []),
-      ...(errors ? [
-        ...titled(0, head, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated"),
-        ...curve(plot, data, values),
-      ] : []),
+      ...(errors ? [...errorTitle(head), ...curve(plot, data, values)] : []),
     );
     lengthAt = cells ? (x, y) => 1 + nearestCell(packed, values.room, x, y)
       : (x) => 1 + Math.round(((x - from) / (to - from)) * (values.room - 1));
@@ -173,6 +170,10 @@ function paintTokens(context, { cell, centre }, { bases }, { room, base, length 
 function keyTitle({ bases }, { length }) {
   return titled(0, 0, `Cached keys of a text of ${count(length, "token")}`,
     `The query, outlined, has base ${tidy(bases.at(-1))}`);
+}
+
+function errorTitle(y) {
+  return titled(0, y, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated");
 }
 
 // What the colours stand for.
@@ -229,7 +230,8 @@ function describe({ bases, error }, { length, trained_length, base }) {
 
 export default explorer({
   title: "The cache of keys, as the text grows",
-  note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base that it came with.",
+  note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base that it came with. "
+    + "Drag the end of the text.",
   dials,
   compute,
   build,

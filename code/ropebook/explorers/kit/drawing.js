@@ -65,6 +65,30 @@ export function titled(x, y, title, note) {
     svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, note)];
 }
 
+// A name in a frame, of something that can be taken hold of; half of its width.
+export function pillHalf(text) {
+  return textWidth(text, 13, 600) / 2 + 8;
+}
+
+export function pill(middle, y, text) {
+  const half = pillHalf(text);
+  return [
+    svg("rect", { x: middle - half, y: y - 11, width: 2 * half, height: 22, rx: 11,
+      style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
+    svg("text", { x: middle, y: y + 4.5, "font-size": 13, "font-weight": 600, "text-anchor": "middle" }, text),
+  ];
+}
+
+// The index of the pair along the bottom of a plot whose pairs stand at x(0), x(1), …
+export function pairAxis(x, pairs, /** @type {number[]} */ [from, to], floor) {
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
+  axis(bottom, "bottom", x, Array.from({ length: Math.ceil(pairs / step) }, (_, k) => k * step));
+  return [bottom, svg("text", {
+    x: (from + to) / 2, y: floor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+  }, "pair i")];
+}
+
 // Where count squares stand in an area [left, top, width, height], as large as fit but no larger than 96, in rows of
 // equal length with a gap under each: the size of a square, and the centre of the i-th.
 export function packCells(count, [left, top, width, height], gap) {

@@ -4,8 +4,7 @@ import { html } from "./elements.js";
 import { same } from "./mount.js";
 
 // label: what is chosen, read out; prompt: what stands there while the dials are at none of them; items: [name,
-// settings].
-// Returns show(values), to be called at every drawing.
+// settings]. Returns show(values), to be called at every drawing.
 export function presets(app, label, prompt, /** @type {any[][]} */ items) {
   const list = html("select", { class: "rb-button", "aria-label": label },
     ...[prompt, ...items.map(([name]) => name)].map((name) => html("option", {}, name)));

@@ -14,8 +14,7 @@ export function keptByTurns(theta, length, alpha, beta) {
   return theta.map((one) => within(((one * length) / (2 * Math.PI) - alpha) / (beta - alpha)));
 }
 
-// Where the code's ramp begins and ends, in pair indices: where pairs turn β and α times, rounded outwards if so
-// wished.
+// Where the code's ramp begins and ends, in pair indices: where pairs turn β and α times, rounded outwards if wished.
 export function rampEnds(dim, length, base, alpha, beta, truncate = true) {
   let [low, high] = [pairAt(beta, dim, length, base), pairAt(alpha, dim, length, base)];
   if (truncate) [low, high] = [Math.floor(low), Math.ceil(high)];
