@@ -114,14 +114,13 @@ function build(stage, app) {
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * ROW + 18;
-    const height = retrieval ? Math.min(most, 480) : most;
-    const lowFloor = height - 44;
+    const lowFloor = most - 44;
     const apart = panel === 1; // the differences alone
     const lowTop = apart ? top : lowFloor - 104;
-    const floor = retrieval ? height - 42 : panel === 0 ? lowFloor : lowTop - 100;
+    const floor = retrieval ? most - 42 : panel === 0 ? lowFloor : lowTop - 100;
     const x = scale([leastOf(values), MOST_TEXT], [from, to], true);
     const plot = { wide, from, to, top, floor, lowTop, lowFloor, x };
-    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     picture.replaceChildren(
       ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))), ...legend(legendOf(values, data), width),
       ...(apart ? [] : frame(plot, values, data, readAt(values))),
