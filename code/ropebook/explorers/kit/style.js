@@ -69,9 +69,9 @@ export const STYLE = `
   @container (max-width: 32.5rem) { .rb-stage { position: sticky; } }
 }
 @media (min-height: 60rem) {
-  @container (max-width: 53rem) { .rb-stage { position: sticky; } }
+  @container (max-width: 52.5rem) { .rb-stage { position: sticky; } }
 }
-@container (min-width: 53.01rem) {
+@container (min-width: 52.51rem) {
   .rb-body { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; padding: 1rem 1.25rem; }
   .rb-body > :is(.rb-title, .rb-note, .rb-words-all) { grid-column: 1 / -1; }
   .rb-stage { --rb-room: 1rem; position: sticky; align-self: start; }
