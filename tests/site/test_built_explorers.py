@@ -73,9 +73,9 @@ def test_every_dial_turns_the_figure_and_the_address(visit, path, over):
         explorer = page.locator(".explorer").nth(index)
         name = explorer.get_attribute("data-explorer")
         before = explorer.evaluate("e => JSON.stringify(e.querySelector('.explorer-live').ropebook.values())")
-        dial = explorer.locator("input[type=range], input[type=checkbox]").first
+        dial = explorer.locator(".rb-dial :is([type=range], [type=checkbox], select):visible").first
         dial.focus()
-        page.keyboard.press("ArrowRight" if dial.get_attribute("type") == "range" else "Space")
+        page.keyboard.press({"range": "ArrowRight", "checkbox": "Space"}.get(dial.get_attribute("type"), "ArrowDown"))
         after = explorer.evaluate("e => JSON.stringify(e.querySelector('.explorer-live').ropebook.values())")
         assert before != after, name
         page.wait_for_timeout(400)
