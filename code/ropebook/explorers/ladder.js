@@ -112,7 +112,8 @@ function build(stage, app) {
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     picture.replaceChildren(...(plot.upper ? ladder(plot, data, values) : []),
-      ...(plot.lower ? stretches(plot, data, values) : []), svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }),
+      ...(plot.lower ? stretches(plot, data, values) : []),
+      svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }),
       ...pairAxis(plot.x, pairs, [plot.from, plot.to], lowFloor));
     const marks = lengthMarks(plot, data, values);
     Object.keys(handles).forEach((trait, k) => {
