@@ -202,7 +202,7 @@ function ladder(plot, data, dials) {
       return svg("path", { d: curve(plot, heights), ...styled(METHODS[name].look) });
     }),
     dots("1", 0, turned), dots("2", turned, pairs),
-    ...lengthMarks(plot, data, dials).flatMap(({ text, at, y: middle, width }) => pill(at + width / 2, middle, text)),
+    ...lengthMarks(plot, data, dials).flatMap((mark) => pill(mark.at + mark.width / 2, mark.y, mark.text)),
   ];
 }
 
