@@ -62,6 +62,7 @@ class Frequencies(Extension, abc.ABC):
 class Interpolation(Frequencies):
     """Position interpolation: every θ divided by s, so that position L′ stands where L stood. Chen et al. 2023.
 
+    >>> from ropebook import rope
     >>> Interpolation(factor=4.0)(rope.inv_freq(4))
     (tensor([0.2500, 0.0025], dtype=torch.float64), 1.0)
     """
@@ -83,6 +84,7 @@ class NTKAware(Frequencies):
     In terms of θ: pair i is divided by s^(2i/(d−2)), the first by 1 and the last by s. d = 2 is refused: its one pair
     is the first and the last.
 
+    >>> from ropebook import rope
     >>> NTKAware(factor=4.0)(rope.inv_freq(4))
     (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
     """
@@ -133,6 +135,7 @@ class DynamicNTK(Dynamic):
     With ``factor`` 1, the default, it is (n/L)^(d/(d−2)). With factor s it is the form that emozilla (2023) published
     and transformers has as "dynamic": there `effective_scale` is not s at n = s·L.
 
+    >>> from ropebook import rope
     >>> method = DynamicNTK(trained_length=512)
     >>> method(rope.inv_freq(4), 2048)
     (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
@@ -170,6 +173,7 @@ class NTKByParts(Frequencies):
 
     θ′ = ((1 − γ)/s + γ)θ with γ = `ramp_in_turns`: Peng et al. 2023 (YaRN), equations (17) to (20), as in the paper.
 
+    >>> from ropebook import rope
     >>> NTKByParts(factor=4.0, trained_length=512)(rope.inv_freq(4))
     (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
     """
@@ -201,6 +205,7 @@ class YaRN(Frequencies):
     of two such, which is 1 where they are equal: then it is for `softmax_scale` to carry it. In transformers ``alpha``
     and ``beta`` are called beta_slow and beta_fast.
 
+    >>> from ropebook import rope
     >>> YaRN(factor=4.0, trained_length=512)(rope.inv_freq(6))
     (tensor([1.0000e+00, 2.9010e-02, 5.3861e-04], dtype=torch.float64), 1.138629436111989)
     """
@@ -251,6 +256,7 @@ class DynamicYaRN(Dynamic):
 
     Peng et al. 2023, section 3.3 ("dynamic scaling").
 
+    >>> from ropebook import rope
     >>> DynamicYaRN(trained_length=512)(rope.inv_freq(6), 2048)
     (tensor([1.0000e+00, 2.9010e-02, 5.3861e-04], dtype=torch.float64), 1.138629436111989)
     """
@@ -304,6 +310,7 @@ class Llama3(Frequencies):
     That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. Not in the report on the model, but
     in its published code.
 
+    >>> from ropebook import rope
     >>> Llama3()(rope.inv_freq(8, 500000.0))
     (tensor([1.0000e+00, 3.7606e-02, 5.2485e-04, 6.6479e-06], dtype=torch.float64), 1.0)
     """
@@ -341,6 +348,7 @@ class LongRoPE(Frequencies):
     ``long_factors`` for texts longer than L, ``short_factors`` for the others: d/2 numbers above 0 each. The factor on
     cos and sin is √(1 + ln s/ln L) if none is given, and it stands at every length. `search_factors` is a small search.
 
+    >>> from ropebook import rope
     >>> method = LongRoPE([1.0, 1.0], [1.0, 4.0], trained_length=512, factor=512.0)
     >>> method(rope.inv_freq(4), 513)
     (tensor([1.0000, 0.0025], dtype=torch.float64), 1.4142135623730951)
