@@ -6,13 +6,13 @@ import ast
 import importlib
 import inspect
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.helpers import public
 from tools import architecture
+from tools.imports import statements
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ROOT / "code"
@@ -39,15 +39,6 @@ HEAVY = {
 }
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """The modules that a tree imports, anywhere in it, each with the statement."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
-
-
 def part(name: str) -> str:
     """Which part of the package a dotted name belongs to: "ropebook.lab.model" to "lab"."""
     return (name.split(".") + [""])[1]
@@ -60,7 +51,7 @@ def test_every_part_has_its_place():
 @pytest.mark.parametrize("name", TREES)
 def test_arrows_run_one_way(name):
     rank = ORDER.index(part(name)) if part(name) else 0
-    for _, imported in imports(TREES[name]):
+    for _, imported in statements(TREES[name]):
         top = imported.split(".")[0]
         assert top not in {"book", "tests", "benchmarks", "tools"}, imported
         if top == "ropebook":
@@ -70,7 +61,7 @@ def test_arrows_run_one_way(name):
 
 
 def test_the_ground_stands_on_nothing_else():
-    assert {imported for _, imported in imports(TREES["ropebook.rope"]) if imported.startswith("ropebook")} == {
+    assert {imported for _, imported in statements(TREES["ropebook.rope"]) if imported.startswith("ropebook")} == {
         "ropebook.checks"
     }
 
@@ -78,7 +69,7 @@ def test_the_ground_stands_on_nothing_else():
 def foreign_private_names(tree: ast.AST) -> list[str]:
     """The private names of other modules that a module uses."""
     bound, found = set(), []
-    for node, name in imports(tree):
+    for node, name in statements(tree):
         if name.startswith("ropebook."):
             found += [name] if name.split(".")[-1].startswith("_") else []
             bound |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
@@ -117,7 +108,7 @@ def test_heavy_imports_stand_where_they_are_used(name):
     inside = {
         inner for function in ast.walk(heads) if isinstance(function, ast.FunctionDef) for inner in ast.walk(function)
     }
-    assert {imported.split(".")[0] for node, imported in imports(heads) if node not in inside} <= allowed
+    assert {imported.split(".")[0] for node, imported in statements(heads) if node not in inside} <= allowed
 
 
 def is_type_checking(node: ast.AST) -> bool:

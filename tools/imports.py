@@ -10,15 +10,18 @@ from pathlib import Path
 MODULE = re.compile(r"ropebook(\.\w+)+")
 
 
+def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """The dotted names that a tree imports, anywhere in it, each with its statement."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+
+
 def names(text: str) -> set[str]:
     """The dotted names that a Python text imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return {name for _, name in statements(ast.parse(text))}
 
 
 def imported(code: Path, text: str) -> set[Path]:
