@@ -10,7 +10,15 @@ from ropebook.efficient import meta_to_transformers
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import largest, random
 
-PARAMS = {"dim": 32, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "vocab_size": 50, "norm_eps": 1e-5, "rope_theta": 5e5}
+PARAMS = {
+    "dim": 32,
+    "n_layers": 2,
+    "n_heads": 4,
+    "n_kv_heads": 2,
+    "vocab_size": 50,
+    "norm_eps": 1e-5,
+    "rope_theta": 5e5,
+}
 HIDDEN = 48
 SHAPES = {
     "attention.wq": (32, 32),

@@ -12,6 +12,12 @@ from ropebook import rope
 from tests.helpers import random
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    """A function that was compiled eight times is refused the ninth, whoever asked before."""
+    torch.compiler.reset()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shape", [(5,), (2, 5)])
 @pytest.mark.parametrize("wanted", ["theta", "positions", "both"])

@@ -152,7 +152,9 @@ def _attend(
             given = query, keys, here, there, inv_freq
             bias = method.distances.correction(*given, layout=rotary.layout)
             bias = (bias * scaling).to(query.dtype)
-            attention_mask = bias if attention_mask is None else attention_mask + bias
+            attention_mask = (
+                bias if attention_mask is None else attention_mask + bias
+            )
         query, key = (
             rotated(x, at, inv_freq, attention_factor, rotary.layout)
             for x, at in ((query, here), (key, there))
