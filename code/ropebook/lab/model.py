@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ropebook import checks, results
 from ropebook.attention import whole_mask
 from ropebook.lab.data import VOCABULARY
+from ropebook.lab.int8 import restored, rounded
 from ropebook.rotary_attention import KVCache, LlamaModel
 from ropebook.sinusoidal import LearnedPositions, SinusoidalEncoding
 
@@ -185,14 +186,16 @@ class LanguageModel(LlamaModel):
         return bias + mask
 
 
-def pretrained(name: str = "rope-10000") -> LanguageModel:
+def pretrained(name: str = "rope-10000", *, int8: bool = False) -> LanguageModel:
     """The trained model whose weights lie among the results: RoPE with base 10⁴, seed 0, ready to be tried.
 
-    ``FileNotFoundError`` if there are none of this name.
+    ``int8``: with weights rounded to one byte each, as notebooks carry them, so that a notebook says what its page says; that
+    costs `ropebook.lab.int8.COST` bits per byte. A notebook has no others. ``FileNotFoundError`` if there are none of this name.
     """
     from safetensors.torch import load  # here: only this needs it
 
     weights = load(results.find(name, "safetensors").read_bytes())
+    weights = restored(rounded(weights) if int8 else weights)
     settings = results.load("training")["settings"]
     sizes = ("length", "dim", "hidden_dim", "n_layers", "n_heads")
     model = LanguageModel(name, **{size: settings[size] for size in sizes})
