@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from ropebook import rope
+from ropebook.extrapolation import make
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from tests.helpers import random
 
 
@@ -36,3 +39,27 @@ def test_gradients_of_the_tables_are_those_of_eager_code(dtype, shape, wanted):
         assert found.dtype == dtype
         assert found.shape == eager.shape
         torch.testing.assert_close(found, eager)
+
+
+def lengths(module: torch.nn.Module, *inputs) -> int:
+    """How many graphs a compiled module is over several inputs, each time with what it gives without a compiler."""
+    graphs = CompileCounter()
+    compiled = torch.compile(module, fullgraph=True, backend=graphs)
+    for given in inputs:
+        torch.testing.assert_close(compiled(*given), module(*given))
+    return graphs.frame_count
+
+
+@torch.no_grad()
+def test_an_attention_layer_is_two_graphs_over_many_lengths():
+    layer = RotaryAttention(16, 4, 2)
+    assert lengths(layer, *((random(2, n, 16, dtype=torch.float32),) for n in (5, 9, 17, 33))) <= 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("method", [None, "yarn"])
+def test_a_model_is_two_graphs_over_many_lengths(method):
+    scaling = method and make(method, factor=4.0, trained_length=64)
+    model = LlamaModel(50, 16, 24, n_layers=2, n_heads=2, scaling=scaling)
+    texts = (torch.arange(2 * n).view(2, n) % 50 for n in (5, 9, 17, 33))
+    assert lengths(model, *((text,) for text in texts)) <= 2
