@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ropebook import checks, rope
 from ropebook.efficient.forms import (
+    SMALL,
     Form,
     Partial,
     Vectors,
@@ -79,7 +80,19 @@ def _rotated(
         q, k = tensors if len(tensors) == 2 else (tensors[0], None)
         return triton_kernel.rotary(q, k, cos, sin, layout=layout)
     form = compiled if backend == "compiled" else eager
+    if _better_as_one(tensors):
+        heads = [x.shape[1] for x in tensors]
+        joined = torch.cat(tensors, 1)
+        return _first_entries(form, joined, cos, sin, layout).split(heads, 1)
     return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
+
+
+def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
+    """Whether q and k are so small, as for one token, that to start an operation takes longer than to carry it out."""
+    if len(tensors) < 2 or torch.compiler.is_compiling():
+        return False
+    q, k = tensors
+    return q.ndim == k.ndim == 4 and q.dtype == k.dtype and q.numel() <= SMALL
 
 
 def _first_entries(
