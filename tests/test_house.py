@@ -24,7 +24,8 @@ TREES = {
 }
 # Every module may import those before it, and the others of its own package. The last see all before them.
 ORDER = ["checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention", "sinusoidal"]
-ORDER += ["derivation", "complex_plane", "efficient", "precision", "mistakes", "rotary_attention", "decay"]
+ORDER += ["derivation", "complex_plane", "efficient", "timings", "precision", "mistakes"]
+ORDER += ["rotary_attention", "decay"]
 ORDER += ["extrapolation", "lab", "proofs", "explorers"]
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
