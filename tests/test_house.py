@@ -35,7 +35,7 @@ HEAVY = {
     "figures": {"matplotlib", "numpy", "IPython", "cycler"},
     "complex_figures": {"matplotlib"},
     "show": {"IPython"},
-    "proofs": {"sympy"},
+    "proofs": {"sympy", "IPython"},
     "lab": {"safetensors", "numpy"},
     "explorers": {"anywidget", "traitlets", "numpy", "safetensors"},
 }
