@@ -1,4 +1,4 @@
-"""The drawings of the chapter on the complex plane: products as arrows, a score as a sum of waves, a score and its mirror image."""
+"""Drawings of chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and its mirror image."""
 
 from __future__ import annotations
 
