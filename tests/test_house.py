@@ -24,7 +24,8 @@ TREES = {
 }
 # Every module may import those before it, and the others of its own package. The last see all before them.
 ORDER = ["checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention", "sinusoidal"]
-ORDER += ["derivation", "complex_plane", "efficient", "precision", "mistakes", "rotary_attention", "decay"]
+ORDER += ["derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision", "mistakes"]
+ORDER += ["rotary_attention", "decay"]
 ORDER += ["extrapolation", "lab", "proofs", "explorers"]
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
@@ -32,6 +33,7 @@ HEAVY = {
     "device": {"numpy"},
     "triton_kernel": {"triton"},
     "figures": {"matplotlib", "numpy", "IPython", "cycler"},
+    "complex_figures": {"matplotlib"},
     "show": {"IPython"},
     "proofs": {"sympy", "IPython"},
     "lab": {"safetensors", "numpy"},

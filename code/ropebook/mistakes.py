@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -274,6 +274,29 @@ def diagnose(
         values=_largest(v2 - v),
         output=_largest(output(at + shift) - output(at)),
     )
+
+
+def compared(
+    rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
+) -> dict[str, list]:
+    """The columns of a table: the name of each rotation, and what `diagnose` measures of it, or None where it passes.
+
+    All are measured on the same random numbers. ``options`` are those of `diagnose`.
+
+    >>> compared({"correct": correct, "values too": rotated_values})["scores"]
+    [None, None]
+    """
+    found = [
+        diagnose(rotation, generator=torch.Generator().manual_seed(seed), **options)
+        for rotation in rotations.values()
+    ]
+    columns = {
+        name: [
+            getattr(one, name) if name in one.caught_by() else None for one in found
+        ]
+        for name in Diagnosis._fields
+    }
+    return {"rotation": list(rotations), **columns}
 
 
 def _largest(tensor: Tensor) -> float:
