@@ -4,6 +4,7 @@ Where a bound on float64 is stated: an angle mθ is off by at most a few units o
 """
 
 import inspect
+import itertools
 import math
 
 import mpmath
@@ -16,7 +17,7 @@ from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as inter
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as half_by_transformers
 
 from ropebook import derivation as D
-from ropebook import proofs, sinusoidal
+from ropebook import figures, proofs, sinusoidal
 from ropebook.proofs import derivation as P
 from tests.helpers import largest, public, random
 
@@ -357,6 +358,19 @@ def test_any_orthogonal_step_does_what_is_asked(dim, seed, determinant):
     assert D.breach(stretched, 3) > 0.1
 
 
+def test_the_drawing_shows_ten_places_on_one_circle_and_two_on_the_other(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "display_figure", lambda *drawing: drawn.append(drawing))
+    D.draw_families()
+    [(fig, alt, _)] = drawn
+    turned, mirrored = (ax.lines[1].get_xydata() for ax in fig.axes)
+    assert [len({tuple(point.round(9)) for point in points}) for points in (turned, mirrored)] == [10, 2]
+    assert "10 dots" in alt
+    (x, y), _ = fig.axes[1].lines[2].get_xydata()  # the mirror's line halves the angle between the two
+    halfway = mirrored[0] + mirrored[1]
+    assert x * halfway[1] == pytest.approx(y * halfway[0])
+
+
 def test_breach_by_hand():
     # O_n = 2ⁿ: the worst is m = n = 1, where 2 · 2 should be O_0 = 1
     assert D.breach(torch.tensor([[2.0]]), 1) == 3
@@ -469,10 +483,11 @@ def test_block_proofs_are_those_of_the_module(label, expected, pair):
         assert largest(value(side, pair) - numbers) < 1e-12
 
 
-def test_the_score_proof_is_that_of_the_module():
+def test_the_proofs_of_the_score_are_those_of_the_module():
     expected = D.score(torch.tensor(QUERY).double(), torch.tensor(KEY).double(), M, N, BASE)
-    for side in proofs.pairs(proofs.registry()["eq-derivation-score"])[0]:
-        assert value(side).item() == pytest.approx(expected.item(), abs=1e-12)
+    for label in ("eq-derivation-score", "eq-derivation-forward"):
+        for side in itertools.chain(*proofs.pairs(proofs.registry()[label])):
+            assert value(side).item() == pytest.approx(expected.item(), abs=1e-12)
 
 
 def test_the_reflection_proof_is_that_of_the_module():
@@ -530,6 +545,8 @@ BAD = [
     ("rotate_exactly([1, 2], 1, 0)", ValueError, r"base must be an integer >= 1, got 0"),
     ("phase(sympy.Eq(Phi(q, m) - Phi(k, n), m))", ValueError, "equation must turn all q by one amount"),
     ("angle_at(sympy.Eq(Phi(q, m) - Phi(k, n), Phi_g(q, k, n)))", ValueError, "one amount, got .*Phi_g"),
+    ("draw_families(1)", ValueError, "positions must be an integer >= 2.* got 1"),
+    ("draw_families(angle=None)", TypeError, r"angle must be .* got None"),
     ("reflection(None)", TypeError, r"angle must be .* got None"),
     ("breach([1.0], 1)", TypeError, r"step must be .* got list"),
     ("breach(ZEROS, 1)", ValueError, r"step must have shape \(dim, dim\), got \(3, 4\)"),

@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
+from myst_nb import glue
 
 from ropebook import checks, show
 
@@ -161,6 +163,28 @@ def test_difference_is_the_largest_absolute_one(kind):
     assert show.difference(b, a) == 3.0
     assert show.difference(a, a) == 0.0
     assert isinstance(show.difference(a, b), float)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"), [(0.25, "0.25"), (3, "3"), (torch.tensor(0.5, requires_grad=True), "0.5"), ("1,024", "'1,024'")]
+)
+def test_a_number_is_glued_as_the_book_builder_does(monkeypatch, value, kept):
+    shown, theirs = [], []
+    monkeypatch.setattr(show, "display", lambda data, raw, metadata: shown.append((data, metadata)))
+    show.glue("share", value)
+    [(data, metadata)] = shown
+    assert list(data.values()) == [kept]
+    monkeypatch.setattr("myst_nb.ext.glue.ipy_display", lambda data, raw, metadata: theirs.append((data, metadata)))
+    InteractiveShell.instance()  # which knows how to write a value out
+    glue("share", value, display=False)
+    assert theirs[0][1] == metadata
+    assert theirs[0][0].keys() >= data.keys()
+
+
+@pytest.mark.parametrize("value", [None, [1, 2], torch.zeros(2), True])
+def test_only_a_number_or_a_text_is_glued(value):
+    with pytest.raises(TypeError, match="value must be a number or text, got .* for share"):
+        show.glue("share", value)
 
 
 def test_difference_of_integers_with_floats_scalars_and_gradients(recwarn):

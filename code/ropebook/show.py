@@ -10,7 +10,7 @@ from html import escape
 
 from IPython.display import display
 
-__all__ = ["check", "difference", "show", "table"]
+__all__ = ["check", "difference", "glue", "show", "table"]
 
 # What stands in a column of numbers: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
 NUMBER = re.compile(
@@ -301,6 +301,25 @@ def _plain(
             lines[k] += (cell.rjust(width) if right else cell.ljust(width)) + "  "
     legend = ["", "* best"] if any(marked.values()) else []
     return "\n".join([caption, "", *(line.rstrip() for line in lines), *legend])
+
+
+def glue(name: str, value: float | str) -> None:
+    """Keep a number, or a text, under a name by which the page's sentences say it: ``{glue:text}`name:.2f` ``.
+
+    Shows nothing, and needs IPython alone: a chapter runs as a notebook where nothing that builds the book is installed.
+
+    Raises:
+        TypeError: neither text nor a number, nor a tensor or array of one element.
+    """
+    kept = value if isinstance(value, str) else _number(value)
+    if kept is None:
+        raise TypeError(f"value must be a number or text, got {value!r} for {name}")
+    prefix = "application/papermill.record/"
+    display(
+        {f"{prefix}text/plain": repr(kept)},
+        raw=True,
+        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
+    )
 
 
 def difference(a, b) -> float:

@@ -1,4 +1,4 @@
-"""The checks of chapter *The rotation, derived*.
+"""The checks of chapter *Rotary position embedding*.
 
 R_m is block-diagonal: a product, a transpose and a power of such matrices are taken block by block. So an identity of one
 block with a symbolic θ_i is the identity of the whole matrix, whatever d is; only the score adds the blocks up, and that
@@ -221,6 +221,40 @@ def score(wrong: bool = False) -> Pairs:
             sympy.Sum(sympy.expand(right), pairs),
         )
     ]
+
+
+@identity(
+    "eq-derivation-forward",
+    "m",
+    "n",
+    "d",
+    "q",
+    "k",
+    r"\theta",
+    twin="the transpose forgotten",
+)
+def forward(wrong: bool = False) -> Pairs:
+    """⟨R_m q, R_n k⟩ and each of the three lines after it, summed over the pairs; d is a letter."""
+    q, k = (
+        sympy.Matrix([vector[2 * i], vector[2 * i + 1]]) for vector in (query, key)
+    )
+
+    def R(place: sympy.Expr) -> sympy.ImmutableMatrix:
+        return block(place, turn=frequency[i])
+
+    middle = (
+        [R(m) * R(n), R(m) * R(n), R(m + n)]
+        if wrong
+        else [R(m).T * R(n), R(-m) * R(n), R(n - m)]
+    )
+    first, *lines = (
+        sympy.Sum(sympy.expand(line), (i, 0, d / 2 - 1))
+        for line in [
+            (R(m) * q).dot(R(n) * k),
+            *((q.T * matrix * k)[0] for matrix in middle),
+        ]
+    )
+    return [(first, line) for line in lines]
 
 
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
