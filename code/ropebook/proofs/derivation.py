@@ -24,6 +24,7 @@ d = sympy.Symbol("d", integer=True, positive=True)
 i = sympy.Symbol("i", integer=True)
 frequency = sympy.IndexedBase("theta", real=True)
 query, key = (sympy.IndexedBase(name, real=True) for name in "qk")
+QUERY, KEY = sympy.symbols("q_0 q_1", real=True), sympy.symbols("k_0 k_1", real=True)
 J = sympy.ImmutableMatrix([[0, -1], [1, 0]])
 MIRROR = sympy.ImmutableMatrix([[1, 0], [0, -1]])
 PRODUCTS = [rf"\langle {pair} \rangle" for pair in ("q, q", "q, k", "k, k")]
@@ -137,6 +138,27 @@ def relative(wrong: bool = False) -> Pairs:
 
 
 @identity(
+    "eq-derivation-forward",
+    "m",
+    "n",
+    r"\theta_{i}",
+    *map(str, (*QUERY, *KEY)),
+    twin="the transpose forgotten",
+)
+def forward(wrong: bool = False) -> Pairs:
+    """⟨R_m q, R_n k⟩ and each of the three lines after it, for one pair of q and k."""
+    q, k = (sympy.Matrix(entries) for entries in (QUERY, KEY))
+    R_m, R_n = block(m), block(n)
+    middle = (
+        [R_m * R_n, R_m * R_n, block(m + n)]
+        if wrong
+        else [R_m.T * R_n, block(-m) * R_n, block(n - m)]
+    )
+    first = (R_m * q).dot(R_n * k)
+    return [(first, (q.T * matrix * k)[0]) for matrix in middle]
+
+
+@identity(
     "eq-derivation-orthogonal",
     "m",
     r"\theta_{i}",
@@ -221,40 +243,6 @@ def score(wrong: bool = False) -> Pairs:
             sympy.Sum(sympy.expand(right), pairs),
         )
     ]
-
-
-@identity(
-    "eq-derivation-forward",
-    "m",
-    "n",
-    "d",
-    "q",
-    "k",
-    r"\theta",
-    twin="the transpose forgotten",
-)
-def forward(wrong: bool = False) -> Pairs:
-    """⟨R_m q, R_n k⟩ and each of the three lines after it, summed over the pairs; d is a letter."""
-    q, k = (
-        sympy.Matrix([vector[2 * i], vector[2 * i + 1]]) for vector in (query, key)
-    )
-
-    def R(place: sympy.Expr) -> sympy.ImmutableMatrix:
-        return block(place, turn=frequency[i])
-
-    middle = (
-        [R(m) * R(n), R(m) * R(n), R(m + n)]
-        if wrong
-        else [R(m).T * R(n), R(-m) * R(n), R(n - m)]
-    )
-    first, *lines = (
-        sympy.Sum(sympy.expand(line), (i, 0, d / 2 - 1))
-        for line in [
-            (R(m) * q).dot(R(n) * k),
-            *((q.T * matrix * k)[0] for matrix in middle),
-        ]
-    )
-    return [(first, line) for line in lines]
 
 
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
