@@ -187,7 +187,7 @@ def test_a_number_is_glued_as_the_book_builder_does(monkeypatch, value, kept):
 
 @pytest.mark.parametrize("value", [None, [1, 2], torch.zeros(2), True])
 def test_only_a_number_or_a_text_is_glued(value):
-    with pytest.raises(TypeError, match="value must be a number or text, got .* for share"):
+    with pytest.raises(TypeError, match=r"value must be a number or text, got .* for share"):
         show.glue("share", value)
 
 

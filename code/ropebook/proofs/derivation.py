@@ -24,7 +24,10 @@ d = sympy.Symbol("d", integer=True, positive=True)
 i = sympy.Symbol("i", integer=True)
 frequency = sympy.IndexedBase("theta", real=True)
 query, key = (sympy.IndexedBase(name, real=True) for name in "qk")
-QUERY, KEY = sympy.symbols("q_0 q_1", real=True), sympy.symbols("k_0 k_1", real=True)
+QUERY, KEY = (
+    sympy.symbols("q_0 q_1", real=True),
+    sympy.symbols("k_0 k_1", real=True),
+)
 J = sympy.ImmutableMatrix([[0, -1], [1, 0]])
 MIRROR = sympy.ImmutableMatrix([[1, 0], [0, -1]])
 PRODUCTS = [rf"\langle {pair} \rangle" for pair in ("q, q", "q, k", "k, k")]
@@ -142,7 +145,7 @@ def relative(wrong: bool = False) -> Pairs:
     "m",
     "n",
     r"\theta_{i}",
-    *map(str, (*QUERY, *KEY)),
+    *(f"{name}_{{{entry}}}" for name in "qk" for entry in (0, 1)),
     twin="the transpose forgotten",
 )
 def forward(wrong: bool = False) -> Pairs:
