@@ -149,6 +149,12 @@ def collisions(codes: Tensor) -> Tensor:
 def whole_positions(
     name: str, value: Positions, minimum: int, maximum: int, note: str = ""
 ) -> Tensor:
+    """``value`` as a tensor of whole positions from ``minimum`` to ``maximum``; an error calls it ``name`` and ends with
+    ``note``.
+
+    >>> whole_positions("m", [0, 7], minimum=0, maximum=7)
+    tensor([0, 7])
+    """
     value = as_positions(name, value)
     if value.is_floating_point():
         raise TypeError(f"{name} must be integers, got dtype {value.dtype}")

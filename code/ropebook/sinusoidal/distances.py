@@ -47,6 +47,7 @@ def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
 
     (clockwise, for the pair is (sin, cos) and not (cos, sin)). So M_k is orthogonal, and M_j M_k = M_{j+k}.
 
+    >>> from ropebook.sinusoidal import encoding
     >>> bool((shift_matrix(3, 8) @ encoding(4, 8, dtype=torch.float64)).allclose(encoding(7, 8, dtype=torch.float64)))
     True
     """
