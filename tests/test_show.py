@@ -7,8 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from IPython.core.interactiveshell import InteractiveShell
-from myst_nb import glue
 
 from ropebook import checks, show
 
@@ -169,28 +167,6 @@ def test_difference_is_the_largest_absolute_one(kind):
     assert isinstance(show.difference(a, b), float)
 
 
-@pytest.mark.parametrize(
-    ("value", "kept"), [(0.25, "0.25"), (3, "3"), (torch.tensor(0.5, requires_grad=True), "0.5"), ("1,024", "'1,024'")]
-)
-def test_a_number_is_glued_as_the_book_builder_does(monkeypatch, value, kept):
-    shown, theirs = [], []
-    monkeypatch.setattr(show, "display", lambda data, raw, metadata: shown.append((data, metadata)))
-    show.glue("share", value)
-    [(data, metadata)] = shown
-    assert list(data.values()) == [kept]
-    monkeypatch.setattr("myst_nb.ext.glue.ipy_display", lambda data, raw, metadata: theirs.append((data, metadata)))
-    InteractiveShell.instance()  # which knows how to write a value out
-    glue("share", value, display=False)
-    assert theirs[0][1] == metadata
-    assert theirs[0][0].keys() >= data.keys()
-
-
-@pytest.mark.parametrize("value", [None, [1, 2], torch.zeros(2), True])
-def test_only_a_number_or_a_text_is_glued(value):
-    with pytest.raises(TypeError, match=r"value must be a number or text, got .* for share"):
-        show.glue("share", value)
-
-
 def test_difference_of_integers_with_floats_scalars_and_gradients(recwarn):
     assert show.difference(torch.tensor([1, 2]), torch.tensor([1.0, 2.25])) == 0.25
     assert show.difference(torch.tensor(2.0, requires_grad=True), torch.tensor(5.0)) == 3.0
@@ -207,6 +183,26 @@ def test_difference_refuses_what_would_be_broadcast_or_is_empty():
         show.difference(torch.zeros(2), torch.zeros(1))
     with pytest.raises(ValueError, match=r"entries to compare, got the shape \(0, 2\)"):
         show.difference(torch.zeros(0, 2), torch.zeros(0, 2))
+
+
+# ---- Numbers for the prose ----
+
+
+def test_glued_numbers_are_kept_under_their_names(monkeypatch):
+    shown = []
+    monkeypatch.setattr(show, "display", lambda bundle, metadata, raw: shown.append((bundle, metadata, raw)))
+    show.glue(one=0.5, two=torch.tensor([[3]]), three="a quarter")
+    bundles, metadata, raw = zip(*shown, strict=True)
+    prefix = "application/papermill.record/"  # as MyST-NB's own glue writes and its roles read
+    key = f"{prefix}text/plain"
+    assert bundles == ({key: "0.5"}, {key: "3"}, {key: "a quarter"})
+    assert metadata == tuple({"scrapbook": {"name": one, "mime_prefix": prefix}} for one in ("one", "two", "three"))
+    assert all(raw)
+
+
+def test_a_glued_number_is_one():
+    with pytest.raises(ValueError, match=r"^share must be one number, got the shape \(2,\)"):
+        show.glue(share=torch.zeros(2))
 
 
 # ---- Tables ----

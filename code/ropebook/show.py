@@ -312,25 +312,6 @@ def _plain(
     return "\n".join([caption, "", *(line.rstrip() for line in lines), *legend])
 
 
-def glue(name: str, value: float | str) -> None:
-    """Keep a number, or a text, under a name by which the page's sentences say it: ``{glue:text}`name:.2f` ``.
-
-    Shows nothing, and needs IPython alone: a chapter runs as a notebook where nothing that builds the book is installed.
-
-    Raises:
-        TypeError: neither text nor a number, nor a tensor or array of one element.
-    """
-    kept = value if isinstance(value, str) else _number(value)
-    if kept is None:
-        raise TypeError(f"value must be a number or text, got {value!r} for {name}")
-    prefix = "application/papermill.record/"
-    display(
-        {f"{prefix}text/plain": repr(kept)},
-        raw=True,
-        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
-    )
-
-
 def difference(a, b) -> float:
     """The largest absolute difference between the entries of two tensors or arrays of one shape; NaN if any is NaN.
 
@@ -350,6 +331,35 @@ def difference(a, b) -> float:
             f"a and b must have entries to compare, got the shape {tuple(a.shape)}"
         )
     return float(abs(_values(a) - _values(b)).max())
+
+
+def glue(**numbers) -> None:
+    """Keep numbers for the page's prose, which shows them by their names: ``{glue:text}`name:.2f```. Nothing is printed.
+
+    In a notebook this needs nothing but IPython; it writes what MyST-NB's own ``glue`` writes.
+
+    >>> glue(largest=0.25)
+
+    Args:
+        numbers: by name; a tensor or array of one element will do, and so will a text.
+
+    Raises:
+        ValueError: a tensor or array of more than one element.
+    """
+    for name, value in numbers.items():
+        if hasattr(value, "item"):
+            if math.prod(value.shape) != 1:
+                raise ValueError(
+                    f"{name} must be one number, got the shape {tuple(value.shape)}"
+                )
+            value = value.item()
+        prefix = "application/papermill.record/"
+        text = value if isinstance(value, str) else repr(value)
+        display(
+            {f"{prefix}text/plain": text},
+            metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
+            raw=True,
+        )
 
 
 def _values(x):
