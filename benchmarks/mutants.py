@@ -39,7 +39,9 @@ import transformers.models.llama.modeling_llama  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
-    "rope", "attention", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
+    "rope", "attention", "sinusoidal/vectors", "sinusoidal/codes", "sinusoidal/distances", "sinusoidal/uniqueness",
+    "sinusoidal/adding", "sinusoidal/heads", "sinusoidal/modules", "derivation/matrices", "derivation/algebra",
+    "derivation/families", "complex_plane", "efficient/forms", "efficient/rotary",
     "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
     "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
     "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
