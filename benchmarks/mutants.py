@@ -39,7 +39,8 @@ import transformers.models.llama.modeling_llama  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
-    "rope", "attention", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
+    "rope", "attention/dot_product", "attention/masks", "attention/scale", "attention/heads", "attention/layer",
+    "attention/cost", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
     "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
     "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
     "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",

@@ -1,0 +1,53 @@
+"""Scaled dot-product attention: the functions of chapter *Attention*, and a module to use.
+
+- `dot_product`: the weights, and the mean of the values.
+- `masks`: causal, padding, and what other programs write instead.
+- `scale`: what the division by √d is for.
+- `heads`, `layer`: several attentions side by side.
+- `cost`: operations and bytes.
+
+Tensors are (batch, heads, seq, head_dim), as ``torch.nn.functional.scaled_dot_product_attention`` takes them.
+Arguments are checked: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range or of a shape that
+does not fit; the message names the argument, what is allowed and what came.
+"""
+
+from ropebook.attention.cost import AttentionCost, attention_cost
+from ropebook.attention.dot_product import (
+    HALF_TYPES,
+    attention_weights,
+    scaled_dot_product_attention,
+)
+from ropebook.attention.heads import merge_heads, repeat_heads, split_heads
+from ropebook.attention.layer import MultiHeadAttention
+from ropebook.attention.masks import (
+    causal_mask,
+    masked_scores,
+    padding_mask,
+    whole_mask,
+)
+from ropebook.attention.scale import (
+    score_rows,
+    score_variance,
+    softmax_gradient_norm,
+    softmax_jacobian,
+)
+
+__all__ = [
+    "HALF_TYPES",
+    "AttentionCost",
+    "MultiHeadAttention",
+    "attention_cost",
+    "attention_weights",
+    "causal_mask",
+    "masked_scores",
+    "merge_heads",
+    "padding_mask",
+    "repeat_heads",
+    "scaled_dot_product_attention",
+    "score_rows",
+    "score_variance",
+    "softmax_gradient_norm",
+    "softmax_jacobian",
+    "split_heads",
+    "whole_mask",
+]
