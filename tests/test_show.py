@@ -179,3 +179,23 @@ def test_difference_refuses_what_would_be_broadcast_or_is_empty():
         show.difference(torch.zeros(2), torch.zeros(1))
     with pytest.raises(ValueError, match=r"entries to compare, got the shape \(0, 2\)"):
         show.difference(torch.zeros(0, 2), torch.zeros(0, 2))
+
+
+# ---- Numbers for the prose ----
+
+
+def test_glued_numbers_are_kept_under_their_names(monkeypatch):
+    shown = []
+    monkeypatch.setattr(show, "display", lambda bundle, metadata, raw: shown.append((bundle, metadata, raw)))
+    show.glue(one=0.5, two=torch.tensor([[3]]), three="a quarter")
+    bundles, metadata, raw = zip(*shown, strict=True)
+    prefix = "application/papermill.record/"  # as MyST-NB's own glue writes and its roles read
+    key = f"{prefix}text/plain"
+    assert bundles == ({key: "0.5"}, {key: "3"}, {key: "a quarter"})
+    assert metadata == tuple({"scrapbook": {"name": one, "mime_prefix": prefix}} for one in ("one", "two", "three"))
+    assert all(raw)
+
+
+def test_a_glued_number_is_one():
+    with pytest.raises(ValueError, match=r"^share must be one number, got the shape \(2,\)"):
+        show.glue(share=torch.zeros(2))
