@@ -1,8 +1,13 @@
-"""What attention costs: operations and bytes, counted."""
+"""What attention costs: operations and bytes, counted by formula and while it runs; time, measured."""
 
 from __future__ import annotations
 
 import dataclasses
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
 
 from ropebook import checks
 from ropebook.attention.heads import check_heads
@@ -70,3 +75,40 @@ def attention_cost(
         score_bytes=n_heads * seq_len**2 * bytes_per_element,
         kv_cache_bytes=2 * n_kv_heads * seq_len * head_dim * bytes_per_element,
     )
+
+
+def kept_bytes(function: Callable, *tensors: Tensor) -> int:
+    """How many bytes autograd keeps for the backward pass of ``function(*tensors)``, each memory counted once.
+
+    >>> x = torch.ones(1000, requires_grad=True)
+    >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
+    4000
+    """
+    kept = {}
+
+    def note(t: Tensor) -> Tensor:
+        kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+        result = function(*tensors)
+    del result
+    return sum(kept.values())
+
+
+@torch.no_grad()
+def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
+    """The time of the shortest of some runs of ``function(*tensors)``: the one that was disturbed the least.
+
+    >>> milliseconds(torch.sin, torch.zeros(3)) > 0
+    True
+    """
+    checks.integer("runs", runs, minimum=1)
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        function(*tensors)
+        if tensors[0].is_cuda:
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return 1000 * min(times)

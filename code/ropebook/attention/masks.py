@@ -107,6 +107,34 @@ def masked_scores(
     )
 
 
+def hidden_row(
+    fill: float, dtype: torch.dtype, *, form: str = "replace"
+) -> Tensor | None:
+    """The weights of the scores 1, 2, 3 when all three are masked with ``fill`` (:func:`masked_scores`), in ``dtype``.
+
+    The right answer would be no weights at all. None where ``dtype`` has no such number.
+
+    >>> hidden_row(-1e9, torch.float32)
+    tensor([0.3333, 0.3333, 0.3333])
+    """
+    scores = torch.tensor([1.0, 2.0, 3.0], dtype=dtype)
+    if fill != -math.inf and fill < torch.finfo(dtype).min:
+        return None
+    nothing = torch.zeros(3, dtype=torch.bool)
+    return masked_scores(scores, nothing, fill, form=form).softmax(-1)
+
+
+def spacing(x: float, dtype: torch.dtype) -> float:
+    """The gap between neighbouring numbers of ``dtype`` at ``x``: what is smaller than half of it vanishes in a sum.
+
+    >>> spacing(-8103.0, torch.bfloat16)
+    32.0
+    """
+    limits = torch.finfo(dtype)
+    x = abs(checks.number("x", x, minimum=limits.min, maximum=limits.max))
+    return 2.0 ** math.floor(math.log2(max(x, limits.tiny))) * limits.eps
+
+
 def _check_mask(mask: Tensor, shape: Sequence[int], device: torch.device) -> None:
     if not isinstance(mask, Tensor) or not (
         mask.dtype == torch.bool or mask.is_floating_point()

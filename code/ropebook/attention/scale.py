@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import Tensor
 
@@ -49,6 +51,55 @@ def score_rows(
     like = {"dtype": torch.float64, "generator": _cpu_generator(generator)}
     lengths = torch.randn(rows, dim, **like).norm(dim=-1, keepdim=True)
     return lengths * torch.randn(rows, n_keys, **like)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """What softmax makes of many rows of scores; made by :func:`rows_of`. All are shares, or sizes at most 1/2."""
+
+    largest: float
+    """The largest weight of the typical row: the median."""
+    gradient: float
+    """The size of the softmax gradient in the typical row: the median of :func:`softmax_gradient_norm`."""
+    mean_gradient: float
+    """The same size, its mean over all rows."""
+    close: float
+    """The share of rows whose two largest scores are less than 1 apart."""
+    lead: float
+    """How far the largest score is above the next, in the mean."""
+
+
+def rows_of(
+    dim: int,
+    n_keys: int,
+    divisor: float,
+    rows: int = 1000,
+    seed: int = 0,
+) -> Rows:
+    """Draw scores by :func:`score_rows`, divide them by ``divisor``, and measure their softmax.
+
+    The same ``seed`` draws the same scores, whatever they are divided by. ``n_keys`` is at least 2.
+
+    >>> without, scaled = rows_of(512, 16, 1), rows_of(512, 16, 512**0.5)
+    >>> without.gradient < 0.01 < 0.2 < scaled.gradient
+    True
+    """
+    checks.number("divisor", divisor, above=0)
+    checks.integer("n_keys", n_keys, minimum=2)
+    generator = torch.Generator().manual_seed(
+        checks.integer("seed", seed, minimum=0)
+    )
+    scores = score_rows(dim, n_keys, rows, generator) / divisor
+    weights = scores.softmax(-1)
+    sizes = softmax_gradient_norm(weights)
+    first, second = scores.topk(2).values.T
+    return Rows(
+        largest=weights.amax(-1).median().item(),
+        gradient=sizes.median().item(),
+        mean_gradient=sizes.mean().item(),
+        close=(first - second < 1).double().mean().item(),
+        lead=(first - second).mean().item(),
+    )
 
 
 def softmax_jacobian(p: Tensor) -> Tensor:
