@@ -41,7 +41,8 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     "rope", "attention/dot_product", "attention/masks", "attention/scale", "attention/heads", "attention/layer",
     "attention/cost", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
-    "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
+    "efficient/layouts", "efficient/cost", "rotary_attention/layer", "rotary_attention/cache",
+    "rotary_attention/packing", "rotary_attention/llama", "precision", "mistakes", "decay",
     "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
     "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
     "extrapolation/interop", "extrapolation/layer", "checks",
