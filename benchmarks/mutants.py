@@ -40,7 +40,8 @@ import transformers.models.llama.modeling_llama  # noqa: F401
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     "rope", "attention", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
-    "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
+    "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes",
+    "decay/bound", "decay/curves", "decay/scores", "decay/sweeps", "decay/models", "decay/bases",
     "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
     "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
     "extrapolation/interop", "extrapolation/layer", "checks",
