@@ -213,7 +213,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", check_alternative_text)
     app.connect("build-finished", finish, priority=900)
     app.add_post_transform(FoldedBoxes)
-    for name in ("theme.css", "explorers.css"):
+    for name in ("theme.css", "tables.css", "explorers.css"):
         if (BOOK / "_static" / name).exists():
             app.add_css_file(name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
