@@ -33,7 +33,7 @@ HEAVY = {
     "triton_kernel": {"triton"},
     "figures": {"matplotlib", "numpy", "IPython", "cycler"},
     "show": {"IPython"},
-    "proofs": {"sympy"},
+    "proofs": {"sympy", "IPython"},
     "lab": {"safetensors", "numpy"},
     "explorers": {"anywidget", "traitlets", "numpy", "safetensors"},
 }

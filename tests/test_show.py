@@ -12,11 +12,15 @@ from ropebook import checks, show
 
 
 def shown(monkeypatch, *objects, **options):
-    bundles = []
-    monkeypatch.setattr(show, "display", lambda bundle, raw: bundles.append((bundle, raw)))
-    show.show(*objects, **options)
-    assert all(raw is True for _, raw in bundles)
-    return [bundle for bundle, _ in bundles]
+    return displayed(monkeypatch, lambda: show.show(*objects, **options))
+
+
+def displayed(monkeypatch, call):
+    """What is displayed in a call, each thing in all its forms."""
+    things = []
+    monkeypatch.setattr(show, "display", things.append)
+    call()
+    return [thing._repr_mimebundle_() for thing in things]
 
 
 def code(bundle):
@@ -185,11 +189,7 @@ def test_difference_refuses_what_would_be_broadcast_or_is_empty():
 
 
 def tabled(monkeypatch, columns, **options):
-    bundles = []
-    monkeypatch.setattr(show, "display", lambda bundle, raw: bundles.append((bundle, raw)))
-    show.table(columns, **{"caption": "What it shows"} | options)
-    ((bundle, raw),) = bundles
-    assert raw is True
+    (bundle,) = displayed(monkeypatch, lambda: show.table(columns, **{"caption": "What it shows"} | options))
     return bundle
 
 
@@ -214,6 +214,11 @@ def test_a_table_has_a_caption_heads_and_named_rows(monkeypatch):
     assert "<caption><span>What it shows</span></caption>" in bundle["text/html"]
     assert bundle["text/html"].count('scope="col"') == 3
     assert bundle["text/html"].count('scope="row"') == 3
+
+
+def test_outside_of_a_notebook_the_text_is_printed(capsys):
+    show.table(METHODS, caption="Three methods")
+    assert capsys.readouterr().out.startswith("Three methods\n\nmethod  loss (bits)  dials\n")
 
 
 def test_in_a_terminal_columns_are_aligned_and_numbers_end_together(monkeypatch):

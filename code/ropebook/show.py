@@ -10,7 +10,7 @@ from html import escape
 
 from IPython.display import display
 
-__all__ = ["check", "difference", "show", "table"]
+__all__ = ["Forms", "check", "difference", "show", "table"]
 
 # What stands in a column of numbers: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
 NUMBER = re.compile(
@@ -22,6 +22,19 @@ SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
     'overflow: hidden; white-space: nowrap"> (best)</span>'
 )
+
+
+class Forms:
+    """One thing in several forms, by their MIME types: a notebook takes the richest that it knows, `print` the text."""
+
+    def __init__(self, forms: Mapping[str, object]) -> None:
+        self.forms = dict(forms)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return self.forms
+
+    def __repr__(self) -> str:
+        return self.forms["text/plain"]
 
 
 def show(*objects, docstrings: bool = True) -> None:
@@ -59,8 +72,7 @@ def show(*objects, docstrings: bool = True) -> None:
             f"`{item.__qualname__}` · {where}\n\n{fence}python\n{source}\n{fence}"
         )
         display(
-            {"text/markdown": markdown, "text/plain": f"# {where}\n{source}"},
-            raw=True,
+            Forms({"text/markdown": markdown, "text/plain": f"# {where}\n{source}"})
         )
 
 
@@ -161,11 +173,8 @@ def table(
     if not caption.strip():
         raise ValueError(f"caption must say what the table shows, got {caption!r}")
     texts, marked = _cells(columns, best or {}, formats or {})
-    bundle = {
-        "text/html": _html(texts, marked, caption),
-        "text/plain": _plain(texts, marked, caption),
-    }
-    display(bundle, raw=True)
+    html, plain = _html(texts, marked, caption), _plain(texts, marked, caption)
+    display(Forms({"text/html": html, "text/plain": plain}))
 
 
 def _cells(
