@@ -1,4 +1,4 @@
-"""The explorers of chapter *Distance* in a page without a kernel: curves, marks, buttons, hands, work."""
+"""The explorers of the chapter on decay in a page without a kernel: curves, marks, buttons, hands, work."""
 
 from __future__ import annotations
 
