@@ -7,18 +7,21 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from ropebook.explorers.fourier import Fourier
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     BLUE,
-    INK,
+    CSS_BLUE,
+    CSS_INK,
+    CSS_ORANGE,
     ORANGE,
     WHITE,
     dials,
     enter,
     number,
+    of,
     pixels,
     show_panel,
     stage_width,
@@ -31,6 +34,12 @@ def fourier_places(width: int, span: int) -> tuple:
     wide = width >= 620
     left, right = (62, round(width * 0.66)) if wide else (46, round(width * 0.64))
     return (lambda delta: left + delta / span * (right - left)), right + (34 if wide else 18)
+
+
+def shown_dots(page: Page) -> list[tuple[float, float, str]]:
+    """Where the line at the distance crosses the curves: x, y and colour of each dot."""
+    found = "all => all.map((c) => [+c.getAttribute('cx'), +c.getAttribute('cy'), getComputedStyle(c).fill])"
+    return page.locator(".rb-dot").evaluate_all(found)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -65,12 +74,13 @@ def test_the_sum_shows_what_python_computes(opened, width):
         assert signed == pytest.approx(expected["products"], abs=0.0051)
     # the waves: blue above their middle, orange below, and the dot where the marker crosses
     floor = 392 if width == 1280 else 358
+    dots = shown_dots(page)
     pitch, tallest = (floor - 74) / 6, max(expected["size"])
     for k in range(6):
         product = expected["products"][k]
         middle = 74 + (k + 0.5) * pitch
-        [dot] = pixels(page, [(x(44) + 2, middle - product / tallest * (pitch / 2 - 2))])
-        assert (dot[0] > dot[2]) == (product < 0)
+        assert dots[k][:2] == pytest.approx((x(44), middle - product / tallest * (pitch / 2 - 2)), abs=0.02)
+        assert dots[k][2] == (CSS_ORANGE if product < 0 else CSS_BLUE)
         for delta in (5, 15, 60, 80):
             value = expected["size"][k] * math.cos((delta - 30) * 2 * math.pi / expected["wavelengths"][k])
             if abs(value) < 0.4 * tallest:
@@ -81,12 +91,13 @@ def test_the_sum_shows_what_python_computes(opened, width):
     # the sum, its peak and its marker
     show_panel(page, "Their sum")
     top, bottom = (438, 558) if width == 1280 else (74, 358)
-    [dot] = pixels(page, [(x(44) + 2, bottom - (expected["score"] - low) / (whole - low) * (bottom - top))])
-    np.testing.assert_allclose(dot, ORANGE if expected["score"] < 0 else BLUE, atol=4)
-    [line] = pixels(page, [(x(44), top + 3)])
-    assert np.abs(line - INK).max() < 120
-    peak = pixels(page, [(x(30), y) for y in range(75, 350)]).max(-1)
-    assert (peak < 130).sum() > 40
+    dot = shown_dots(page)[-1]
+    height = bottom - (expected["score"] - low) / (whole - low) * (bottom - top)
+    assert dot[:2] == pytest.approx((x(44), height), abs=0.02)
+    assert dot[2] == (CSS_ORANGE if expected["score"] < 0 else CSS_BLUE)
+    for at, width_, dashes in ((30, 1.25, "2 4"), (44, 1.5, "none")):
+        line = of(page, CSS_INK, width_, dashes)[-1]
+        assert line[0, 0] == pytest.approx(x(at))
 
 
 def test_keys_move_the_distance(opened):
