@@ -1,4 +1,4 @@
-"""The explorer of chapter *Measured* in a page without a kernel: lines, rings, dials without effect, pointer, work."""
+"""What only the explorer Measured promises on a page."""
 
 from __future__ import annotations
 
@@ -59,9 +59,6 @@ def plot(page: Page) -> tuple[float, float, float, float]:
 def x_of(page: Page, positions: np.ndarray | list | float, least: int = 1) -> np.ndarray:
     left, right, *_ = plot(page)
     return left + np.log2(np.array(positions) / least) / math.log2(TEXT / least) * (right - left)
-
-
-# ---- Loss ----
 
 
 @pytest.mark.parametrize("width", [390, 760])
@@ -154,9 +151,6 @@ def test_all_schemes(opened):
     expect(page.locator(".rb-summary")).to_contain_text("Not there: learned.")
 
 
-# ---- Retrieval ----
-
-
 @pytest.mark.parametrize("width", [390, 760])
 def test_shares_stand_where_they_belong(opened, width):
     figure = Measured(show="retrieval", position=700)
@@ -172,9 +166,6 @@ def test_shares_stand_where_they_belong(opened, width):
     assert [text.strip() for text in stats] == [*(f"{round(100 * one[5])} %" for one in expected["far"]), "13 %"]
     assert texts(page).count("100 %") == 1
     expect(page.locator(".rb-summary")).to_contain_text("768 bytes before they are asked for")
-
-
-# ---- Dials ----
 
 
 def limits(page: Page, label: str) -> str:
@@ -256,6 +247,3 @@ def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):
     for key, position in [("ArrowRight", 1536), ("ArrowLeft", 768), ("End", 3072), ("ArrowUp", 3072), ("Home", 24)]:
         page.keyboard.press(key)
         assert dials(page)["position"] == position, key
-
-
-# ---- All ----
