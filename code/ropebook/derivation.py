@@ -22,7 +22,6 @@ from torch import Tensor
 
 from ropebook import checks, rope
 from ropebook.rope import Positions
-from ropebook.shapes import Float, Int
 
 if TYPE_CHECKING:
     import sympy
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 # --- The rotation ----------------------------------------------------------------------------------------------------
 
 
-def rotation(angle: Positions) -> Float[Tensor, "... 2 2"]:
+def rotation(angle: Positions) -> Tensor:
     """The plane turned counter-clockwise by ``angle`` radians: shape angle.shape + (2, 2), float64.
 
     ``angle``: a tensor, array, list or number; integers, float32 or float64, at most 2^31 in size.
@@ -45,7 +44,7 @@ def rotation(angle: Positions) -> Float[Tensor, "... 2 2"]:
     return torch.stack((cos, -sin, sin, cos), dim=-1).unflatten(-1, (2, 2))
 
 
-def pairs(dim: int, layout: str = "interleaved") -> Int[Tensor, "pairs 2"]:
+def pairs(dim: int, layout: str = "interleaved") -> Tensor:
     """Which two entries of a vector turn together: row i holds the indices of pair i. Shape (dim/2, 2), int64.
 
     >>> pairs(6).tolist(), pairs(6, "half").tolist()
@@ -62,7 +61,7 @@ def rotation_matrix(
     dim: int,
     base: float = 10000.0,
     layout: str = "interleaved",
-) -> Float[Tensor, "... dim dim"]:
+) -> Tensor:
     """R_m, which turns pair i by mθ_i: shape positions.shape + (dim, dim), float64.
 
     One 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15). ``positions`` as in
@@ -77,11 +76,11 @@ def rotation_matrix(
 
 
 def rotate(
-    x: Float[Tensor, "... dim"],
+    x: Tensor,
     positions: Positions,
     base: float = 10000.0,
     layout: str = "interleaved",
-) -> Float[Tensor, "... dim"]:
+) -> Tensor:
     """R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its device.
 
     ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: of a shape that broadcasts with x's
@@ -101,13 +100,13 @@ def rotate(
 
 
 def score(
-    q: Float[Tensor, "... dim"],
-    k: Float[Tensor, "... dim"],
+    q: Tensor,
+    k: Tensor,
     m: Positions,
     n: Positions,
     base: float = 10000.0,
     layout: str = "interleaved",
-) -> Float[Tensor, " ..."]:
+) -> Tensor:
     """The score ⟨R_m q, R_n k⟩, not divided by √dim: the broadcast shape of all four without the last axis, float64.
 
     ``q``, ``k``: (…, dim), floating point; ``m``, ``n``: positions that broadcast with the axes before.
@@ -130,7 +129,7 @@ def score(
 
 def generator(
     dim: int, base: float = 10000.0, layout: str = "interleaved"
-) -> Float[Tensor, "dim dim"]:
+) -> Tensor:
     """The skew-symmetric matrix Ω with R_m = exp(mΩ): shape (dim, dim), float64.
 
     Its block for pair i is θ_i J, with J the quarter turn [[0, −1], [1, 0]].
@@ -345,7 +344,7 @@ def _symbols(names: str) -> tuple[sympy.Symbol, ...]:
 # --- Any dimension: what else would do, and why pairs are enough -------------------------------------------------------
 
 
-def reflection(angle: Positions) -> Float[Tensor, "... 2 2"]:
+def reflection(angle: Positions) -> Tensor:
     """The plane mirrored in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape angle.shape + (2, 2).
 
     >>> reflection(0.0)
@@ -357,7 +356,7 @@ def reflection(angle: Positions) -> Float[Tensor, "... 2 2"]:
     return turn * mirror
 
 
-def breach(step: Float[Tensor, "dim dim"], reach: int) -> float:
+def breach(step: Tensor, reach: int) -> float:
     """How far O_n = stepⁿ is from what is asked: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤ reach.
 
     Zero but for rounding if ``step`` is orthogonal, whichever orthogonal matrix it is. ``step``: (dim, dim), invertible.
@@ -388,7 +387,7 @@ class NormalForm(NamedTuple):
     frequencies: Tensor
 
 
-def normal_form(skew: Float[Tensor, "dim dim"]) -> NormalForm:
+def normal_form(skew: Tensor) -> NormalForm:
     """The planes that a skew-symmetric matrix Ω turns, and how fast: basis (dim, dim), frequencies (dim/2,).
 
     Columns 2i and 2i + 1 of the basis span the plane of pair i: Ω carries the first to θ_i times the second, the second

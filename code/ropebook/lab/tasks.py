@@ -21,6 +21,7 @@ from ropebook import checks
 from ropebook.lab.data import KEYS, QUERY, RECORD, VALUES
 from ropebook.lab.evaluation import logits
 from ropebook.lab.model import LanguageModel
+from ropebook.shapes import Bool
 
 FIRST = 14
 """FIRST + key asks for the first record of a key; `ropebook.lab.data.QUERY` + key for the last, or the only one."""
@@ -179,7 +180,7 @@ def _asked(key: int, records: np.ndarray, first: bool) -> list[int]:
 @torch.no_grad()
 def answered(
     model: LanguageModel, asked: Questions, batch: int = 8
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Bool[Tensor, "contexts n"], Bool[Tensor, "contexts n"]]:
     """Which answers are right, and which are the same key's other record: bool (contexts, n) each.
 
     An answer is the likeliest of all 256 bytes after the query.
