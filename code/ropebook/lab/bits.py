@@ -115,9 +115,8 @@ def retrieval(
     """For each distance, the share of records given back: after the query, the record is the likeliest of all 256 bytes."""
     checks.integer("batch", batch, minimum=1)
     found = []
-    for tokens, answers in zip(
-        texts.tokens.split(batch), texts.answers.split(batch), strict=True
-    ):
+    batches = texts.tokens.split(batch), texts.answers.split(batch)
+    for tokens, answers in zip(*batches, strict=True):
         tokens = tokens.to(model.embedding.weight.device)
         likeliest = logits(model, tokens[:, :-1]).argmax(-1).cpu()
         wanted = tokens.cpu().gather(1, answers)

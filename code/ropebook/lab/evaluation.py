@@ -214,13 +214,10 @@ def measure(
         shares = {}
         if size <= length and (cell.cache is not False or size <= trained):
             shares = retrieval(model, asked)
-        result["retrieval"][str(size)] = [
-            None if distance not in shares else round(shares[distance], 5)
-            for distance in DISTANCES
-        ]
-        result["asked"][str(size)] = [
-            int((asked.distances == distance).sum()) for distance in DISTANCES
-        ]
+        found = [shares.get(distance, math.nan) for distance in DISTANCES]
+        count = [(asked.distances == distance).sum() for distance in DISTANCES]
+        result["retrieval"][str(size)] = for_json(found)
+        result["asked"][str(size)] = [int(number) for number in count]
     return result, bits.mean(0)
 
 

@@ -5,6 +5,7 @@ Texts are tokens (batch, T). Pairs are counted as their frequencies θ_i are, fr
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -86,12 +87,14 @@ def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNo
 class Attention(NamedTuple):
     """What `attention_by_distance` gives; (layers, heads, T) float64 the first three, (layers, heads) the last."""
 
-    weights: (
-        Tensor  # mean weight at a distance, over the queries that are so far in
-    )
-    scores: Tensor  # mean score before the softmax, likewise
-    share: Tensor  # of all weight: sums to 1 over the distances
-    first: Tensor  # share of all weight that falls on the first byte of the text
+    # mean weight at a distance, over the queries that are so far in
+    weights: Tensor
+    # mean score before the softmax, likewise
+    scores: Tensor
+    # of all weight: sums to 1 over the distances
+    share: Tensor
+    # share of all weight that falls on the first byte of the text
+    first: Tensor
 
 
 def attention_by_distance(
@@ -175,9 +178,8 @@ def heads(attention: Attention) -> list[Head]:
     middle = slice(1, length // 2 + 1)
     distances = torch.arange(length, dtype=torch.float64)[middle]
     rows = []
-    for layer, head in torch.cartesian_prod(
-        *map(torch.arange, attention.first.shape)
-    ).tolist():
+    layers, n_heads = attention.first.shape
+    for layer, head in itertools.product(range(layers), range(n_heads)):
         within = attention.share[layer, head].cumsum(0)
         weights = attention.weights[layer, head]
         scores = attention.scores[layer, head, middle]

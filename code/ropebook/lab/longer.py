@@ -39,9 +39,8 @@ def with_method(
     True
     """
     checks.choice("method", method, ("none", *METHODS))
-    if arrival and not (
-        method in METHODS and getattr(METHODS[method].form, "follows_length", False)
-    ):
+    form = METHODS[method].form if method in METHODS else None
+    if arrival and not getattr(form, "follows_length", False):
         raise ValueError(
             f"arrival must be False for a method that does not follow the length, got True for {method!r}"
         )
@@ -53,17 +52,13 @@ def with_method(
         )
     weights = {id(weight): weight for weight in model.parameters()}
     longer = copy.deepcopy(model, weights)
-    changes_distances = issubclass(METHODS[method].form, Distances)
-    kind, keep = (
-        ExtendedAttention,
-        "rotated",
-    )  # also where a cache makes it wrong: that is measured
-    if changes_distances:
+    # also where a cache makes it wrong: that is measured
+    kind, keep = ExtendedAttention, "rotated"
+    if issubclass(form, Distances):
         kind, keep = _InPieces, "unrotated"
+    how = {"method": method, "options": options or {}, "keep": keep}
     for layer in longer.layers:
-        layer.attention = kind.of(
-            layer.attention, method=method, options=options or {}, keep=keep
-        )
+        layer.attention = kind.of(layer.attention, **how)
     rotary = longer.layers[0].attention.rotary
     if arrival:
         rotary = _OnArrival(rotary)
@@ -156,15 +151,12 @@ class _InPieces(ExtendedAttention):
         heads = []
         for here in places.split(_PIECE):
             start, stop = int(here[0]), int(here[-1]) + 1
-            far, near = (
-                slice(0, max(0, stop - window)),
-                slice(max(0, start - window + 1), stop),
-            )
+            far = slice(0, max(0, stop - window))
+            near = slice(max(0, start - window + 1), stop)
             distance = here[:, None] - torch.cat((places[far], places[near]))
             is_far = torch.arange(distance.shape[1], device=x.device) < far.stop
-            seen = torch.where(
-                is_far, distance >= window, (distance >= 0) & (distance < window)
-            )
+            is_near = (distance >= 0) & (distance < window)
+            seen = torch.where(is_far, distance >= window, is_near)
             heads.append(
                 nn.functional.scaled_dot_product_attention(
                     q[..., start:stop, :],

@@ -284,8 +284,7 @@ def t5_bucket(
     tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
     """
     own = checks.integer("buckets", buckets, minimum=2) // 2
-    scale = (distances.clamp(min=own).double() / own).log() / math.log(
-        FARTHEST / own
-    )
+    octaves = (distances.clamp(min=own).double() / own).log()
+    scale = octaves / math.log(FARTHEST / own)
     wide = own + (scale * (buckets - own)).long()
     return torch.where(distances < own, distances, wide.clamp(max=buckets - 1))

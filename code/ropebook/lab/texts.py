@@ -48,11 +48,11 @@ def held_out_windows(
 class RetrievalTexts(NamedTuple):
     """What `retrieval_texts` makes; n queries in each text."""
 
-    tokens: Tensor  # (contexts, length), int64
-    answers: (
-        Tensor  # (contexts, n), int64: where the records stand that must come again
-    )
-    distances: Tensor  # (contexts, n), int64: from each record to its query
+    tokens: Int[Tensor, "contexts length"]
+    # where the records stand that must come again
+    answers: Int[Tensor, "contexts n"]
+    # from each record to its query
+    distances: Int[Tensor, "contexts n"]
 
 
 def retrieval_texts(
@@ -75,10 +75,8 @@ def retrieval_texts(
     for _ in range(contexts):
         text = corpus.held_out[names[draws.integers(len(names))]]
         rows.append(_planted(text, length, np.asarray(distances), draws))
-    columns = (
-        torch.from_numpy(np.stack(column)) for column in zip(*rows, strict=True)
-    )
-    return RetrievalTexts(*columns)
+    columns = map(np.stack, zip(*rows, strict=True))
+    return RetrievalTexts(*map(torch.from_numpy, columns))
 
 
 def _planted(

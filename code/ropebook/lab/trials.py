@@ -53,10 +53,11 @@ class Trial(Run):
                 f"corpus must have {length} bytes or more to train on, got {len(corpus.train)}"
             )
         draws = np.random.default_rng([self.seed, step])
+        # counted through all steps, for a step may have fewer rows than there are kinds
         rows = [
             row(KINDS[at % len(KINDS)], corpus.train, length, draws)
             for at in range(step * self.rows, (step + 1) * self.rows)
-        ]  # counted through all steps, for a step may have fewer rows than there are kinds
+        ]
         return torch.from_numpy(np.stack(rows).astype(np.int64))
 
 
