@@ -69,6 +69,22 @@ def from_complex(
     return (pairs.mT if layout == "half" else pairs).flatten(-2)
 
 
+def phases(
+    positions: Positions, dim: int, base: float = 10000.0
+) -> Complex[Tensor, "... pairs"]:
+    """The numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128.
+
+    >>> phases(3, dim=2)
+    tensor([-0.9900+0.1411j], dtype=torch.complex128)
+    """
+    radians = rope.angles(positions, dim, base)
+    return torch.polar(torch.ones_like(radians), radians)
+
+
+# what a page still calls it
+_turns = phases
+
+
 def rotate(
     x: Float[Tensor, "... dim"],
     positions: Positions,
@@ -86,7 +102,7 @@ def rotate(
     """
     dim = _vector("x", x).shape[-1]
     z = to_complex(rope.in_float64(x), layout)
-    turn = _turns(positions, dim, base)
+    turn = phases(positions, dim, base)
     try:
         torch.broadcast_shapes(z.shape, turn.shape)
     except RuntimeError:
@@ -202,12 +218,6 @@ def key_for(
 
 
 # --- Checks of arguments ---------------------------------------------------------------------------------------------
-
-
-def _turns(positions: Positions, dim: int, base: float) -> Tensor:
-    """The numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128."""
-    radians = rope.angles(positions, dim, base)
-    return torch.polar(torch.ones_like(radians), radians)
 
 
 def _vector(name: str, x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -192,24 +192,20 @@ def key_value(
     return q, k, v
 
 
-MISTAKES: types.MappingProxyType[str, Callable[..., Rotated]] = (
-    types.MappingProxyType(
-        {
-            mistake.__name__: mistake
-            for mistake in (
-                missing_sin,
-                ignored_positions,
-                degrees,
-                halved_dim,
-                swapped_layout,
-                other_layout,
-                rotated_values,
-                bf16_table,
-                query_only,
-                key_value,
-            )
-        }
-    )
+_EVERY = (
+    missing_sin,
+    ignored_positions,
+    degrees,
+    halved_dim,
+    swapped_layout,
+    other_layout,
+    rotated_values,
+    bf16_table,
+    query_only,
+    key_value,
+)
+MISTAKES: Mapping[str, Callable[..., Rotated]] = types.MappingProxyType(
+    {mistake.__name__: mistake for mistake in _EVERY}
 )
 
 
@@ -226,11 +222,9 @@ class Diagnosis(NamedTuple):
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
         """The names of the measurements above ``tolerance``: the tests that notice."""
-        return tuple(
-            name
-            for name, deviation in zip(self._fields, self, strict=True)
-            if not deviation <= tolerance  # NaN is noticed too
-        )
+        measured = self._asdict().items()
+        # so, NaN is noticed too
+        return tuple(name for name, size in measured if not size <= tolerance)
 
 
 def diagnose(
@@ -277,6 +271,29 @@ def diagnose(
         values=_largest(v2 - v),
         output=_largest(output(at + shift) - output(at)),
     )
+
+
+def compared(
+    rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
+) -> dict[str, list]:
+    """The columns of a table: the name of each rotation, and what `diagnose` measures of it, or None where it passes.
+
+    All are measured on the same random numbers. ``options`` are those of `diagnose`.
+
+    >>> compared({"correct": correct, "values too": rotated_values})["scores"]
+    [None, None]
+    """
+    found = [
+        diagnose(rotation, generator=torch.Generator().manual_seed(seed), **options)
+        for rotation in rotations.values()
+    ]
+    columns = {
+        name: [
+            getattr(one, name) if name in one.caught_by() else None for one in found
+        ]
+        for name in Diagnosis._fields
+    }
+    return {"rotation": list(rotations), **columns}
 
 
 def _largest(tensor: Tensor) -> float:

@@ -102,23 +102,17 @@ def score_error(
     check_positions(positions)
     step = None if rounded == "result" else rounded
     q, k = torch.randn(2, 64, 1, dim, dtype=torch.float64, generator=generator)
-    at, before = (
-        positions.flatten().double(),
-        positions.flatten().double() - distance,
-    )
+    at = positions.flatten().double()
+    before = at - distance
 
     def scores(step: str | None, result: torch.dtype) -> Tensor:
-        turned = (
-            rotate_by_pairs(
-                x, *rounded_cos_sin(m, dim, base, dtype=dtype, rounded=step)
-            )
-            for x, m in (
-                (q.expand(-1, len(at), -1), at),
-                (k.expand(-1, len(at), -1), before),
-            )
-        )
-        q_turned, k_turned = (x.to(result).double() for x in turned)
-        return (q_turned * k_turned).sum(-1)
+        def turned(x: Tensor, at: Tensor) -> Tensor:
+            how = {"dtype": dtype, "rounded": step}
+            cos, sin = rounded_cos_sin(at, dim, base, **how)
+            x = x.expand(-1, len(at), -1)
+            return rotate_by_pairs(x, cos, sin).to(result).double()
+
+        return (turned(q, at) * turned(k, before)).sum(-1)
 
     off = scores(step, dtype if rounded == "result" else torch.float64)
     off = (off - scores(None, torch.float64)) / (q.norm(dim=-1) * k.norm(dim=-1))

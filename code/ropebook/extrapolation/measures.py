@@ -35,9 +35,8 @@ def turned(
     >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
     (46, 'of', 64)
     """
-    return (
-        frequencies(inv_freq) * (check_trained(trained_length) - 1) >= 2 * math.pi
-    )
+    last = check_trained(trained_length) - 1
+    return frequencies(inv_freq) * last >= 2 * math.pi
 
 
 def overshoot(

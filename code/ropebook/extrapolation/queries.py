@@ -42,7 +42,5 @@ class LogN(Extension):
         self, positions: Real[Tensor, " *shape"]
     ) -> Float[Tensor, " *shape"]:
         """The factor at each position, 0 and above: float64, of the shape of ``positions``."""
-        grown = (exact_positions(positions) + 1).log() / math.log(
-            self.trained_length
-        )
-        return grown.clamp(min=1)
+        seen = exact_positions(positions) + 1
+        return (seen.log() / math.log(self.trained_length)).clamp(min=1)
