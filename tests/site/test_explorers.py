@@ -610,6 +610,7 @@ def test_a_view_that_is_closed_stops_listening(opened):
 # ---- Work ----
 
 
+@pytest.mark.timing
 def test_work_per_event_is_small(opened):
     """Script and drawing, from the event to the end; 8 ms is the aim (`make bench` records it), 50 ms the alarm."""
     long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")

@@ -316,6 +316,7 @@ def test_pictures_follow_the_theme(opened):
     assert np.abs(pixels(page, [(5, 55)]) - tokens).max() > 20
 
 
+@pytest.mark.timing
 def test_work_per_event_is_small(opened):
     """At 512 entries and 4096 tokens. 8 ms is the aim, 50 ms the alarm; the best of five, as others may work too."""
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
