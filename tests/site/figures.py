@@ -93,6 +93,11 @@ def enter(page: Page, name: str, value: object) -> None:
     field.press("Enter")
 
 
+def settle(page: Page) -> None:
+    """Two frames: one in which the new width is seen, one in which it is drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def stage_width(page: Page, which: int = 0) -> int:
     return page.locator(".rb-stage").nth(which).evaluate("e => Math.floor(e.clientWidth)")
 

@@ -520,6 +520,7 @@ def test_a_view_that_is_closed_stops_listening(opened):
 # ---- Work ----
 
 
+@pytest.mark.timing
 def test_work_per_key_is_small(opened):
     """At 512 entries and 4096 tokens. 8 ms is the aim, 50 ms the alarm; the best of five, as others may work too."""
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
@@ -538,6 +539,7 @@ def test_work_per_key_is_small(opened):
         assert best < 50
 
 
+@pytest.mark.timing
 def test_work_per_event_is_small(opened):
     """Script and drawing, from the event to the end; 8 ms is the aim (`make bench` records it), 50 ms the alarm."""
     long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")
