@@ -6,13 +6,13 @@ const BROWSER = [
   "AbortController", "Blob", "document", "Event", "getComputedStyle", "history", "Image", "ImageData",
   "IntersectionObserver", "location", "MutationObserver", "navigator", "OffscreenCanvas", "Path2D", "performance",
   "requestAnimationFrame", "cancelAnimationFrame", "ResizeObserver", "setInterval", "clearInterval", "setTimeout",
-  "clearTimeout", "TextEncoder", "URL", "window", "Option", "XMLSerializer",
+  "clearTimeout", "addEventListener", "innerHeight", "scrollY", "TextEncoder", "URL", "window", "Option", "XMLSerializer",
 ];
 
 export default [
   js.configs.recommended,
   {
-    files: ["code/ropebook/explorers/**/*.js", "book/_static/explorer-host.js"],
+    files: ["code/ropebook/explorers/**/*.js", "book/_static/*.js"],
     languageOptions: {
       ecmaVersion: "latest",
       sourceType: "module",

@@ -39,8 +39,13 @@ import transformers.models.llama.modeling_llama  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
-    "rope", "attention", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
-    "efficient/layouts", "efficient/cost", "rotary_attention", "precision", "mistakes", "decay",
+    "rope", "attention/dot_product", "attention/masks", "attention/scale", "attention/heads", "attention/layer",
+    "attention/cost", "sinusoidal/vectors", "sinusoidal/codes", "sinusoidal/distances", "sinusoidal/uniqueness",
+    "sinusoidal/adding", "sinusoidal/heads", "sinusoidal/modules", "derivation/matrices", "derivation/algebra",
+    "derivation/families", "complex_plane", "efficient/forms", "efficient/rotary",
+    "efficient/layouts", "efficient/cost", "rotary_attention/layer", "rotary_attention/cache",
+    "rotary_attention/packing", "rotary_attention/llama", "precision", "mistakes",
+    "decay/bound", "decay/curves", "decay/scores", "decay/sweeps", "decay/models", "decay/bases",
     "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
     "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
     "extrapolation/interop", "extrapolation/layer", "checks",

@@ -23,20 +23,9 @@ TREES = {
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
 # Every module may import those before it, and the others of its own package. The last see all before them.
-ORDER = [
-    "shapes",
-    "checks",
-    "memory",
-    "results",
-    "device",
-    "show",
-    "figures",
-    "rope",
-    "triton_kernel",
-    "attention",
-    "sinusoidal",
-]
-ORDER += ["derivation", "complex_plane", "efficient", "precision", "mistakes", "rotary_attention", "decay"]
+ORDER = ["shapes", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention"]
+ORDER += ["sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision"]
+ORDER += ["mistakes", "rotary_attention", "decay"]
 ORDER += ["extrapolation", "lab", "proofs", "explorers"]
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
@@ -45,8 +34,9 @@ HEAVY = {
     "device": {"numpy"},
     "triton_kernel": {"triton"},
     "figures": {"matplotlib", "numpy", "IPython", "cycler"},
+    "complex_figures": {"matplotlib"},
     "show": {"IPython"},
-    "proofs": {"sympy"},
+    "proofs": {"sympy", "IPython"},
     "lab": {"safetensors", "numpy"},
     "explorers": {"anywidget", "traitlets", "numpy", "safetensors"},
 }

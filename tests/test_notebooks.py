@@ -189,6 +189,7 @@ CONSTRUCTS = {
         "- A van der Berg and Y Lü. Pairs. *J*, 2001. [doi:10.1/x](<https://doi.org/10.1/x>).\n"
         "- A Bo, B Co, and C Do. Turns. *J*, 2021.",
     ),
+    "pages under it": ("a\n\n```{toctree}\n:hidden:\nhttps://e.org\n```", "a"),
     "nothing": ("% only a remark", ""),
 }
 ERRORS = {

@@ -242,14 +242,29 @@ def test_registering():
 
 @pytest.mark.usefixtures("empty_registry")
 def test_verify_prints_the_check_and_refuses_what_fails(capsys):
-    proofs.identity("eq-good", "x", "y", twin="a letter too many")(lambda wrong=False: [(x + y, x if wrong else y + x)])
+    @proofs.identity("eq-good", "x", "y", twin="a letter too many")
+    def good(wrong=False):
+        """x + y, twice."""
+        return [(x + y, x if wrong else y + x)] * 2
+
     proofs.statement("eq-number", twin="one")(lambda wrong=False: [proofs.Claim("zero", float(wrong), 0.5)])
     proofs.identity("eq-false", "x", "y", twin="none")(lambda wrong=False: [(x, y)])
     proofs.identity("eq-idle", "x", twin="no slip")(lambda wrong=False: [(x, x)])
     proofs.verify("eq-good", "eq-number")
     assert capsys.readouterr().out == (
-        "✓ eq-good: proved by sympy\n  refused: a letter too many\n✓ eq-number: checked with numbers\n  refused: one\n"
+        "eq-good: proved by sympy\n  x + y, twice.\n  left − right is 0, 2 times\n"
+        "  wrong twin, refused: a letter too many\n"
+        "eq-number: tested\n  \n  zero: 0 (at most 0.5)\n  wrong twin, refused: one\n"
     )
+    assert proofs.outcome(proofs.find("eq-number")) == {
+        "label": "eq-number",
+        "kind": "statement",
+        "seal": "tested",
+        "says": "",
+        "held": ["zero: 0 (at most 0.5)"],
+        "twin": "one",
+        "refused": ["zero: 1 (at most 0.5)"],
+    }
     for label, message in {"eq-false": "does not hold", "eq-idle": "the twin was accepted"}.items():
         with pytest.raises(AssertionError, match=f"{label}:? {message}"):
             proofs.verify(label)

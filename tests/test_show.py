@@ -12,11 +12,15 @@ from ropebook import checks, show
 
 
 def shown(monkeypatch, *objects, **options):
-    bundles = []
-    monkeypatch.setattr(show, "display", lambda bundle, raw: bundles.append((bundle, raw)))
-    show.show(*objects, **options)
-    assert all(raw is True for _, raw in bundles)
-    return [bundle for bundle, _ in bundles]
+    return displayed(monkeypatch, lambda: show.show(*objects, **options))
+
+
+def displayed(monkeypatch, call):
+    """What is displayed in a call, each thing in all its forms."""
+    things = []
+    monkeypatch.setattr(show, "display", things.append)
+    call()
+    return [thing._repr_mimebundle_() for thing in things]
 
 
 def code(bundle):
@@ -112,13 +116,13 @@ def test_nothing_to_show_is_refused():
 @pytest.mark.parametrize(
     ("measured", "bounds", "line"),
     [
-        (1e-7, {"at_most": 1e-6}, "✓ claim: 1e-07 (at most 1e-06)"),
-        (1e-6, {"at_most": 1e-6}, "✓ claim: 1e-06 (at most 1e-06)"),
-        (0.3, {"at_least": 0.1}, "✓ claim: 0.3 (at least 0.1)"),
-        (0.1, {"at_least": 0.1}, "✓ claim: 0.1 (at least 0.1)"),
-        (2, {"at_least": 1, "at_most": 3}, "✓ claim: 2 (at least 1, at most 3)"),
-        (0, {"at_most": 0}, "✓ claim: 0 (at most 0)"),
-        (torch.tensor(0.25), {"at_most": 1}, "✓ claim: 0.25 (at most 1)"),
+        (1e-7, {"at_most": 1e-6}, "claim: 1e-07 (at most 1e-06)"),
+        (1e-6, {"at_most": 1e-6}, "claim: 1e-06 (at most 1e-06)"),
+        (0.3, {"at_least": 0.1}, "claim: 0.3 (at least 0.1)"),
+        (0.1, {"at_least": 0.1}, "claim: 0.1 (at least 0.1)"),
+        (2, {"at_least": 1, "at_most": 3}, "claim: 2 (at least 1, at most 3)"),
+        (0, {"at_most": 0}, "claim: 0 (at most 0)"),
+        (torch.tensor(0.25), {"at_most": 1}, "claim: 0.25 (at most 1)"),
     ],
 )
 def test_evidence_is_printed(capsys, measured, bounds, line):
@@ -144,7 +148,7 @@ def test_a_tensor_with_a_gradient_raises_no_warning(recwarn):
     ],
 )
 def test_a_claim_that_does_not_hold_raises_and_prints_nothing(capsys, measured, bounds):
-    with pytest.raises(AssertionError, match=r"^✗ claim: .* \(at "):
+    with pytest.raises(AssertionError, match=r"^does not hold: claim: .* \(at "):
         show.check("claim", measured, **bounds)
     assert capsys.readouterr().out == ""
 
@@ -179,3 +183,131 @@ def test_difference_refuses_what_would_be_broadcast_or_is_empty():
         show.difference(torch.zeros(2), torch.zeros(1))
     with pytest.raises(ValueError, match=r"entries to compare, got the shape \(0, 2\)"):
         show.difference(torch.zeros(0, 2), torch.zeros(0, 2))
+
+
+# ---- Numbers for the prose ----
+
+
+def test_glued_numbers_are_kept_under_their_names(monkeypatch):
+    shown = []
+    monkeypatch.setattr(show, "display", lambda bundle, metadata, raw: shown.append((bundle, metadata, raw)))
+    show.glue(one=0.5, two=torch.tensor([[3]]), three="a quarter")
+    bundles, metadata, raw = zip(*shown, strict=True)
+    prefix = "application/papermill.record/"  # as MyST-NB's own glue writes and its roles read
+    key = f"{prefix}text/plain"
+    assert bundles == ({key: "0.5"}, {key: "3"}, {key: "a quarter"})
+    assert metadata == tuple({"scrapbook": {"name": one, "mime_prefix": prefix}} for one in ("one", "two", "three"))
+    assert all(raw)
+
+
+def test_a_glued_number_is_one():
+    with pytest.raises(ValueError, match=r"^share must be one number, got the shape \(2,\)"):
+        show.glue(share=torch.zeros(2))
+
+
+# ---- Tables ----
+
+
+def tabled(monkeypatch, columns, **options):
+    (bundle,) = displayed(monkeypatch, lambda: show.table(columns, **{"caption": "What it shows"} | options))
+    return bundle
+
+
+def rows_of(bundle):
+    """The cells of each row of the HTML, as (tag, text), what is only read out included."""
+    rows = re.findall(r"<tr>(.*?)</tr>", bundle["text/html"])
+    cells = [re.findall(r"<(t[hd])[^>]*>(.*?)</t[hd]>", row) for row in rows]
+    return [[(tag, re.sub(r"<[^>]+>", "", text)) for tag, text in row] for row in cells]
+
+
+METHODS = {"method": ["plain", "linear", "YaRN"], "loss (bits)": [3.25, 2.0625, 1.7], "dials": [0, 1, 12]}
+
+
+def test_a_table_has_a_caption_heads_and_named_rows(monkeypatch):
+    bundle = tabled(monkeypatch, METHODS, formats={"loss (bits)": ".2f"})
+    assert rows_of(bundle) == [
+        [("th", "method"), ("th", "loss (bits)"), ("th", "dials")],
+        [("th", "plain"), ("td", "3.25"), ("td", "0")],
+        [("th", "linear"), ("td", "2.06"), ("td", "1")],
+        [("th", "YaRN"), ("td", "1.70"), ("td", "12")],
+    ]
+    assert "<caption><span>What it shows</span></caption>" in bundle["text/html"]
+    assert bundle["text/html"].count('scope="col"') == 3
+    assert bundle["text/html"].count('scope="row"') == 3
+
+
+def test_outside_of_a_notebook_the_text_is_printed(capsys):
+    show.table(METHODS, caption="Three methods")
+    assert capsys.readouterr().out.startswith("Three methods\n\nmethod  loss (bits)  dials\n")
+
+
+def test_in_a_terminal_columns_are_aligned_and_numbers_end_together(monkeypatch):
+    bundle = tabled(monkeypatch, METHODS, formats={"loss (bits)": ".2f"}, best={"loss (bits)": "min", "dials": "max"})
+    assert bundle["text/plain"] == (
+        "What it shows\n\n"
+        "method  loss (bits)  dials\n"
+        "plain          3.25      0\n"
+        "linear         2.06      1\n"
+        "YaRN          *1.70    *12\n"
+        "\n* best"
+    )
+
+
+@pytest.mark.parametrize(("which", "winners"), [("min", [1, 2]), ("max", [0])])
+def test_the_best_are_marked_by_weight_and_by_a_word(monkeypatch, which, winners):
+    bundle = tabled(monkeypatch, {"row": ["a", "b", "c", "d"], "x": ["3", 1, "1.0", None]}, best={"x": which})
+    texts = [row[1][1] for row in rows_of(bundle)[1:]]
+    assert [k for k, text in enumerate(texts) if text.endswith(" (best)")] == winners
+    assert bundle["text/html"].count("<strong>") == len(winners)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [(21596, "21,596"), (0.123456, "0.123"), (-2.5, "−2.5"), ("a < b", "a &lt; b"), (None, "–"),
+     (torch.tensor(0.5), "0.5"), (np.float32(0.25), "0.25"), (np.int64(7), "7"),
+     ("-1e-05", "−1e-05"), (float("nan"), "nan")],
+)  # fmt: skip
+def test_cells_are_text_or_numbers(monkeypatch, cell, text):
+    bundle = tabled(monkeypatch, {"row": ["a"], "x": [cell]})
+    assert rows_of(bundle)[1][1] == ("td", text)
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        ([1, 2.5], True),
+        (["12", "1,024", "−0.5", "≤ 3", "1.2 ± 0.1", "10⁵", "4k", "5 %", "1.5·10⁻³", "∞", None], True),
+        (["3 tokens", "4 tokens"], False),
+        (["yes", 3], False),
+    ],
+)
+def test_a_column_of_numbers_is_aligned_right_with_its_head(monkeypatch, cells, numbers):
+    bundle = tabled(monkeypatch, {"row": ["a"] * len(cells), "x": cells})
+    assert bundle["text/html"].count('class="number"') == (1 + len(cells) if numbers else 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "error", "message"),
+    [
+        ({}, {}, ValueError, "columns must have one length, 1 or more, got no column"),
+        ({"a": [], "b": []}, {}, ValueError, r"columns must have one length, 1 or more, got {'a': 0, 'b': 0}"),
+        ({"a": [1], "b": [1, 2]}, {}, ValueError, r"one length, 1 or more, got {'a': 1, 'b': 2}"),
+        ({3: [1]}, {}, TypeError, "a column's head must be text, got 3"),
+        ({"a": [1]}, {"caption": " "}, ValueError, "caption must say what the table shows, got ' '"),
+        ({"a": [1]}, {"caption": None}, TypeError, "caption must be text, got None"),
+        ({"a": [1]}, {"best": {"b": "min"}}, ValueError, "best must name columns of 'a', got 'b'"),
+        ({"a": [1]}, {"best": {"a": "least"}}, ValueError, r"best\['a'\] must be 'min' or 'max', got 'least'"),
+        ({"a": ["x", None]}, {"best": {"a": "min"}}, ValueError, "best names the column 'a', which holds no number"),
+        ({"a": [1]}, {"formats": {"b": ".3g"}}, ValueError, "formats must name columns of 'a', got 'b'"),
+        ({"a": [1.5]}, {"formats": {"a": "d"}}, ValueError, r"formats\['a'\] must be a format of numbers"),
+        ({"a": [[1]]}, {}, TypeError, r"a cell must be text, a number or None, got \[1\] in the column 'a'"),
+        ({"a": [True]}, {}, TypeError, "a cell must be text, a number or None, got True in the column 'a'"),
+        ({"a": [torch.zeros(2)]}, {}, TypeError, "a cell must be text, a number or None"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(columns, options, error, message):
+    with pytest.raises(error, match=message):
+        show.table(columns, **{"caption": "What it shows"} | options)
+
+
+# ---- Numbers for the prose ----

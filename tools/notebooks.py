@@ -28,6 +28,7 @@ WRITTEN = ".written.json"  # in the folder of copies: file name -> hash of what 
 CODE_HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 OUTPUT_HIDDEN = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 STATE = "application/vnd.jupyter.widget-state+json"
+OURS = "application/vnd.ropebook"  # forms that only the site reads
 
 
 class NotebookBuilder(Builder):
@@ -117,6 +118,8 @@ class NotebookBuilder(Builder):
             metadata["jupyter"] = folds
         cell.metadata = from_dict(metadata)
         for output in cell.outputs:
+            for kind in [kind for kind in output.get("data", {}) if kind.startswith(OURS)]:
+                del output.data[kind]
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = as_images(output.data["text/html"])
 

@@ -17,12 +17,14 @@ NOTEBOOKS = BUILD / "notebooks"
 
 
 def pages(numbered: bool = False) -> list[Path]:
-    """Every page of the book in the order of `_toc.yml`, or the numbered ones alone: the chapters."""
+    """Every page of the book in the order of `_toc.yml`, depth pages after their chapter, or the pages of the numbered
+    parts alone."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     names = [] if numbered else [toc["root"]]
     for part in toc.get("parts", []):
         if part.get("numbered") or not numbered:
-            names += [chapter["file"] for chapter in part["chapters"]]
+            for chapter in part["chapters"]:
+                names += [page["file"] for page in (chapter, *chapter.get("sections", []))]
     return [ROOT / f"{name}.md" for name in names]
 
 

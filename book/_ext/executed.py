@@ -18,9 +18,11 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from tools import execute  # noqa: E402  (the path is set just above)
+import seals  # noqa: E402  (the path is set just above)
+
+from tools import execute  # noqa: E402
 
 LOGGER = logging.getLogger(__name__)
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -43,6 +45,7 @@ def read_page(text: str) -> NotebookNode:
         ran = execute.executed(path, LOGGER.info)
         env.note_dependency(str(execute.EXECUTED / f"{path.stem}.ipynb"))
         execute.copy_outputs(notebook, ran)
+        seals.take(env, notebook)
         _share_scripts(notebook)
     return notebook
 

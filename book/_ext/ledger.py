@@ -8,7 +8,7 @@ whole list.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "code"))
 from ropebook import proofs  # noqa: E402  (the path is set just above)
 
 LOGGER = logging.getLogger(__name__)
+LEDGER = "book/ledger"
 KINDS = ("definition", "identity", "statement")
 
 
@@ -73,9 +74,7 @@ def problems(found: dict[str, list[dict]], checks: dict[str, proofs.Proof]) -> l
                 wrong.append((*where, f"nothing checks equation {label}"))
     for label, check in checks.items():
         if label not in seen:
-            wrong.append(
-                ("book/ledger", None, f"the check {check.source} claims equation {label}, which no page shows")
-            )
+            wrong.append((LEDGER, None, f"the check {check.source} claims equation {label}, which no page shows"))
     return wrong
 
 
@@ -100,7 +99,7 @@ class Ledger(Directive):
 
 def ledger_is_outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """It shows the other pages' equations, so it is read whenever anything is."""
-    return [name for name in env.found_docs if name.endswith("/ledger")]
+    return [name for name in env.found_docs if name == LEDGER]
 
 
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -116,7 +115,7 @@ def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
         if not blocks:
             continue
         title = app.env.titles[docname].astext()
-        section = nodes.section(ids=[nodes.make_id(f"ledger-{title}")])
+        section = nodes.section(ids=[nodes.make_id(f"ledger-{PurePosixPath(docname).name}")])
         section += nodes.title("", title)
         for block in blocks:
             section += _entry(app, here, docname, block, checks[block["label"]])
@@ -125,26 +124,38 @@ def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
 
 
 def _in_order(app: Sphinx) -> list[str]:
-    """Pages in the order of the book."""
-    order = [app.config.root_doc]
-    for parent in order:
-        order += [child for child in app.env.toctree_includes.get(parent, []) if child not in order]
-    return order
+    """Pages in the order of the book, a chapter's depth pages behind it."""
+
+    def under(page: str) -> list[str]:
+        return [page, *(one for child in app.env.toctree_includes.get(page, []) for one in under(child))]
+
+    return under(app.config.root_doc)
+
+
+def equation_number(env: BuildEnvironment, docname: str, label: str) -> str:
+    """What stands in brackets beside an equation; its label where it has no number."""
+    number = env.toc_fignumbers.get(docname, {}).get("displaymath", {}).get(f"equation-{label}", ())
+    return ".".join(map(str, number)) or label
+
+
+def entry_id(label: str) -> str:
+    """Where in the ledger an equation stands."""
+    return f"ledger-{label}"
 
 
 def _entry(app: Sphinx, here: str, docname: str, block: dict, check: proofs.Proof) -> nodes.Node:
     label = block["label"]
-    number = app.env.toc_fignumbers.get(docname, {}).get("displaymath", {}).get(f"equation-{label}", ())
-    shown = ".".join(map(str, number)) or label
     target = f"{app.builder.get_relative_uri(here, docname)}#equation-{label}"
     rows = [("What is checked", nodes.inline("", check.says))]
     if check.implements:
         rows.append(("Implemented by", nodes.literal("", check.implements)))
     rows.append(("Checked in", nodes.literal("", check.source)))
     rows.append(("Wrong twin, refused", nodes.inline("", check.twin)))
-    entry = nodes.container(classes=["ledger-entry"])
+    entry = nodes.container(ids=[entry_id(label)], classes=["ledger-entry"])
     heading = nodes.paragraph(classes=["ledger-heading"])
-    heading += nodes.reference("", f"Equation ({shown})", refuri=target, internal=True)
+    heading += nodes.reference(
+        "", f"Equation ({equation_number(app.env, docname, label)})", refuri=target, internal=True
+    )
     heading += nodes.Text(" ")
     heading += nodes.literal("", label)
     heading += nodes.Text(f" · {check.kind}")

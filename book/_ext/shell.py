@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 import executed  # noqa: F401  (puts the repository's root on the path, before tools is imported)
 import sphinxcontrib.katex
 from docutils import nodes
-from myst_nb.sphinx_ext import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
@@ -80,28 +79,17 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 
 def reading_minutes(doctree: nodes.document) -> int:
-    """Minutes to read a page: its words, its displayed equations, its lines of code; what is folded does not count."""
-    code = [node.astext() for node in doctree.findall(nodes.literal_block) if not _is_folded(node)]
-    equations = [node for node in doctree.findall(nodes.math_block) if not _is_folded(node)]
-    texts = (node for node in doctree.findall(nodes.TextElement) if _is_prose(node) and not _is_folded(node))
+    """Minutes to read a page with all its folds open: its words, its displayed equations, its lines of code."""
+    texts = (node for node in doctree.findall(nodes.TextElement) if _is_prose(node))
     prose = sum(len(node.astext().split()) for node in texts)
-    lines = sum(text.count("\n") + 1 for text in code)
-    seconds = prose * 60 / WORDS_PER_MINUTE + len(equations) * SECONDS_PER_EQUATION + lines * SECONDS_PER_CODE_LINE
+    equations = sum(1 for _ in doctree.findall(nodes.math_block))
+    lines = sum(node.astext().count("\n") + 1 for node in doctree.findall(nodes.literal_block))
+    seconds = prose * 60 / WORDS_PER_MINUTE + equations * SECONDS_PER_EQUATION + lines * SECONDS_PER_CODE_LINE
     return max(1, round(seconds / 60))
 
 
 def _is_prose(node: nodes.Node) -> bool:
     return isinstance(node, nodes.paragraph | nodes.title | nodes.term)
-
-
-def _is_folded(node: nodes.Node) -> bool:
-    """Inside a cell whose code is hidden, or a folded box."""
-    while (node := node.parent) is not None:
-        if not isinstance(node, nodes.Element):
-            continue
-        if node.get("hide_mode") or isinstance(node, HideCodeCellNode) or "dropdown" in node.get("classes", ()):
-            return True
-    return False
 
 
 def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -123,6 +111,16 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
         bundle.bundle(Path(app.outdir))
+
+
+# -- on this page -----------------------------------------------------------------------------------------------------
+
+
+def one_entry_for_exercises(app: Sphinx, doctree: nodes.document) -> None:
+    """In the list of a page's sections "Exercises" is one entry."""
+    for item in list(app.env.tocs[app.env.docname].findall(nodes.list_item)):
+        if item[0].astext() == "Exercises":
+            del item[1:]
 
 
 # -- folded boxes -----------------------------------------------------------------------------------------------------
@@ -211,9 +209,11 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("doctree-resolved", add_first_line)
     app.connect("doctree-read", check_alternative_text)
+    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after the list was made
     app.connect("build-finished", finish, priority=900)
     app.add_post_transform(FoldedBoxes)
-    for name in ("theme.css", "explorers.css"):
+    app.add_js_file("page.js", defer="defer")
+    for name in ("theme.css", "tables.css", "explorers.css"):
         if (BOOK / "_static" / name).exists():
             app.add_css_file(name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,11 @@ def integer(
     >>> integer("heads", 8, minimum=1)
     8
     """
+    least = value if minimum is None else minimum
+    most = value if maximum is None else maximum
+    if type(value) is int and least <= value <= most:
+        # nearly always; to rotate a token takes less time than the words below
+        return value
     allowed = "an integer" + _limits((">=", minimum), ("<=", maximum))
     value = int(_of_kind(name, value, numbers.Integral, allowed))
     below = minimum is not None and value < minimum

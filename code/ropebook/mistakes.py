@@ -273,5 +273,28 @@ def diagnose(
     )
 
 
+def compared(
+    rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
+) -> dict[str, list]:
+    """The columns of a table: the name of each rotation, and what `diagnose` measures of it, or None where it passes.
+
+    All are measured on the same random numbers. ``options`` are those of `diagnose`.
+
+    >>> compared({"correct": correct, "values too": rotated_values})["scores"]
+    [None, None]
+    """
+    found = [
+        diagnose(rotation, generator=torch.Generator().manual_seed(seed), **options)
+        for rotation in rotations.values()
+    ]
+    columns = {
+        name: [
+            getattr(one, name) if name in one.caught_by() else None for one in found
+        ]
+        for name in Diagnosis._fields
+    }
+    return {"rotation": list(rotations), **columns}
+
+
 def _largest(tensor: Tensor) -> float:
     return tensor.abs().max().item()

@@ -236,6 +236,28 @@ def _(
     return tuple(positions.new_empty(shape, dtype=dtype) for _ in range(2))
 
 
+def _keep_for_backward(ctx, inputs: tuple, output: tuple) -> None:
+    positions, inv_freq, _ = inputs
+    ctx.save_for_backward(positions, inv_freq)
+
+
+def _tables_backward(ctx, of_cos: Tensor, of_sin: Tensor) -> tuple:
+    """cos φ changes by −sin φ, sin φ by cos φ, and φ = mθ by θ for each m and by m for each θ."""
+    positions, inv_freq = ctx.saved_tensors
+    m, theta = in_float64(positions), inv_freq.double()
+    cos, sin = tables_kept(m, theta.to(m.device), torch.float64)
+    of_angle = of_sin.to(cos) * cos - of_cos.to(cos) * sin
+    of_m = of_theta = None
+    if ctx.needs_input_grad[0]:
+        of_m = (of_angle * theta.to(m.device)).sum(-1).to(positions)
+    if ctx.needs_input_grad[1]:
+        of_theta = (of_angle * m[..., None]).flatten(0, -2).sum(0).to(inv_freq)
+    return of_m, of_theta, None
+
+
+tables_kept.register_autograd(_tables_backward, setup_context=_keep_for_backward)
+
+
 # --- Pairs ----------------------------------------------------------------------------------------------------------
 
 

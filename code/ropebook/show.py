@@ -1,13 +1,40 @@
-"""Show the tested source in a chapter, and print the evidence for a claim."""
+"""Show the tested source in a chapter and a table of its numbers, and print the evidence for a claim."""
 
 import ast
 import inspect
 import math
+import re
 import textwrap
+from collections.abc import Mapping, Sequence
+from html import escape
 
 from IPython.display import display
 
-__all__ = ["check", "difference", "show"]
+__all__ = ["Forms", "check", "difference", "glue", "show", "table"]
+
+# What stands in a column of numbers: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
+NUMBER = re.compile(
+    r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
+)
+MISSING = "–"
+# Read out, not seen: what the weight of the letters says. It looks the same wherever the table is shown.
+SPOKEN = (
+    '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
+    'overflow: hidden; white-space: nowrap"> (best)</span>'
+)
+
+
+class Forms:
+    """One thing in several forms, by their MIME types: a notebook takes the richest that it knows, `print` the text."""
+
+    def __init__(self, forms: Mapping[str, object]) -> None:
+        self.forms = dict(forms)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return self.forms
+
+    def __repr__(self) -> str:
+        return self.forms["text/plain"]
 
 
 def show(*objects, docstrings: bool = True) -> None:
@@ -45,8 +72,7 @@ def show(*objects, docstrings: bool = True) -> None:
             f"`{item.__qualname__}` · {where}\n\n{fence}python\n{source}\n{fence}"
         )
         display(
-            {"text/markdown": markdown, "text/plain": f"# {where}\n{source}"},
-            raw=True,
+            Forms({"text/markdown": markdown, "text/plain": f"# {where}\n{source}"})
         )
 
 
@@ -78,9 +104,9 @@ def check(
     """Print a claim with the number that was measured and the one that is allowed; raise if it does not hold.
 
     >>> check("the rows sum to one", 1.2e-7, at_most=1e-6)
-    ✓ the rows sum to one: 1.2e-07 (at most 1e-06)
+    the rows sum to one: 1.2e-07 (at most 1e-06)
     >>> check("the outputs differ", 0.31, at_least=0.1)
-    ✓ the outputs differ: 0.31 (at least 0.1)
+    the outputs differ: 0.31 (at least 0.1)
 
     Args:
         claim: what is claimed, as a clause.
@@ -103,8 +129,187 @@ def check(
     )
     line = f"{claim}: {measured:.3g} ({', '.join(bounds)})"
     if math.isnan(measured) or not holds:
-        raise AssertionError(f"✗ {line}")
-    print(f"✓ {line}")
+        raise AssertionError(f"does not hold: {line}")
+    print(line)
+
+
+def table(
+    columns: Mapping[str, Sequence],
+    *,
+    caption: str,
+    best: Mapping[str, str] | None = None,
+    formats: Mapping[str, str] | None = None,
+) -> None:
+    """Display a table: HTML in a notebook and on the site, aligned text in a terminal.
+
+    >>> loss = {"plain": 3.25, "linear": 2.06, "YaRN": 1.7}
+    >>> columns = {"method": list(loss), "loss (bits)": list(loss.values())}
+    >>> print(_plain(*_cells(columns, {"loss (bits)": "min"}, {"loss (bits)": ".2f"}), "Loss at 512"))
+    Loss at 512
+    <BLANKLINE>
+    method  loss (bits)
+    plain          3.25
+    linear         2.06
+    YaRN          *1.70
+    <BLANKLINE>
+    * best
+
+    Args:
+        columns: the head of each column, with its unit, and its cells from top to bottom: text, numbers, or None where
+            there is nothing to say. The first column names the rows.
+        caption: what the table shows.
+        best: heads of columns whose smallest or largest number is the best, as ``{head: "min"}`` or ``{head: "max"}``.
+            It is marked, more than once if it occurs more than once.
+        formats: how the numbers of a column are written, ``{head: ".3g"}``; of the others, integers with commas, the
+            rest with three digits.
+
+    Raises:
+        ValueError: no column, columns of different lengths or without a cell, an empty caption, a head in ``best`` or
+            ``formats`` that is no column, a column in ``best`` without a number.
+        TypeError: a head or a caption that is not text, a cell that is neither text nor a number nor None.
+    """
+    if not isinstance(caption, str):
+        raise TypeError(f"caption must be text, got {caption!r}")
+    if not caption.strip():
+        raise ValueError(f"caption must say what the table shows, got {caption!r}")
+    texts, marked = _cells(columns, best or {}, formats or {})
+    html, plain = _html(texts, marked, caption), _plain(texts, marked, caption)
+    display(Forms({"text/html": html, "text/plain": plain}))
+
+
+def _cells(
+    columns: Mapping, best: Mapping, formats: Mapping
+) -> tuple[dict[str, list[str]], dict[str, set[int]]]:
+    """The columns as text, and by head the rows of the best entries."""
+    lengths = {head: len(cells) for head, cells in columns.items()}
+    if not lengths or len(set(lengths.values())) != 1 or 0 in lengths.values():
+        raise ValueError(
+            f"columns must have one length, 1 or more, got {lengths or 'no column'}"
+        )
+    for head in columns:
+        if not isinstance(head, str):
+            raise TypeError(f"a column's head must be text, got {head!r}")
+    for name, given in {"best": best, "formats": formats}.items():
+        for head in given:
+            if head not in columns:
+                allowed = ", ".join(map(repr, columns))
+                raise ValueError(
+                    f"{name} must name columns of {allowed}, got {head!r}"
+                )
+    texts = {
+        head: [_text(head, cell, formats.get(head)) for cell in cells]
+        for head, cells in columns.items()
+    }
+    marked = {
+        head: _best_rows(head, columns[head], which) for head, which in best.items()
+    }
+    return texts, marked
+
+
+def _text(head: str, cell: object, form: str | None) -> str:
+    if cell is None:
+        return MISSING
+    if isinstance(cell, str):
+        return cell
+    number = _number(cell)
+    if number is None:
+        raise TypeError(
+            f"a cell must be text, a number or None, got {cell!r} in the column {head!r}"
+        )
+    if form is None:
+        form = ",d" if isinstance(number, int) else ".3g"
+    try:
+        return format(number, form)
+    except ValueError as error:
+        raise ValueError(
+            f"formats[{head!r}] must be a format of numbers, as '.3g', got {form!r}"
+        ) from error
+
+
+def _number(cell: object) -> int | float | None:
+    """The number in a cell, also in a tensor or array of one element or in a text such as '1,024'; else None."""
+    if hasattr(cell, "item"):
+        try:
+            cell = cell.item()
+        except (ValueError, RuntimeError):
+            return None
+    if isinstance(cell, str):
+        try:
+            return float(cell.replace(",", "").replace("−", "-"))
+        except ValueError:
+            return None
+    return (
+        cell
+        if isinstance(cell, int | float) and not isinstance(cell, bool)
+        else None
+    )
+
+
+def _best_rows(head: str, cells: Sequence, which: str) -> set[int]:
+    if which not in ("min", "max"):
+        raise ValueError(f"best[{head!r}] must be 'min' or 'max', got {which!r}")
+    numbers = [_number(cell) for cell in cells]
+    known = [
+        number for number in numbers if number is not None and number == number
+    ]
+    if not known:
+        raise ValueError(f"best names the column {head!r}, which holds no number")
+    winner = min(known) if which == "min" else max(known)
+    return {row for row, number in enumerate(numbers) if number == winner}
+
+
+def _numeric(cells: list[str]) -> bool:
+    return all(NUMBER.fullmatch(cell) for cell in cells)
+
+
+def _html(
+    texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
+) -> str:
+    """The table in a box of its own, which scrolls where the page is too narrow."""
+    kinds = {
+        head: ' class="number" style="text-align: right"'
+        if _numeric(cells)
+        else ' style="text-align: left"'
+        for head, cells in texts.items()
+    }
+    heads = "".join(
+        f'<th scope="col"{kinds[head]}>{escape(head)}</th>' for head in texts
+    )
+    rows = []
+    for row in range(len(next(iter(texts.values())))):
+        cells = []
+        for column, head in enumerate(texts):
+            tag = '<th scope="row"' if column == 0 else "<td"
+            # A hyphen would stand lower and narrower than a minus.
+            text = escape(re.sub(r"^-(?=[\d.∞])", "−", texts[head][row]))
+            if row in marked.get(head, ()):
+                text = f"<strong>{text}{SPOKEN}</strong>"
+            cells.append(f"{tag}{kinds[head]}>{text}</{tag[1:3]}>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return (
+        '<div class="table-box"><table class="book-table">'
+        f"<caption><span>{escape(caption)}</span></caption>"
+        f"<thead><tr>{heads}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _plain(
+    texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
+) -> str:
+    lines = [""] * (1 + len(next(iter(texts.values()))))
+    for head, cells in texts.items():
+        rows = marked.get(head, ())
+        starred = [
+            f"*{cell}" if k in rows else cell for k, cell in enumerate(cells)
+        ]
+        whole = [head, *starred]
+        width = max(map(len, whole))
+        right = _numeric(cells)
+        for k, cell in enumerate(whole):
+            lines[k] += (cell.rjust(width) if right else cell.ljust(width)) + "  "
+    legend = ["", "* best"] if any(marked.values()) else []
+    return "\n".join([caption, "", *(line.rstrip() for line in lines), *legend])
 
 
 def difference(a, b) -> float:
@@ -126,6 +331,35 @@ def difference(a, b) -> float:
             f"a and b must have entries to compare, got the shape {tuple(a.shape)}"
         )
     return float(abs(_values(a) - _values(b)).max())
+
+
+def glue(**numbers) -> None:
+    """Keep numbers for the page's prose, which shows them by their names: ``{glue:text}`name:.2f```. Nothing is printed.
+
+    In a notebook this needs nothing but IPython; it writes what MyST-NB's own ``glue`` writes.
+
+    >>> glue(largest=0.25)
+
+    Args:
+        numbers: by name; a tensor or array of one element will do, and so will a text.
+
+    Raises:
+        ValueError: a tensor or array of more than one element.
+    """
+    for name, value in numbers.items():
+        if hasattr(value, "item"):
+            if math.prod(value.shape) != 1:
+                raise ValueError(
+                    f"{name} must be one number, got the shape {tuple(value.shape)}"
+                )
+            value = value.item()
+        prefix = "application/papermill.record/"
+        text = value if isinstance(value, str) else repr(value)
+        display(
+            {f"{prefix}text/plain": text},
+            metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
+            raw=True,
+        )
 
 
 def _values(x):

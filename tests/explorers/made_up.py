@@ -107,8 +107,13 @@ def synthetic() -> tuple[dict, dict]:
     return found, {cell["id"]: curve for cell, curve in made}
 
 
+@functools.cache
+def compacted():
+    return measured.compact(*synthetic())
+
+
 class Measured(measured.Measured):
     """The explorer, of made-up results."""
 
     def __init__(self, **dials):
-        super().__init__(*synthetic(), **dials)
+        super(measured.Measured, self).__init__(measured=compacted(), **dials)

@@ -35,6 +35,9 @@ Partial = Float[Tensor, "*rows seq pairs"]
 
 Form = Callable[..., Tensor]
 
+# So many numbers are turned in less time than it takes to start the operations.
+SMALL = 2**15
+
 
 # --- What goes together ---------------------------------------------------------------------------------------------
 
@@ -234,7 +237,7 @@ eager = unchecked(rotate_eager)
 def rotate_in_place(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The rotation written over x, which is returned: no memory but for one head at a time.
+    """The rotation written over x, which is returned: no memory but for one head at a time, or for one token.
 
     Autograd: the gradient is turned by −φ, and x itself is not kept for it. An x that is a leaf of the graph, or a view
     of one, is refused, for its old values would be lost; so are cos and sin that want a gradient (``ValueError``). Where
@@ -279,6 +282,8 @@ class InPlace(torch.autograd.Function):
 
 def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
     """x, rotated where it lies, with arguments that it trusts; no autograd."""
+    if x.ndim > 1 and x.shape[-2] == 1 and x.numel() <= SMALL:
+        return x.copy_(eager(x, *over_heads(x, cos, sin), layout))
     same_type = x.dtype == cos.dtype
     if layout == "interleaved" and same_type and _is_complex_in_memory(x):
         turn = torch.complex(*over_heads(x, cos, sin))

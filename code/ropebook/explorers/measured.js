@@ -2,7 +2,7 @@
 
 import { CHOSEN, dials, METHODS, MOST_TEXT, PLAIN, RUNS, SCHEMES, WINDOW } from "./measured.py";
 import { exact } from "./kit/text.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, lined, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
@@ -121,12 +121,12 @@ function build(stage, app) {
     const x = scale([leastOf(values), MOST_TEXT], [from, to], true);
     const plot = { wide, from, to, top, floor, lowTop, lowFloor, x };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
-    picture.replaceChildren(
+    redrawn(picture, () => [
       ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))), ...legend(legendOf(values, data), width),
       ...(apart ? [] : frame(plot, values, data, readAt(values))),
       ...(retrieval ? shares(plot, values, data) : apart ? [] : losses(plot, values, data)),
       ...(retrieval || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 52)),
-    );
+    ]);
     placeAt = (at) => {
       const share = Math.min(1, Math.max(0, (at - from) / (to - from)));
       if (apart) return bandEnd(values.measured.bands, share);
@@ -190,9 +190,9 @@ function places(items, width) {
 function legend(items, width) {
   return places(items, width).flatMap(({ name, look, value, x, row }) => {
     const y = LEGEND + row * ROW;
-    const words = svg("text", { x: x + 36, y, "font-size": 12 }, name);
-    if (value) words.append(svg("tspan", { "font-weight": 600, dx: 6 }, value));
-    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }), words];
+    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }),
+      svg("text", { x: x + 36, y, "font-size": 12 }, name,
+        ...(value ? [svg("tspan", { "font-weight": 600, dx: 6 }, value)] : []))];
   });
 }
 
@@ -309,11 +309,11 @@ function differences(plot, dials, { lines, against, apart, apartError, decided, 
   const middle = (b) => from + (b + 0.5) * column;
   const look = (key) => lookOf(dials, { lines, ...data }, key)[0];
   const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴" : "Difference to the model as trained";
-  const [heading, note] = titled(0, head, title, "");
-  note.append(wide ? "Bits per byte, ± two standard errors. ● more than that, with the same sign, in both seeds"
+  const heading = titled(0, head, title, wide
+    ? "Bits per byte, ± two standard errors. ● more than that, with the same sign, in both seeds"
     : "± two standard errors. ● beyond in both seeds");
   return [
-    heading, note,
+    ...heading,
     svg("rect", { x: middle(band) - column / 2, y: lowTop - 4, width: column, height: lowFloor - lowTop + 8,
       style: "fill: var(--rb-ink); opacity: 0.06" }),
     ...levels(plot, y, range(low, high).map((k) => k * step), signed),

@@ -223,8 +223,8 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { 
   axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
   axis(across, "bottom", x, [0, 16, 32, 48, 64]);
   const middle = { "font-size": 12, class: "rb-quiet", "text-anchor": "middle" };
-  const heading = titled(title, 0, `Score of q at ${m} and k at n`, "Grey: interleaved. ");
-  heading[1].append(svg("tspan", inColour("1"), "Blue: as stored"));
+  const heading = titled(title, 0, `Score of q at ${m} and k at n`, "Grey: interleaved. ",
+    svg("tspan", inColour("1"), "Blue: as stored"));
   const half = textWidth("n = m", 12) / 2;
   return [
     ...heading,

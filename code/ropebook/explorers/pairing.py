@@ -1,4 +1,4 @@
-"""The explorer of chapter *An efficient rotation* that reorders the channels of q and k: interleaved, or in two halves."""
+"""The explorer of chapter *Implementing RoPE* that reorders the channels of q and k: interleaved, or in two halves."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import { cosSinGrid, evenEdges, hundredths, invFreq, lastCall } from "./kit/rope
 import { tidy } from "./kit/text.js";
 import { diverging } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, niceStep, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { play } from "./kit/play.js";
@@ -36,6 +36,27 @@ function toFloat16(value) {
 
 const ROUND = { float64: (value) => value, float32: Math.fround, bfloat16: toBfloat16, float16: toFloat16 };
 
+// Of the types with 16 bits there are so few numbers that the cosine and the sine of each are computed once: how many
+// bits of its float32 are 0, and under the others both values, rounded too (NaN: not asked for yet). No angle is < 0.
+const SPARE = { bfloat16: 16, float16: 13 };
+const waves = {};
+
+function wavesOf(dtype) {
+  if (!(dtype in SPARE)) return null;
+  const empty = () => new Float32Array(2 ** (31 - SPARE[dtype])).fill(NaN);
+  return (waves[dtype] ??= { spare: SPARE[dtype], cos: empty(), sin: empty() });
+}
+
+function placeOf({ spare, cos, sin }, angle, round) {
+  oneFloat[0] = angle;
+  const place = itsBits[0] >>> spare;
+  if (cos[place] !== cos[place]) {
+    cos[place] = round(Math.cos(angle));
+    sin[place] = round(Math.sin(angle));
+  }
+  return place;
+}
+
 // Both tables, position by position, each row cosines and then sines. A row whose position is not finite is left 0.
 function tables(dtype, rounded, first, count, dim, base) {
   const round = ROUND[dtype];
@@ -46,6 +67,7 @@ function tables(dtype, rounded, first, count, dim, base) {
   const [exact, cells] = [new Float64Array(count * dim), new Float64Array(count * dim)];
   const [cos, sin] = [new Float64Array(count), new Float64Array(count)];
   const regular = used.every((position, p) => position === first + p);
+  const few = all && wavesOf(dtype);
   invFreq(dim, base).forEach((theta, i) => {
     cosSinGrid(theta, first, 1, count, cos, sin);
     for (let p = 0, at = i; p < count; p += 1, at += dim) {
@@ -58,6 +80,10 @@ function tables(dtype, rounded, first, count, dim, base) {
       if (used[p] === used[p - 1]) {
         cells[at] = cells[at - dim];
         cells[at + pairs] = cells[at - dim + pairs];
+      } else if (few) {
+        const place = placeOf(few, round(used[p] * turns), round);
+        cells[at] = few.cos[place];
+        cells[at + pairs] = few.sin[place];
       } else {
         const angle = all ? round(used[p] * turns) : used[p] * turns;
         cells[at] = round(regular && !all ? cos[p] : Math.cos(angle));
@@ -124,7 +150,7 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, names));
   const groups = Array.from({ length: 4 }, () => picture.appendChild(svg("g")));
   const [showTitles, showFrames, showLevels] = [titles, frames, levels].map((make, k) => {
-    return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // they seldom change
   });
   const dial = dials.find(({ trait }) => trait === "first");
   let row; // how high a row is
@@ -156,7 +182,7 @@ function build(stage, app) {
     showTitles(place, values.dtype, values.rounded);
     showFrames(place);
     showLevels(place);
-    groups[3].replaceChildren(...positions(place, data, values), profile(place, data, values));
+    redrawn(groups[3], () => [...positions(place, data, values), profile(place, data, values)]);
     showNames([0, TOP, NAMES - 6, tall]);
   };
 }

@@ -3,7 +3,7 @@
 import { dials, DRAWS, MEAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
 import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, bandPath, fitCanvas, paintCells, scale, textWidth } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
@@ -110,7 +110,7 @@ function drawBars(picture, width, { weights }, { dim, n_keys: keys, scaled }) {
   const [x, word] = [left + (winner + 0.5) * pitch, tidy(weights[winner])];
   const half = textWidth(word, 13, 600) / 2 + 2;
   put(picture, { width, height: 350, viewBox: `0 0 ${width} 350` });
-  picture.replaceChildren(
+  redrawn(picture, () => [
     heading(`Weights of the ${keys} keys at d = ${dim}`),
     level(0.5, "stroke: var(--rb-grid)"), level(1, "stroke: var(--rb-grid)"),
     ...weights.map((weight, n) => svg("rect", {
@@ -123,7 +123,7 @@ function drawBars(picture, width, { weights }, { dim, n_keys: keys, scaled }) {
       "text-anchor": "middle", "font-weight": 600 }, word),
     ticks,
     caption((left + width) / 2, floor + 38, "keys (dotted: all alike)"),
-  );
+  ]);
 }
 
 function caption(x, y, text) {
@@ -172,7 +172,7 @@ function drawDims(canvas, picture, places, data, { n_keys: keys, scaled }, theme
   };
   const part = (colour, text) => svg("tspan", { style: `fill: var(--rb-${colour})`, "font-weight": 600 }, text);
   put(picture, { width, height: 350, viewBox: `0 0 ${width} 350` });
-  picture.firstChild.replaceChildren(
+  redrawn(picture.firstChild, () => [
     heading("Weights for every d, by key"),
     svg("rect", { x: left, y: mapTop, width: columns, height: mapHeight, style: "fill: none; stroke: var(--rb-grid)" }),
     heading("Size of the softmax gradient", top - 40),
@@ -181,14 +181,14 @@ function drawDims(canvas, picture, places, data, { n_keys: keys, scaled }, theme
     level(y(0.25), "grid"), level(top, "grid"), level(floor, "muted"),
     band, ...dots(data.meanScaled, 1), ...dots(data.meanRaw, 2), across, up,
     caption((left + width) / 2, floor + 38, "head dimension d"),
-  );
+  ]);
 }
 
 function drawCursor(group, { mapTop, mapHeight, top, floor, x, y }, { gradient }, { dim, scaled }) {
   const line = (from, to) => svg("line", { x1: x(dim), x2: x(dim), y1: from, y2: to,
     style: "stroke: var(--rb-ink); stroke-width: 1.5" });
-  group.replaceChildren(line(mapTop - 4, mapTop + mapHeight + 4), line(top - 4, floor), svg("circle", { cx: x(dim),
-    cy: y(gradient), r: 6.5, style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-zero); stroke-width: 2.5` }));
+  redrawn(group, () => [line(mapTop - 4, mapTop + mapHeight + 4), line(top - 4, floor), svg("circle", { cx: x(dim),
+    cy: y(gradient), r: 6.5, style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-zero); stroke-width: 2.5` })]);
 }
 
 function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {

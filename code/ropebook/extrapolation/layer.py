@@ -102,6 +102,11 @@ class ExtendedAttention(RotaryAttention):
         extended.rotary.to(rotary.inv_freq.device)
         return extended.train(layer.training)
 
+    @property
+    def follows_length(self) -> bool:
+        """False also for keys that are kept unrotated, or were asked to be kept rotated: those a cache may hold."""
+        return False
+
     def project(
         self,
         x: Float[Tensor, "batch seq dim"],

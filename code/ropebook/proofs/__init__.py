@@ -22,14 +22,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import sympy
+from IPython.display import display
+
+from ropebook.show import Forms
 
 Pairs = list[tuple[sympy.Basic, sympy.Basic]]
+OUTCOMES = "application/vnd.ropebook.outcomes+json"
+"""The form of what `verify` displays that the site reads: a list, `outcome` of each equation."""
 
 
 @dataclass(frozen=True)
@@ -198,35 +205,72 @@ def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
 def holds(proof: Proof) -> bool:
     """Whether the check holds: of an identity, whether sympy simplifies every left − right to zero, nothing numerical;
     else whether every claim is within what it allows."""
-    if proof.kind != "identity":
-        return all(claim.holds for claim in claims(proof))
-    return all(_vanishes(left, right) for left, right in pairs(proof))
+    return all(one.holds for one in _evidence(proof))
 
 
 def refused(proof: Proof) -> bool:
     """Whether nothing of the wrong twin holds, no equality and no claim: one slip must spoil each of them."""
-    if proof.kind != "identity":
-        return not any(claim.holds for claim in claims(proof, wrong=True))
-    return not any(
-        _vanishes(left, right) for left, right in pairs(proof, wrong=True)
-    )
+    return not any(one.holds for one in _evidence(proof, wrong=True))
 
 
 def verify(*labels: str) -> None:
-    """Print how each equation is checked, and which wrong twin is refused: what a chapter shows beside an equation.
+    """Check each equation and its wrong twin, and show how: what a page says behind an equation's seal.
 
     Raises ``AssertionError``, naming the equation, if it does not hold or its twin is accepted; ``KeyError`` for a label
     that nothing checks.
     """
-    for label in labels:
-        found = find(label)
-        if not holds(found):
-            raise AssertionError(f"{label} does not hold")
-        if not refused(found):
-            raise AssertionError(f"{label}: the twin was accepted")
-        proved = found.kind == "identity"
-        how = "proved by sympy" if proved else "checked with numbers"
-        print(f"✓ {label}: {how}\n  refused: {found.twin}")
+    outcomes = [outcome(find(label)) for label in labels]
+    text = "\n".join(
+        f"{one['label']}: {one['seal']}\n  {one['says']}\n  {'; '.join(one['held'])}\n"
+        f"  wrong twin, refused: {one['twin']}"
+        for one in outcomes
+    )
+    display(Forms({"text/plain": text, OUTCOMES: outcomes}))
+
+
+def outcome(proof: Proof) -> dict[str, str | list[str]]:
+    """What a run of the check and of its wrong twin gave, in words. Raises ``AssertionError`` as `verify`."""
+    right, wrong = _evidence(proof), _evidence(proof, wrong=True)
+    if not all(one.holds for one in right):
+        raise AssertionError(f"{proof.label} does not hold")
+    if any(one.holds for one in wrong):
+        raise AssertionError(f"{proof.label}: the twin was accepted")
+    return {
+        "label": proof.label,
+        "kind": proof.kind,
+        "seal": "proved by sympy" if proof.kind == "identity" else "tested",
+        "says": proof.says,
+        "held": _counted(one.words for one in right),
+        "twin": proof.twin,
+        "refused": _counted(one.words for one in wrong),
+    }
+
+
+class _Evidence(NamedTuple):
+    """One equality or one claim: what came of it, and whether it holds."""
+
+    words: str
+    holds: bool
+
+
+def _evidence(proof: Proof, wrong: bool = False) -> list[_Evidence]:
+    if proof.kind != "identity":
+        return [
+            _Evidence(
+                f"{one.what}: {one.error:.3g} (at most {one.allowed:.3g})",
+                one.holds,
+            )
+            for one in claims(proof, wrong)
+        ]
+    found = [_vanishes(left, right) for left, right in pairs(proof, wrong)]
+    words = {True: "left − right is 0", False: "left − right is not 0"}
+    return [_Evidence(words[vanishes], vanishes) for vanishes in found]
+
+
+def _counted(words: Iterable[str]) -> list[str]:
+    """Each sentence once, with how many times it was said."""
+    counts = Counter(words)
+    return [f"{one}, {n} times" if n > 1 else one for one, n in counts.items()]
 
 
 def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:

@@ -1,0 +1,47 @@
+"""Numbers of depth pages: those under chapter 6 are 6.1, 6.2, …, their equations (6.1.1), (6.1.2), …
+
+Sphinx would number the headings inside of chapters before, if it looked so deep at all: here only pages have numbers.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx_external_toc.collectors import TocTreeCollectorWithStyles as Collector
+
+
+def number_depth_pages(env: BuildEnvironment) -> list[str]:
+    """Give the pages under each numbered page their numbers; returns the names of those pages."""
+    pages = []
+    for chapter, numbers in list(env.toc_secnumbers.items()):
+        for count, page in enumerate(env.toctree_includes.get(chapter, []), start=1):
+            number = (*numbers[""], count)
+            anchors = [link["anchorname"] for link in env.tocs[page].findall(nodes.reference)]
+            env.toc_secnumbers[page] = {**dict.fromkeys(anchors), "": number}  # None: a heading inside
+            env.titles[page]["secnumber"] = list(number)
+            env.tocs[page][0][0][0]["secnumber"] = list(number)  # its entry in lists of contents
+            pages.append(page)
+    return pages
+
+
+def install(app: Sphinx) -> None:
+    """Numbers of equations build on those of pages, and both are given in one go: there is no event between."""
+    numbered_before = Collector.assign_section_numbers
+    if numbered_before.__module__ == __name__:
+        return
+
+    def assign_section_numbers(self: Collector, env: BuildEnvironment) -> list[str]:
+        old = env.toc_secnumbers
+        for chapter in list(old):
+            for page in env.toctree_includes.get(chapter, []):
+                env.titles[page].attributes.pop("secnumber", None)  # of the last build: it stumbles over them
+        changed = numbered_before(self, env)
+        return changed + [page for page in number_depth_pages(env) if old.get(page) != env.toc_secnumbers[page]]
+
+    Collector.assign_section_numbers = assign_section_numbers
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("builder-inited", install)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,74 @@
+"""Old addresses: where what a page does not hold any more has gone to, from `book/_moved.yml`.
+
+    decay.html#the-base: decay_base.html#the-base
+    decay.html#sweep: decay_base.html#sweep           # an explorer, with whatever dials the address gives
+    distance.html: decay.html                         # a page that is no more
+
+A page carries its own lines, and its script follows them; without a script its reader is on the page at least. A page
+that is no more leaves one behind that leads on.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path, PurePosixPath
+
+import yaml
+from sphinx.application import Sphinx
+
+MOVED = Path(__file__).resolve().parent.parent / "_moved.yml"
+GONE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="robots" content="noindex">
+<title>This page has moved</title>
+<link rel="canonical" href="{target}">
+<script>
+  const moved = {table};
+  location.replace(moved[location.hash.slice(1)] ?? "{target}" + location.hash);
+</script>
+<noscript><meta http-equiv="refresh" content="0; url={target}"></noscript>
+<p>This page has moved: <a href="{target}">go on to where its text is now</a>.</p>
+</html>
+"""
+
+
+def read(path: Path = MOVED) -> dict[str, str]:
+    """Old address -> new one, both as seen from the folder of pages. Raises ValueError for what is no address."""
+    table = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+    for old, new in table.items():
+        for address in (old, new):
+            if not isinstance(address, str) or not address.partition("#")[0].endswith(".html"):
+                raise ValueError(f"{path.name}: an address is page.html or page.html#name, got {address!r}")
+    return table
+
+
+def of_page(name: str, table: dict[str, str]) -> dict[str, str]:
+    """What has left the page: old fragment -> new address."""
+    return {old.partition("#")[2]: new for old, new in table.items() if old.startswith(f"{name}.html#")}
+
+
+def add_table(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+    left = of_page(PurePosixPath(pagename).name, read())
+    if left:
+        # A page that is not of the book's folder has none.
+        text = json.dumps(left, sort_keys=True).replace("<", "\\u003c")
+        context["body"] = f'{context["body"]}<script type="application/json" id="moved">{text}</script>'
+
+
+def write_gone(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    table = read()
+    for old, new in table.items():
+        if "#" not in old:
+            left = json.dumps(of_page(old.removesuffix(".html"), table)).replace("<", "\\u003c")
+            page = GONE.format(target=escape(new), table=left)
+            (Path(app.outdir) / "book" / old).write_text(page, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("html-page-context", add_table, priority=950)
+    app.connect("build-finished", write_gone)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,151 @@
+// What a page of the site does by itself: follows an address that has moved, marks where the reader is in "On this
+// page", shows the meaning of a term, and gives names and places in the tab order to what the theme leaves without.
+(() => {
+  "use strict";
+
+  // ---- Addresses that have moved ----
+
+  // A fragment is the id of a heading or an equation, or the dials of explorers, #name.dial=value&….
+  function targetOf(fragment, moved) {
+    const name = fragment.split("&")[0].replace(/\.[^.=]*=.*$/, "");
+    const target = moved[fragment] ?? moved[name];
+    return target && fragment !== name && !(fragment in moved) ? target.split("#")[0] + "#" + fragment : target;
+  }
+
+  function followMoved() {
+    const table = document.getElementById("moved");
+    const fragment = decodeURIComponent(location.hash.slice(1));
+    const target = table && fragment && targetOf(fragment, JSON.parse(table.textContent));
+    if (target) location.replace(target);
+  }
+
+  // ---- On this page ----
+
+  function outline(nav) {
+    nav.id = "page-outline"; // the theme marks entries by the name it gave, and too late
+    const entries = [...nav.querySelectorAll("a[href^='#']")]
+      .map((link) => ({ link, heading: document.getElementById(decodeURIComponent(link.hash.slice(1))) }))
+      .filter(({ heading }) => heading);
+    let asked = null; // the heading that a link led to, until the reader scrolls on
+    let arrived = null; // where the page came to rest then
+    let waiting = false;
+
+    function here() {
+      if (asked && arrived !== null && Math.abs(scrollY - arrived) > 2) asked = null;
+      if (asked) return asked;
+      const line = innerHeight * 0.3;
+      const passed = entries.filter(({ heading }) => heading.getBoundingClientRect().top <= line);
+      const atEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+      return atEnd ? entries.at(-1) : passed.at(-1);
+    }
+
+    function mark() {
+      waiting = false;
+      const now = here();
+      for (const { link } of entries) {
+        if (link === now?.link) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+        link.classList.toggle("active", link === now?.link);
+      }
+      for (const item of nav.querySelectorAll(".toc-entry")) {
+        item.classList.toggle("active", Boolean(now) && item.contains(now.link));
+      }
+      now?.link.scrollIntoView({ block: "nearest", behavior: "instant" });
+    }
+
+    function soon() {
+      if (!waiting) requestAnimationFrame(mark);
+      waiting = true;
+    }
+
+    function jumped() {
+      asked = entries.find(({ link }) => link.hash === location.hash) ?? null;
+      arrived = null;
+      setTimeout(() => { arrived = scrollY; }, 1000);
+      soon();
+    }
+
+    const leave = () => { asked = null; };
+    addEventListener("wheel", leave, { passive: true });
+    addEventListener("touchmove", leave, { passive: true });
+    addEventListener("keydown", leave);
+    addEventListener("pointerdown", leave);
+    addEventListener("scroll", soon, { passive: true });
+    addEventListener("resize", soon);
+    addEventListener("hashchange", jumped);
+    nav.addEventListener("click", (event) => {
+      if (event.target.closest("a")?.hash === location.hash) jumped(); // no change of the address, no event
+    });
+    jumped();
+  }
+
+  // ---- Terms ----
+
+  const GAP = 6;
+
+  function place(meaning, link) {
+    const at = link.getClientRects()[0];
+    const { width, height } = meaning.getBoundingClientRect();
+    const below = at.bottom + GAP + height <= innerHeight || at.top < height + GAP;
+    meaning.style.inset = "auto";
+    meaning.style.margin = "0";
+    meaning.style.left = `${Math.max(GAP, Math.min(at.left, document.documentElement.clientWidth - width - GAP))}px`;
+    meaning.style.top = `${below ? at.bottom + GAP : at.top - GAP - height}px`;
+  }
+
+  function explain(link) {
+    const meaning = document.getElementById(`meaning-${link.hash.slice(1)}`);
+    if (!meaning?.showPopover) return;
+    let timer = 0;
+    const show = () => {
+      clearTimeout(timer);
+      if (meaning.matches(":popover-open")) return;
+      meaning.showPopover();
+      place(meaning, link);
+    };
+    const later = (what, ms) => {
+      clearTimeout(timer);
+      timer = setTimeout(what, ms);
+    };
+    // There is time to move the pointer into the text.
+    const hide = () => later(() => {
+      if (!meaning.matches(":hover") && !link.matches(":hover, :focus-visible")) meaning.hidePopover();
+    }, 200);
+    link.setAttribute("aria-describedby", meaning.id);
+    link.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") later(show, 250); });
+    link.addEventListener("pointerleave", hide);
+    meaning.addEventListener("pointerleave", hide);
+    link.addEventListener("focus", () => { if (link.matches(":focus-visible")) show(); });
+    link.addEventListener("blur", hide);
+    addEventListener("scroll", () => meaning.matches(":popover-open") && meaning.hidePopover(), { passive: true });
+  }
+
+  // ---- Names, and places in the tab order ----
+
+  function nameCopyButtons() {
+    for (const button of document.querySelectorAll(".copybtn")) button.setAttribute("aria-label", "Copy this code");
+  }
+
+  // A box that scrolls is reached by keys; one that does not would only be a stop on the way.
+  function watchTables() {
+    const watcher = new ResizeObserver((entries) => {
+      for (const { target } of entries) {
+        const scrolls = target.scrollWidth > target.clientWidth + 1;
+        const caption = target.querySelector("caption")?.textContent ?? "Table";
+        for (const [name, value] of Object.entries({ tabindex: "0", role: "region", "aria-label": caption })) {
+          if (scrolls) target.setAttribute(name, value);
+          else target.removeAttribute(name);
+        }
+      }
+    });
+    for (const box of document.querySelectorAll(".table-box")) watcher.observe(box);
+  }
+
+  followMoved();
+  addEventListener("hashchange", followMoved);
+  const nav = document.getElementById("pst-page-toc-nav");
+  if (nav) outline(nav);
+  document.querySelectorAll("a[href*='#term-']:has(> .std-term)").forEach(explain);
+  addEventListener("DOMContentLoaded", nameCopyButtons); // a script before this one makes them at that time
+  watchTables();
+})();
