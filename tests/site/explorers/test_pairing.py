@@ -112,8 +112,10 @@ def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):
     before = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     wide = before - first.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     assert wide > 20
-    page.get_by_role("switch", name="Permute q", exact=True).click()
-    at_once = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
+    switch = page.get_by_role("switch", name="Permute q", exact=True).element_handle()
+    at_once = second.evaluate(
+        "(e, switch_) => { switch_.click(); return new DOMMatrix(getComputedStyle(e).transform).e; }", switch
+    )
     page.wait_for_timeout(700)
     after = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     assert after - before == pytest.approx(3 * wide, abs=1)

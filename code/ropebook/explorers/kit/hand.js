@@ -110,3 +110,14 @@ export function across(app, node, dial, /** @type {Record<string, any>} */ optio
     ...more,
   });
 }
+
+// Where a key leads from a value to the next of several stops; page keys halve and double it, within the limits. null:
+// the key is left to the page.
+export function stopKeys(key, /** @type {number[]} */ stops, now, [least, most]) {
+  if (!KEYS.includes(key)) return null;
+  const [before, after] = [stops.findLast((stop) => stop < now), stops.find((stop) => stop > now)];
+  return {
+    ArrowLeft: before, ArrowDown: before, ArrowRight: after, ArrowUp: after,
+    PageDown: Math.max(least, Math.round(now / 2)), PageUp: Math.min(most, now * 2), Home: stops[0], End: stops.at(-1),
+  }[key] ?? now;
+}
