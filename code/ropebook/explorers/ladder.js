@@ -4,7 +4,7 @@ import { dials, METHODS, SHORTEST } from "./ladder.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
@@ -111,10 +111,10 @@ function build(stage, app) {
       below: scale([1, Math.max(values.factor, 1.25)], [lowFloor, lowTop], true),
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
-    picture.replaceChildren(...(plot.upper ? ladder(plot, data, values) : []),
+    redrawn(picture, () => [...(plot.upper ? ladder(plot, data, values) : []),
       ...(plot.lower ? stretches(plot, data, values) : []),
       svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }),
-      ...pairAxis(plot.x, pairs, [plot.from, plot.to], lowFloor));
+      ...pairAxis(plot.x, pairs, [plot.from, plot.to], lowFloor)]);
     const marks = lengthMarks(plot, data, values);
     Object.keys(handles).forEach((trait, k) => {
       if (plot.upper) grips[k]([marks[k].at - 6, marks[k].y - 14, marks[k].width + 12, 28]);
@@ -141,10 +141,9 @@ function styled([colour, width, dashes]) {
 
 function names({ width }, { shown, wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
-  const [title, note] = titled(0, 0, "Wavelength of each pair", "");
-  note.append(...(young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
-    : [`Each of ${pairs} pairs completes a turn within L`]));
-  return [title, note, ...legend(width, shown)];
+  const note = young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
+    : [`Each of ${pairs} pairs completes a turn within L`];
+  return [...titled(0, 0, "Wavelength of each pair", ...note), ...legend(width, shown)];
 }
 
 function legend(width, shown) {

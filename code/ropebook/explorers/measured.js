@@ -2,7 +2,7 @@
 
 import { CHOSEN, dials, METHODS, MOST_TEXT, PLAIN, RUNS, SCHEMES, WINDOW } from "./measured.py";
 import { exact } from "./kit/text.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, lined, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
@@ -116,17 +116,21 @@ function build(stage, app) {
     const top = LEGEND + rowsOf(values, width) * ROW + 18;
     const lowFloor = most - 44;
     const apart = panel === 1; // the differences alone
-    const lowTop = apart ? top : lowFloor - 104;
-    const floor = retrieval ? most - 42 : panel === 0 ? lowFloor : lowTop - 100;
+    const lowTop = apart ? top : lowFloor - 120;
+    const both = !retrieval && panel === null; // one over the other, on one axis
+    const floor = retrieval ? most - 42 : both ? lowTop - 62 : lowFloor;
     const x = scale([leastOf(values), MOST_TEXT], [from, to], true);
-    const plot = { wide, from, to, top, floor, lowTop, lowFloor, x };
+    const { bands } = values.measured;
+    const columns = bands.map(([start, stop], b) => (both ? [x(Math.max(1, start)), x(stop)]
+      : [b, b + 1].map((edge) => from + (edge * (to - from)) / bands.length)));
+    const plot = { wide, both, from, to, top, floor, lowTop, lowFloor, x, columns };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
-    picture.replaceChildren(
+    redrawn(picture, () => [
       ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))), ...legend(legendOf(values, data), width),
       ...(apart ? [] : frame(plot, values, data, readAt(values))),
       ...(retrieval ? shares(plot, values, data) : apart ? [] : losses(plot, values, data)),
-      ...(retrieval || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 52)),
-    );
+      ...(retrieval || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 50)),
+    ]);
     placeAt = (at) => {
       const share = Math.min(1, Math.max(0, (at - from) / (to - from)));
       if (apart) return bandEnd(values.measured.bands, share);
@@ -149,7 +153,7 @@ function leastOf({ show }) {
 
 function titleOf({ show, measured }, wide) {
   if (show === "loss") {
-    return ["Bits per byte at each position", wide ? "Lower is better. Shaded: ± one standard error over files, by band"
+    return ["Bits per byte at each position", wide ? "Lower is better. Shaded: ± one standard error over files"
       : "Lower is better. Shaded: ± standard error"];
   }
   return ["Planted values given back, by distance", wide
@@ -190,9 +194,9 @@ function places(items, width) {
 function legend(items, width) {
   return places(items, width).flatMap(({ name, look, value, x, row }) => {
     const y = LEGEND + row * ROW;
-    const words = svg("text", { x: x + 36, y, "font-size": 12 }, name);
-    if (value) words.append(svg("tspan", { "font-weight": 600, dx: 6 }, value));
-    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }), words];
+    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }),
+      svg("text", { x: x + 36, y, "font-size": 12 }, name,
+        ...(value ? [svg("tspan", { "font-weight": 600, dx: 6 }, value)] : []))];
   });
 }
 
@@ -223,18 +227,22 @@ function percent(share) {
 }
 
 // The axis of positions, lines at L and s·L, and the line where the figure is read.
-function frame({ wide, from, to, top, floor, x }, dials, { factor }, here) {
+function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials, { factor }, here) {
   const { length } = dials.measured;
   const least = leastOf(dials);
   const powers = Array.from({ length: Math.log2(MOST_TEXT / least) + 1 }, (_, k) => least * 2 ** k);
-  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  const end = both ? lowFloor : floor;
+  const bottom = svg("g", { transform: `translate(0 ${end})` });
   axis(bottom, "bottom", x, powers.filter((_, k) => wide || k % 2 === 0));
   const lengths = [["L", length, ""], ...(factor ? [[`${factor} L`, factor * length, "6 4"]] : [])];
-  const upright = (position) => `M${x(position).toFixed(1)},${top}V${floor}`;
+  const upright = (position) => {
+    const at = x(position).toFixed(1);
+    return `M${at},${top}V${floor}${both ? `M${at},${lowTop}V${lowFloor}` : ""}`;
+  };
   return [
     bottom,
     svg("text", {
-      x: (from + to) / 2, y: floor + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+      x: (from + to) / 2, y: end + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, dials.show === "loss" ? "position in the text, bytes" : "distance, bytes"),
     ...lengths.flatMap(([name, position, dashes]) => [
       svg("path", { d: upright(position), ...styled(["muted", 1.5, dashes]) }),
@@ -293,7 +301,7 @@ function losses(plot, dials, data) {
 
 // The differences band by band, with two standard errors; filled where both seeds say the same.
 function differences(plot, dials, { lines, against, apart, apartError, decided, windowApart, band, ...data }, head) {
-  const { wide, from, to, lowTop, lowFloor } = plot;
+  const { wide, both, from, to, lowTop, lowFloor, columns } = plot;
   const { bands, length } = dials.measured;
   const keys = lines.filter((key) => key !== against);
   const ends = apart.flatMap((ones, k) => ones.flatMap((one, b) => {
@@ -305,28 +313,34 @@ function differences(plot, dials, { lines, against, apart, apartError, decided, 
   const low = Math.floor(least / step);
   const high = Math.max(low + 1, Math.ceil(most / step));
   const y = scale([low * step, high * step], [lowFloor, lowTop]);
-  const column = (to - from) / windowApart.length;
-  const middle = (b) => from + (b + 0.5) * column;
+  const middle = (b) => (columns[b][0] + columns[b][1]) / 2;
+  const column = columns.at(-1)[1] - columns.at(-1)[0];
   const look = (key) => lookOf(dials, { lines, ...data }, key)[0];
-  const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴" : "Difference to the model as trained";
-  const [heading, note] = titled(0, head, title, "");
-  note.append(wide ? "Bits per byte, ± two standard errors. ● more than that, with the same sign, in both seeds"
+  const textOf = (b) => (apart[0][b] === null ? "–"
+    : `${apartText(apart[0][b])}${wide ? ` ± ${exact(2 * apartError[0][b])}` : ""}`);
+  const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴"
+    : `Difference to the model as trained${both && keys.length ? `: ${textOf(band)}` : ""}`;
+  const heading = titled(0, head, title, wide
+    ? "By band, ± two standard errors. ● more than that, with the same sign, in both seeds"
     : "± two standard errors. ● beyond in both seeds");
   return [
-    heading, note,
-    svg("rect", { x: middle(band) - column / 2, y: lowTop - 4, width: column, height: lowFloor - lowTop + 8,
+    ...heading,
+    svg("rect", { x: columns[band][0], y: lowTop - 4, width: columns[band][1] - columns[band][0],
+      height: lowFloor - lowTop + (both ? 4 : 8),
       style: "fill: var(--rb-ink); opacity: 0.06" }),
     ...levels(plot, y, range(low, high).map((k) => k * step), signed),
     svg("path", { d: `M${from},${y(0).toFixed(1)}H${to}`, ...lined("muted", 1) }),
-    ...bands.map(([start, stop], b) => svg("text", {
-      x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, wide ? `${start + 1} to ${stop}` : `to ${stop}`)),
-    ...(keys.length === 1 ? apart[0].map((one, b) => svg("text", {
-      x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle",
-      "font-weight": decided[0][b] ? 600 : 400,
-    }, one === null ? "–" : `${apartText(one)}${wide ? ` ± ${exact(2 * apartError[0][b])}` : ""}`)) : [svg("text", {
-      x: (from + to) / 2, y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, "band of positions, bytes")]),
+    ...(both ? [] : [
+      ...bands.map(([, stop], b) => svg("text", {
+        x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+      }, `to ${stop}`)),
+      ...(keys.length === 1 ? bands.map((_, b) => svg("text", {
+        x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle",
+        "font-weight": decided[0][b] ? 600 : 400,
+      }, textOf(b))) : [svg("text", {
+        x: (from + to) / 2, y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+      }, "band of positions, bytes")]),
+    ]),
     svg("path", { d: windowApart.map((one, b) => {
       return bands[b][0] < length ? ""
         : `M${(middle(b) - 0.4 * column).toFixed(1)},${y(one).toFixed(1)}h${(0.8 * column).toFixed(1)}`;
@@ -334,7 +348,7 @@ function differences(plot, dials, { lines, against, apart, apartError, decided, 
     ...keys.flatMap((key, k) => apart[k].flatMap((one, b) => (one === null ? []
       : whisker(middle(b) + ((k + 0.5) / keys.length - 0.5) * 0.7 * column, y(one),
         y(one - 2 * apartError[k][b]), y(one + 2 * apartError[k][b]), look(key), decided[k][b],
-        keys.length > 1 && !wide ? 3 : 4)))),
+        keys.length > 1 ? 3 : 4)))),
   ];
 }
 
