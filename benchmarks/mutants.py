@@ -177,10 +177,12 @@ def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
 
 
 def tests_of(module: str) -> list[str]:
-    """The test files of a module, those of its package if it has none of its own; of the ground, its oldest user's."""
-    own = f"tests/test_{module.replace('/', '_')}.py"
-    files = {"rope": ["tests/test_sinusoidal.py", "tests/test_efficient.py"]}
-    return files.get(module, [own if (ROOT / own).exists() else f"tests/test_{module.partition('/')[0]}.py"])
+    """The test files of a module's package; of the lab, whose tests are slow, its own; of the ground, its users'."""
+    own = ROOT / "tests" / f"test_{module.replace('/', '_')}.py"
+    if module.startswith("lab/") and own.exists():
+        return [f"tests/{own.name}"]
+    names = ["rope", "sinusoidal", "efficient"] if module == "rope" else [module.partition("/")[0]]
+    return sorted(f"tests/{path.name}" for name in names for path in (ROOT / "tests").glob(f"test_{name}*.py"))
 
 
 def examine(module: str, count: int, seed: int) -> dict:

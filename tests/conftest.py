@@ -9,9 +9,14 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests import shapes
+
 # The tests' tensors are tiny: a second thread costs more to wake than it saves (four times the whole suite's time).
 # It must be set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Before anything imports ropebook.
+shapes.install()
 
 # In CI the same examples every time, so that a red run can be repeated; elsewhere new ones, and fewer.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)

@@ -424,6 +424,11 @@ def test_a_chapter_says_all_that_its_page_says_and_no_myst(chapter, written_note
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_notebook_is_light(chapter, written_notebooks):
+    assert (written_notebooks / f"{chapter.stem}.ipynb").stat().st_size < 2_000_000
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_equations_have_the_built_pages_numbers(chapter, written_notebooks):
     if written_notebooks != HTML / "notebooks":
         pytest.skip("the site was not built from these files; make html builds it")

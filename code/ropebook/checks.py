@@ -33,10 +33,9 @@ def integer(
     """
     allowed = "an integer" + _limits((">=", minimum), ("<=", maximum))
     value = int(_of_kind(name, value, numbers.Integral, allowed))
-    inside = (minimum is None or value >= minimum) and (
-        maximum is None or value <= maximum
-    )
-    return _within(name, value, allowed, inside)
+    below = minimum is not None and value < minimum
+    above = maximum is not None and value > maximum
+    return _within(name, value, allowed, not (below or above))
 
 
 def even(name: str, value: object) -> int:

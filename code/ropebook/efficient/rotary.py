@@ -9,7 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from ropebook import checks, rope
-from ropebook.efficient.forms import Form, compiled, eager, fit, over_heads
+from ropebook.efficient.forms import (
+    Form,
+    Partial,
+    Vectors,
+    compiled,
+    eager,
+    fit,
+    over_heads,
+)
+from ropebook.shapes import Float, Real
 
 BACKENDS = ("eager", "compiled", "triton")
 
@@ -21,13 +30,13 @@ Scaling = Callable[[Tensor, int | None], tuple[Tensor, float]]
 
 
 def apply_rotary(
-    x: Tensor,
-    cos: Tensor,
-    sin: Tensor,
+    x: Vectors,
+    cos: Partial,
+    sin: Partial,
     *,
     layout: str = "interleaved",
     backend: str | None = None,
-) -> Tensor:
+) -> Vectors:
     """x rotated, of the same shape and type: the form to use.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
@@ -39,14 +48,14 @@ def apply_rotary(
 
 
 def apply_rotary_qk(
-    q: Tensor,
-    k: Tensor,
-    cos: Tensor,
-    sin: Tensor,
+    q: Float[Tensor, "*q_batch seq dim"],
+    k: Float[Tensor, "*k_batch seq dim"],
+    cos: Partial,
+    sin: Partial,
     *,
     layout: str = "interleaved",
     backend: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
     """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can."""
     for x in (q, k):
         fit(x, cos, sin, layout, partial=True)
@@ -165,7 +174,7 @@ class RotaryEmbedding(nn.Module):
         self._table: tuple[Tensor, Tensor] | None = None
 
     @property
-    def inv_freq(self) -> Tensor:
+    def inv_freq(self) -> Float[Tensor, " pairs"]:
         """θ_i, shape (rotary_dim/2,), float64: a copy, for the tables that were made of them would not follow."""
         return self._inv_freq.clone()
 
@@ -181,12 +190,15 @@ class RotaryEmbedding(nn.Module):
 
     def forward(
         self,
-        q: Tensor,
-        k: Tensor,
-        positions: Tensor | None = None,
+        q: Float[Tensor, "batch heads seq dim"],
+        k: Float[Tensor, "batch kv_heads seq dim"],
+        positions: Real[Tensor, "*rows seq"] | None = None,
         *,
         offset: int = 0,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[
+        Float[Tensor, "batch heads seq dim"],
+        Float[Tensor, "batch kv_heads seq dim"],
+    ]:
         """``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1.
 
         With a cache of keys, ``offset`` is the number of tokens that are in it already. Packed texts and left padding
@@ -214,11 +226,11 @@ class RotaryEmbedding(nn.Module):
 
     def cos_sin(
         self,
-        positions: Tensor,
+        positions: Real[Tensor, " *shape"],
         dtype: torch.dtype = torch.float32,
         *,
         length: int | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
         """`cos_sin` of the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
 
         ``length`` is what ``scaling`` is told. Always computed, never looked up."""

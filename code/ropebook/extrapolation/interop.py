@@ -22,6 +22,7 @@ from ropebook.extrapolation.parts import (
 )
 from ropebook.extrapolation.registry import make
 from ropebook.extrapolation.trained import Partial, Proportional
+from ropebook.shapes import Float
 
 # Their names of options, and ours, for each rope_type.
 _OUR_OPTIONS = {
@@ -86,7 +87,9 @@ class Configured(Frequencies):
     def follows_length(self) -> bool:
         return self.method.follows_length
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         dim = 2 * len(frequencies(inv_freq))
         if self.base is not None and checks.readable(inv_freq):
             expected = rope.inv_freq(dim, self.base).to(inv_freq)

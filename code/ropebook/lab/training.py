@@ -25,6 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ropebook import checks, results
 from ropebook.lab import data
 from ropebook.lab.model import MORE_SCHEMES, SCHEMES, LanguageModel
+from ropebook.shapes import Int
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Run:
         """The scheme and the seed."""
         return f"{self.scheme}-{self.seed}"
 
-    def batch(self, corpus: data.Corpus, step: int) -> Tensor:
+    def batch(self, corpus: data.Corpus, step: int) -> Int[Tensor, "rows bytes"]:
         """The rows of a step, int64 (rows, length + 1)."""
         return data.batch(
             corpus, self.seed, step, self.rows, self.length, self.share
