@@ -24,7 +24,7 @@ def cell(page: str, word: str) -> str:
 
 def test_a_cell_reads_the_dials(capsys):
     cells = {"torch": torch, "attention": attention, "saturation": Saturation(dim=64, n_keys=16)}
-    text = cell("attention.md", "saturation.dim")
+    text = cell("attention_scale.md", "saturation.dim")
     exec(text, cells)
     opening = capsys.readouterr().out
     cells["saturation"].set_trait("dim", 2)
@@ -67,5 +67,6 @@ def test_each_part_of_the_book_has_such_a_cell(part):
     import yaml
 
     chapters = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"][part]["chapters"]
-    texts = [(ROOT / f"{chapter['file']}.md").read_text("utf-8") for chapter in chapters]
+    files = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
+    texts = [(ROOT / f"{file}.md").read_text("utf-8") for file in files]
     assert any("In a notebook" in text and "On this page" in text for text in texts)

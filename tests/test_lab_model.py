@@ -21,6 +21,7 @@ from ropebook import results
 from ropebook import rotary_attention as R
 from ropebook.attention import causal_mask
 from ropebook.lab import model as M
+from ropebook.rotary_attention import llama
 
 SCHEMES = ["learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none"]
 BASES = {"rope-100": 100.0, "rope-10000": 10000.0, "rope-500000": 500000.0}
@@ -131,7 +132,7 @@ def theirs_of(model, base):
     )
     theirs = LlamaForCausalLM(config).eval()
     ours = model.state_dict()
-    theirs.load_state_dict({name: ours[R._our_name(name)] for name in theirs.state_dict()})
+    theirs.load_state_dict({name: ours[llama._our_name(name)] for name in theirs.state_dict()})
     return theirs
 
 

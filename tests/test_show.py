@@ -185,6 +185,26 @@ def test_difference_refuses_what_would_be_broadcast_or_is_empty():
         show.difference(torch.zeros(0, 2), torch.zeros(0, 2))
 
 
+# ---- Numbers for the prose ----
+
+
+def test_glued_numbers_are_kept_under_their_names(monkeypatch):
+    shown = []
+    monkeypatch.setattr(show, "display", lambda bundle, metadata, raw: shown.append((bundle, metadata, raw)))
+    show.glue(one=0.5, two=torch.tensor([[3]]), three="a quarter")
+    bundles, metadata, raw = zip(*shown, strict=True)
+    prefix = "application/papermill.record/"  # as MyST-NB's own glue writes and its roles read
+    key = f"{prefix}text/plain"
+    assert bundles == ({key: "0.5"}, {key: "3"}, {key: "a quarter"})
+    assert metadata == tuple({"scrapbook": {"name": one, "mime_prefix": prefix}} for one in ("one", "two", "three"))
+    assert all(raw)
+
+
+def test_a_glued_number_is_one():
+    with pytest.raises(ValueError, match=r"^share must be one number, got the shape \(2,\)"):
+        show.glue(share=torch.zeros(2))
+
+
 # ---- Tables ----
 
 
@@ -288,3 +308,6 @@ def test_a_column_of_numbers_is_aligned_right_with_its_head(monkeypatch, cells, 
 def test_a_table_that_cannot_be_is_refused(columns, options, error, message):
     with pytest.raises(error, match=message):
         show.table(columns, **{"caption": "What it shows"} | options)
+
+
+# ---- Numbers for the prose ----

@@ -10,7 +10,7 @@ from html import escape
 
 from IPython.display import display
 
-__all__ = ["Forms", "check", "difference", "show", "table"]
+__all__ = ["Forms", "check", "difference", "glue", "show", "table"]
 
 # What stands in a column of numbers: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
 NUMBER = re.compile(
@@ -331,6 +331,35 @@ def difference(a, b) -> float:
             f"a and b must have entries to compare, got the shape {tuple(a.shape)}"
         )
     return float(abs(_values(a) - _values(b)).max())
+
+
+def glue(**numbers) -> None:
+    """Keep numbers for the page's prose, which shows them by their names: ``{glue:text}`name:.2f```. Nothing is printed.
+
+    In a notebook this needs nothing but IPython; it writes what MyST-NB's own ``glue`` writes.
+
+    >>> glue(largest=0.25)
+
+    Args:
+        numbers: by name; a tensor or array of one element will do, and so will a text.
+
+    Raises:
+        ValueError: a tensor or array of more than one element.
+    """
+    for name, value in numbers.items():
+        if hasattr(value, "item"):
+            if math.prod(value.shape) != 1:
+                raise ValueError(
+                    f"{name} must be one number, got the shape {tuple(value.shape)}"
+                )
+            value = value.item()
+        prefix = "application/papermill.record/"
+        text = value if isinstance(value, str) else repr(value)
+        display(
+            {f"{prefix}text/plain": text},
+            metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
+            raw=True,
+        )
 
 
 def _values(x):

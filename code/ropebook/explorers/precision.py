@@ -1,4 +1,4 @@
-"""The explorer of chapter *An efficient rotation* that shows tables of cosines and sines which were rounded on the way."""
+"""The explorer of chapter *Implementing RoPE* that shows tables of cosines and sines which were rounded on the way."""
 
 from __future__ import annotations
 

@@ -1,0 +1,114 @@
+"""What attention costs: operations and bytes, counted by formula and while it runs; time, measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention.heads import check_heads
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionCost:
+    """What one attention layer costs for one sequence; made by :func:`attention_cost`.
+
+    Operations are floating-point additions and multiplications of the matrix products (softmax, which has no product,
+    is left out, as is usual). Bytes are 8 bits each.
+    """
+
+    projection_flops: int
+    score_flops: int
+    value_flops: int
+    score_bytes: int
+    kv_cache_bytes: int
+
+    @property
+    def attention_flops(self) -> int:
+        """``score_flops + value_flops``: the part that grows with the square of the length."""
+        return self.score_flops + self.value_flops
+
+    @property
+    def flops(self) -> int:
+        """All of them: ``projection_flops + attention_flops``."""
+        return self.projection_flops + self.attention_flops
+
+
+def attention_cost(
+    seq_len: int,
+    head_dim: int,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    bytes_per_element: int = 2,
+) -> AttentionCost:
+    """Count what attention costs for a sequence of T = ``seq_len`` tokens that attends to itself, without a mask.
+
+    With d = ``head_dim``, H = ``n_heads`` and G = ``n_kv_heads`` (default H), a layer H·d wide:
+
+    - ``projection_flops`` = 2·T·(H·d)·(2·H·d + 2·G·d): queries and output, keys and values
+    - ``score_flops`` = ``value_flops`` = 2·H·T²·d: q kᵀ, and weights times v
+    - ``score_bytes`` = H·T²·``bytes_per_element``: the matrix of scores, if it is written out whole
+    - ``kv_cache_bytes`` = 2·G·T·d·``bytes_per_element``: the keys and values kept for the next token
+
+    A product of (a, b) and (b, c) counts 2abc: a multiplication and an addition per step.
+
+    >>> cost = attention_cost(seq_len=4096, head_dim=128, n_heads=32, n_kv_heads=8)
+    >>> cost.kv_cache_bytes == 2 * 8 * 4096 * 128 * 2
+    True
+    """
+    checks.integer("seq_len", seq_len, minimum=1)
+    checks.integer("head_dim", head_dim, minimum=1)
+    checks.integer("bytes_per_element", bytes_per_element, minimum=1)
+    n_heads, n_kv_heads = check_heads(n_heads, n_kv_heads)
+    product = 2 * n_heads * seq_len**2 * head_dim
+    return AttentionCost(
+        projection_flops=2
+        * seq_len
+        * (n_heads * head_dim)
+        * (2 * n_heads * head_dim + 2 * n_kv_heads * head_dim),
+        score_flops=product,
+        value_flops=product,
+        score_bytes=n_heads * seq_len**2 * bytes_per_element,
+        kv_cache_bytes=2 * n_kv_heads * seq_len * head_dim * bytes_per_element,
+    )
+
+
+def kept_bytes(function: Callable, *tensors: Tensor) -> int:
+    """How many bytes autograd keeps for the backward pass of ``function(*tensors)``, each memory counted once.
+
+    >>> x = torch.ones(1000, requires_grad=True)
+    >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
+    4000
+    """
+    kept = {}
+
+    def note(t: Tensor) -> Tensor:
+        kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+        result = function(*tensors)
+    del result
+    return sum(kept.values())
+
+
+@torch.no_grad()
+def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
+    """The time of the shortest of some runs of ``function(*tensors)``: the one that was disturbed the least.
+
+    >>> milliseconds(torch.sin, torch.zeros(3)) > 0
+    True
+    """
+    checks.integer("runs", runs, minimum=1)
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        function(*tensors)
+        if tensors[0].is_cuda:
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return 1000 * min(times)

@@ -1,0 +1,137 @@
+r"""Scaled dot-product attention: a softmax of the scores, and the mean of the values with these weights.
+
+Half types (float16, bfloat16) are computed in float32 and only the result is cast down.
+
+Source: Vaswani et al. 2017, *Attention Is All You Need*, equation (1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention.heads import repeat_heads
+from ropebook.attention.masks import whole_mask
+
+HALF_TYPES = (torch.float16, torch.bfloat16)
+
+
+def scaled_dot_product_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    return_weights: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    r"""softmax(q kᵀ · scale + mask) v: for every query a mean of the values, weighted by how well the keys fit.
+
+    Shapes: ``q`` (…, Hq, Tq, d), ``k`` (…, Hkv, Tk, d), ``v`` (…, Hkv, Tk, dv); the result is (…, Hq, Tq, dv). Without
+    heads, (Tq, d), (Tk, d) and (Tk, dv) do. ``Hq`` is a multiple of ``Hkv``: query head h reads key head
+    h // (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
+
+    ``mask``, ``is_causal`` and ``scale`` are those of :func:`attention_weights`. With ``return_weights`` the result is
+    the pair (output, weights). The output has ``q``'s dtype; a query that may attend to nothing gets zeros.
+
+    >>> q = torch.tensor([[1.0, 0.0]])
+    >>> k = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> v = torch.tensor([[10.0], [20.0]])
+    >>> scaled_dot_product_attention(q, k, v, scale=0.0)  # no key is preferred: the plain mean
+    tensor([[15.]])
+    """
+    _check_values(q, k, v)
+    weights = attention_weights(q, k, mask, is_causal=is_causal, scale=scale)
+    if q.dim() > 2:
+        v = repeat_heads(v, q.shape[-3])
+    out = (weights @ v.to(weights.dtype)).to(q.dtype)
+    return (out, weights) if return_weights else out
+
+
+def attention_weights(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    r"""softmax(q kᵀ · scale + mask): how much each query takes from each key; (…, Hq, Tq, Tk).
+
+    Each row is ≥ 0 and sums to 1, except the row of a query that may attend to nothing: that row is all zeros. (The
+    bare formula divides zero by zero there and gives NaN.) The dtype is the one they are computed in: ``q``'s, but
+    float32 for half types.
+
+    ``mask`` is broadcast to (…, Hq, Tq, Tk). Boolean: True = may attend. Floating point: added to the scores after
+    scaling, −inf = may not attend. ``is_causal`` applies :func:`causal_mask` as well. ``scale`` is 1/√d if not given.
+
+    >>> x = torch.eye(2)
+    >>> attention_weights(x, x, is_causal=True, scale=math.log(3))
+    tensor([[1.0000, 0.0000],
+            [0.2500, 0.7500]])
+    """
+    _check_queries_and_keys(q, k)
+    scale = (
+        1 / math.sqrt(q.shape[-1])
+        if scale is None
+        else checks.number("scale", scale)
+    )
+    if q.dim() > 2:
+        k = repeat_heads(k, q.shape[-3])
+    dtype = torch.float32 if q.dtype in HALF_TYPES else q.dtype
+    scores = q.to(dtype) @ k.to(dtype).transpose(-2, -1) * scale
+    mask = whole_mask(mask, is_causal, scores.shape, scores.device)
+    if mask is None:
+        return scores.softmax(-1)
+    scores = (
+        scores.masked_fill(~mask, -math.inf)
+        if mask.dtype == torch.bool
+        else scores + mask.to(dtype)
+    )
+    # Softmax of a row of −inf is 0/0. Such rows get harmless scores before it and zeros after it: zeros after it alone
+    # would leave NaN in the gradient.
+    closed = (scores == -math.inf).all(-1, keepdim=True)
+    return scores.masked_fill(closed, 0.0).softmax(-1).masked_fill(closed, 0.0)
+
+
+def _check_queries_and_keys(q: Tensor, k: Tensor) -> None:
+    checks.floating("q", q)
+    _check_like("k", checks.floating("k", k), q=q)
+    if q.dim() < 2 or q.shape[-1] == 0:
+        raise ValueError(
+            f"q must be (…, heads, seq, head_dim) or (seq, head_dim), got {tuple(q.shape)}"
+        )
+    if (
+        k.dim() != q.dim()
+        or k.shape[-1] != q.shape[-1]
+        or k.shape[:-3] != q.shape[:-3]
+    ):
+        raise ValueError(
+            f"k must have q's shape but for heads and length, q's being {tuple(q.shape)}, got {tuple(k.shape)}"
+        )
+    if q.dim() > 2 and (k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]):
+        raise ValueError(
+            f"k must have a number of heads that divides q's, {q.shape[-3]}, got {k.shape[-3]}"
+        )
+
+
+def _check_values(q: Tensor, k: Tensor, v: Tensor) -> None:
+    _check_queries_and_keys(q, k)
+    _check_like("v", checks.floating("v", v), q=q)
+    if v.shape[:-1] != k.shape[:-1]:
+        raise ValueError(
+            f"v must have k's shape but for the last axis, {tuple(k.shape)}, got {tuple(v.shape)}"
+        )
+
+
+def _check_like(name: str, x: Tensor, q: Tensor) -> None:
+    if x.dtype != q.dtype:
+        raise TypeError(f"{name} must have q's dtype, {q.dtype}, got {x.dtype}")
+    if x.device != q.device:
+        raise ValueError(
+            f"{name} must be on q's device, {q.device}, got {x.device}"
+        )

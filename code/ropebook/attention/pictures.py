@@ -1,0 +1,133 @@
+"""The figures of chapter *Attention*. Each is shown by its function, which takes what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
+
+from ropebook.attention.scale import Rows
+from ropebook.figures import (
+    BLUE,
+    INK,
+    MUTED,
+    ORANGE,
+    VIOLET,
+    display_figure,
+    figure,
+    heatmap,
+    powers,
+)
+
+
+def gradient_sizes(
+    dims: Sequence[int],
+    scaled: Mapping[int, Sequence[Rows]],
+    without: Mapping[int, Sequence[Rows]],
+) -> None:
+    """The typical size of the softmax gradient against the head dimension, for each number of keys: with the scale and
+    without."""
+    fig, ax = figure(480, 320)
+    for n, colour in zip(scaled, (ORANGE, BLUE, VIOLET), strict=True):
+        for rows, line, name in (
+            (without[n], "-", "no scale"),
+            (scaled[n], "--", "1/√d"),
+        ):
+            sizes = [row.gradient for row in rows]
+            ax.plot(dims, sizes, line, color=colour, label=f"{n} keys, {name}")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="head dimension d",
+        ylabel="size of the softmax gradient, median",
+        ylim=(1e-4, 1),
+    )
+    powers(ax.xaxis, 2)
+    powers(ax.yaxis)
+    ax.legend(loc="lower left", fontsize=10.5)
+    display_figure(
+        fig,
+        "Median size of the softmax gradient against the head dimension, both logarithmic, for 16, 256 and 4096 keys. With "
+        "the scale the lines are level, the lower the more keys there are. Without it they rise a little, then drop away "
+        "steeply, the later the more keys there are.",
+        "Where a solid line is above the dashed one of its colour, the typical row has the larger gradient without the scale.",
+    )
+
+
+def weights_map(weights: Tensor, tokens: Sequence[str]) -> None:
+    """The weights of a few tokens, one row for each query, with their numbers."""
+    fig, ax = figure(300, 260)
+    heatmap(ax, weights, limit=1, rows=tokens, columns=tokens)
+    ax.set(xlabel="key: who is looked at", ylabel="query: who looks")
+    display_figure(
+        fig,
+        f"Attention weights as a grid of cells: a row for each query and a column for each key, {', '.join(tokens)}.",
+        "Each row sums to one. Nobody looks for an action here, so the column of “bites” is pale.",
+    )
+
+
+def mask_panels(masks: Mapping[str, Tensor]) -> None:
+    """Boolean masks side by side, each under its name; what may be seen is filled."""
+    fig, axes = figure(480, 200, 1, len(masks))
+    for ax, (title, mask) in zip(axes, masks.items(), strict=True):
+        heatmap(ax, mask, form=None)
+        ax.set(title=title, xlabel="key")
+    axes[0].set_ylabel("query")
+    display_figure(
+        fig,
+        f"Masks of attention as grids of cells, {', '.join(masks)}: a row for each query, a column for each key.",
+        "Filled cells may be attended to. The sentence has four tokens, so the last two columns are padding.",
+    )
+
+
+def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
+    """Which query head reads which head of keys and values: a panel for each kind, by its number of such heads."""
+    fig, axes = figure(480, 190, 1, len(kinds))
+    for ax, (title, n_kv_heads) in zip(axes, kinds.items(), strict=True):
+        for head in range(n_heads):
+            group = head // (n_heads // n_kv_heads)
+            middle = (group + 0.5) * n_heads / n_kv_heads - 0.5
+            ax.plot([head, middle], [1, 0], color=MUTED, linewidth=1.2, zorder=1)
+            ax.plot(head, 1, "s", color=BLUE, markersize=8)
+            ax.plot(middle, 0, "s", color=ORANGE, markersize=8)
+        limits = {"xlim": (-0.9, n_heads - 0.1), "ylim": (-0.6, 1.6)}
+        ax.set(title=title, xticks=[], yticks=[], **limits)
+        ax.grid(False)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        middle, plural = (n_heads - 1) / 2, "s" if n_kv_heads > 1 else ""
+        ax.text(middle, 1.35, f"{n_heads} query heads", ha="center")
+        ax.text(middle, -0.48, f"{n_kv_heads} key/value head{plural}", ha="center")
+    display_figure(
+        fig,
+        "Eight query heads in a row, each joined by a line to the head of keys and values that it reads: one each in "
+        "multi-head attention, one for every four in grouped-query attention, one for all in multi-query attention.",
+        "Which query head reads which head of keys and values.",
+    )
+
+
+def memory_and_time(
+    lengths: Sequence[int],
+    formula: Sequence[float],
+    kept: Mapping[str, Sequence[float]],
+    took: Mapping[str, Sequence[float]],
+    where: str,
+) -> None:
+    """Memory kept for the backward pass (MiB) and time (ms) of two functions, against the length."""
+    fig, (left, right) = figure(480, 260, 1, 2)
+    left.plot(lengths, formula, color=INK, linewidth=1, label="scores, by formula")
+    for (name, mib), colour in zip(kept.items(), (ORANGE, BLUE), strict=True):
+        left.plot(lengths, mib, "o-", color=colour, label=name)
+        right.plot(lengths, took[name], "o-", color=colour, label=name)
+    titles = (left, "kept for backward, MiB"), (right, "time, ms")
+    for ax, title in titles:
+        ax.set(xscale="log", yscale="log", title=title, xlabel="length T")
+        powers(ax.xaxis, 2)
+        powers(ax.yaxis)
+        ax.legend()
+    display_figure(
+        fig,
+        "Memory and time against the length, all logarithmic. Our memory rises ever more steeply and nears the line of "
+        "the formula, PyTorch's rises half as steeply. Both times rise with the length.",
+        f"Memory is counted, time is measured: {where}.",
+    )

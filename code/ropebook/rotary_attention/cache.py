@@ -1,0 +1,85 @@
+"""The keys and values of all tokens so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+
+
+class KVCache:
+    """The keys, already rotated, and the values of all tokens so far, for one layer: memory for ``max_len`` tokens.
+
+    A key is rotated once, by its own position, and never again: the score depends on the distance only, and the next
+    query brings its own rotation. Frequencies that change while the text grows, as dynamic scaling has them, break
+    this: the keys in the cache keep the old ones. Layers refuse them with a cache; only
+    :class:`ropebook.extrapolation.ExtendedAttention` takes them, with keys kept unrotated, or where "rotated" ones were
+    asked for by name.
+
+    The memory is taken when the first keys come, in their batch size, dtype and device. It is overwritten in place, so
+    a cache is for inference: under ``torch.no_grad()``.
+
+    >>> from ropebook.rotary_attention import RotaryAttention
+    >>> layer, cache = RotaryAttention(dim=8, n_heads=2), KVCache(max_len=6)
+    >>> with torch.no_grad():
+    ...     prefill = layer(torch.zeros(1, 5, 8), cache=cache)
+    ...     token = layer(torch.zeros(1, 1, 8), cache=cache)
+    >>> token.shape, cache.length
+    (torch.Size([1, 1, 8]), 6)
+    """
+
+    def __init__(self, max_len: int):
+        self.max_len = checks.integer("max_len", max_len, minimum=1)
+        self.length = 0
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each; return those of all tokens so far.
+
+        ``ValueError`` if they do not fit what is there, in shape, dtype or device, or if there is no room for them;
+        the cache is then as it was.
+        """
+        self._check(k, v)
+        if self.length == 0:
+            batch, heads, _, head_dim = k.shape
+            self.keys = k.new_empty(batch, heads, self.max_len, head_dim)
+            self.values = torch.empty_like(self.keys)
+        start, self.length = self.length, self.length + k.shape[2]
+        self.keys[:, :, start : self.length] = k
+        self.values[:, :, start : self.length] = v
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def _check(self, k: Tensor, v: Tensor) -> None:
+        if checks.floating("k", k).dim() != 4:
+            raise ValueError(
+                f"k must be (batch, heads, seq, head_dim), got {tuple(k.shape)}"
+            )
+        if k.requires_grad or v.requires_grad:
+            raise ValueError(
+                "k and v must not require gradients, for a cache is overwritten in place: use torch.no_grad()"
+            )
+        _check_same("v", v, "k", k, k.shape)
+        if self.length:
+            batch, heads, _, head_dim = self.keys.shape
+            _check_same(
+                "k", k, "the cache", self.keys, (batch, heads, k.shape[2], head_dim)
+            )
+        if self.length + k.shape[2] > self.max_len:
+            raise ValueError(
+                f"the cache must have room for {k.shape[2]} more tokens, "
+                f"got {self.length} of max_len = {self.max_len} taken"
+            )
+
+
+def _check_same(
+    name: str, x: Tensor, other_name: str, other: Tensor, shape: Sequence[int]
+) -> None:
+    """``x`` has the ``shape`` that ``other`` asks for, and ``other``'s dtype and device."""
+    found, wanted = (
+        (tuple(s), t.dtype, str(t.device))
+        for s, t in ((x.shape, x), (shape, other))
+    )
+    if found != wanted:
+        raise ValueError(f"{name} must fit {other_name}, {wanted}, got {found}")

@@ -1,0 +1,185 @@
+"""Multi-head attention whose queries and keys are rotated, and what such a layer knows of positions.
+
+Sources: Su et al. 2021, *RoFormer*, section 3.2.2 and equation (34): queries and keys are rotated, values are not.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention import (
+    MultiHeadAttention,
+    merge_heads,
+    scaled_dot_product_attention,
+    whole_mask,
+)
+from ropebook.efficient import RotaryEmbedding
+from ropebook.rotary_attention.cache import KVCache
+
+
+class RotaryAttention(MultiHeadAttention):
+    """Self-attention in which every head rotates its queries and keys by their positions; values stay as they are.
+
+    ``dim``: width of the model. ``n_heads``, ``n_kv_heads`` (default ``n_heads``, a divisor of it): heads of the
+    queries, and of the keys and values. ``head_dim`` (default dim / n_heads): even. ``bias`` is for all four
+    projections. ``rotary``: options of :class:`ropebook.efficient.RotaryEmbedding`, such as ``base``, ``layout``,
+    ``rotary_dim`` and ``scaling``; all heads share them, and d is ``head_dim``.
+
+    >>> layer = RotaryAttention(dim=16, n_heads=4, n_kv_heads=2, base=500000.0)
+    >>> layer(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        n_heads: int,
+        n_kv_heads: int | None = None,
+        *,
+        head_dim: int | None = None,
+        bias: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **rotary,
+    ):
+        super().__init__(
+            dim,
+            n_heads,
+            n_kv_heads,
+            head_dim=head_dim,
+            bias=bias,
+            fused=True,
+            device=device,
+            dtype=dtype,
+        )
+        self.rotary = RotaryEmbedding(
+            checks.even("head_dim", self.head_dim), **rotary
+        )
+
+    @property
+    def follows_length(self) -> bool:
+        """Whether the rotation changes as the text grows, so that rotated keys cannot be kept."""
+        scaling = getattr(self.rotary, "scaling", None)
+        return getattr(scaling, "follows_length", False)
+
+    def project(
+        self, x: Tensor, positions: Tensor | None = None, offset: int = 0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys, rotated, and values of ``x``: (batch, heads, seq, head_dim) each."""
+        q, k, v = super().project(x)
+        q, k = self.rotary(q, k, positions, offset=offset)
+        return q, k, v
+
+    def forward(
+        self,
+        x: Tensor,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = True,
+        cache: KVCache | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """(batch, seq, dim) to (batch, seq, dim), or with ``return_weights`` the pair (output, weights).
+
+        ``positions``: (seq,) or (batch, seq); by default the tokens follow those in ``cache``, or start at 0.
+        ``mask`` and ``is_causal``: as in :func:`ropebook.attention.attention_weights`; the keys are those in the cache
+        and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq). The order in the row
+        is what is causal, whatever the positions are. Weights have that shape, too.
+
+        ``ValueError`` for a ``cache`` where the frequencies follow the length: see :class:`KVCache`.
+
+        Computed by ``torch.nn.functional.scaled_dot_product_attention``, which never has the weights; where they are
+        asked for, by the book's own function.
+        """
+        checks.floating("x", x)
+        if x.dim() != 3 or x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x must be (batch, seq, {self.dim}), got {tuple(x.shape)}"
+            )
+        batch, seq_len, _ = x.shape
+        cached = 0 if cache is None else cache.length
+        if seq_len == 1:
+            # one new token may see all there is
+            is_causal = False
+        if mask is not None or cached:
+            # torch's own is_causal takes no mask beside it, and puts the first query at the first key
+            shape = (batch, self.n_heads, seq_len, cached + seq_len)
+            mask = whole_mask(mask, is_causal, shape, x.device)
+            is_causal = False
+        offset = cached if positions is None else 0
+        # ExtendedAttention has the attribute; "rotated" there is safe, or was asked for by name
+        if cache is not None and getattr(self, "keep", None) != "rotated":
+            scaling = getattr(self.rotary, "scaling", None)
+            if self.follows_length:
+                raise ValueError(
+                    "cache must be None where the frequencies follow the length, for its keys keep those of their time; "
+                    f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
+                )
+            if scaling is not None and positions is None:
+                # a tensor of positions tells a function that does not say so of itself no length to follow, either
+                positions = torch.arange(cached, cached + seq_len, device=x.device)
+                offset = 0
+        q, k, v = self.project(x, positions, offset)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        if return_weights:
+            heads, weights = scaled_dot_product_attention(
+                q, k, v, mask, is_causal=is_causal, return_weights=True
+            )
+            return self.out_proj(merge_heads(heads)), weights
+        return self.out_proj(merge_heads(self._fused(q, k, v, mask, is_causal)))
+
+
+@torch.no_grad()
+def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
+    """By how much the outputs change when every position moves on by ``shift``, relative to the largest output.
+
+    Zero but for rounding, where scores know positions by their distance alone. ``x``: (batch, seq, dim).
+
+    >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
+    >>> shift_change(RotaryAttention(dim=16, n_heads=2, dtype=torch.float64), x, shift=1000) < 1e-10
+    True
+    """
+    positions = torch.arange(x.shape[1], device=x.device)
+    shift = checks.integer("shift", shift)
+    here, there = layer(x, positions), layer(x, positions + shift)
+    return ((there - here).abs().max() / here.abs().max()).item()
+
+
+def rotations_per_token(
+    n_layers: int, n_heads: int, n_kv_heads: int, rotary_dim: int
+) -> int:
+    """How many pairs of numbers one token has turned: rotary_dim/2 for each head of queries and of keys in each layer.
+
+    >>> rotations_per_token(n_layers=32, n_heads=32, n_kv_heads=8, rotary_dim=128)  # Llama 3, 8B
+    81920
+    """
+    n_layers = checks.integer("n_layers", n_layers, minimum=1)
+    n_heads = checks.integer("n_heads", n_heads, minimum=1)
+    n_kv_heads = checks.integer("n_kv_heads", n_kv_heads, minimum=1)
+    return (
+        n_layers
+        * (n_heads + n_kv_heads)
+        * checks.even("rotary_dim", rotary_dim)
+        // 2
+    )
+
+
+class RotatedValueAttention(RotaryAttention):
+    """A mistake, kept to be measured: values are rotated too, so the output is R_t times what it was when the text
+    moves on by t positions. It knows where in the row it stands.
+
+    >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
+    >>> shift_change(RotatedValueAttention(dim=16, n_heads=2, dtype=torch.float64), x, shift=1000) > 0.01
+    True
+    """
+
+    def project(
+        self, x: Tensor, positions: Tensor | None = None, offset: int = 0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().project(x, positions, offset)
+        _, v = self.rotary(q, v, positions, offset=offset)
+        return q, k, v

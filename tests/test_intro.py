@@ -1,0 +1,69 @@
+"""The first page: its code stands alone, does what transformers does, and its whole numbers are right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+from ropebook import efficient
+from tests.helpers import largest, random
+from tools.paths import BOOK
+
+PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def rope():
+    """The page's function, from the cell as it stands, run where nothing else is defined."""
+    [cell] = re.findall(r"^```\{code-cell\} python\n((?:(?!^```).)*?^def rope\(.*?)^```", PAGE, re.M | re.S)
+    names = {}
+    exec(cell, names)
+    assert "ropebook" not in cell
+    return names["rope"]
+
+
+@pytest.mark.parametrize("dim", [2, 8, 64])
+@pytest.mark.parametrize("base", [10000.0, 5e5])
+def test_the_code_to_copy_is_that_of_transformers(rope, dim, base):
+    q, positions = random(2, 3, 5, dim), torch.arange(7, 12)
+    angles = positions[:, None] * base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    angles = torch.cat([angles, angles], dim=-1)[None]
+    theirs, _ = apply_rotary_pos_emb(q, q, angles.cos(), angles.sin())
+    assert largest(rope(q, positions, base) - theirs) < 1e-14
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_code_to_copy_is_that_of_the_book(rope, dtype):
+    q, positions = random(1, 2, 6, 16, dtype=dtype), torch.arange(6)
+    ours, _ = efficient.RotaryEmbedding(16, layout="half")(q, q)
+    assert rope(q, positions).dtype == dtype
+    assert largest(rope(q, positions) - ours) < 4 * torch.finfo(dtype).eps * largest(q)
+
+
+def rows() -> list[list[str]]:
+    table = PAGE[PAGE.index("| query at |") :].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().replace("−", "-") for cell in row.strip("|").split("|")] for row in table]
+
+
+def turned(arrow: tuple[int, int], quarters: int) -> tuple[int, int]:
+    for _ in range(quarters):
+        arrow = -arrow[1], arrow[0]
+    return arrow
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row[0]} and {row[1]}")
+def test_the_quarter_turns_are_right(row):
+    m, n = int(row[0]), int(row[1])
+    q, k = turned((3, 1), m), turned((2, 1), n)
+    assert (row[2], row[3]) == (str(q), str(k))
+    said, score = row[4].replace("·", "*").split(" = ")
+    assert eval(said) == int(score) == q[0] * k[0] + q[1] * k[1]
+
+
+def test_distance_five_looks_like_distance_one():
+    scores = [q[0] * 2 + q[1] for q in (turned((3, 1), m) for m in range(6))]
+    assert scores[1] == scores[5] == 1
+    assert len(rows()) == 3

@@ -1,0 +1,163 @@
+"""Cached, chunked, packed and padded rows give what each text gives alone."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ropebook import attention as A
+from ropebook import rotary_attention as R
+from tests.rotary_attention_helpers import (
+    CHUNKS,
+    CLOSE,
+    DIM,
+    HEADS,
+    LAYOUTS,
+    draw,
+    error,
+    in_chunks,
+    make,
+    seeds,
+)
+
+
+@pytest.fixture(autouse=True)
+def _inference():
+    with torch.no_grad():
+        yield
+
+
+@pytest.mark.parametrize("chunks", CHUNKS, ids=str)
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+def test_chunks_with_a_cache_give_what_all_at_once_gives(chunks, kv_heads, dtype):
+    x = draw(2, 9, DIM, dtype=dtype)
+    for layout in LAYOUTS:
+        layer = make(kv_heads, dtype=dtype, layout=layout)
+        assert error(in_chunks(layer, x, chunks), layer(x)) < CLOSE[dtype]
+    positions = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13], [0, 3, 1, 7, 2, 2, 90, 4, 8]])
+    assert error(in_chunks(layer, x, chunks, positions), layer(x, positions)) < CLOSE[dtype]
+
+
+def test_weights_and_masks_reach_over_the_cache():
+    layer, x = make(), draw(2, 6, DIM)
+    mask = A.padding_mask([4, 6], 6)
+    out, weights = layer(x, mask=mask, return_weights=True)
+    for new in (1, 3):
+        for allowed in (mask, torch.where(mask, 0.0, -math.inf)):
+            cache = R.KVCache(6)
+            layer(x[:, :-new], mask=allowed[..., :-new], cache=cache)
+            late, late_weights = layer(x[:, -new:], mask=allowed, cache=cache, return_weights=True)
+            assert error(late, out[:, -new:]) < 1e-13
+            assert error(late_weights, weights[:, :, -new:]) < 1e-13
+        cache = R.KVCache(6)
+        layer(x[:, :-new], cache=cache)
+        ahead = layer(x[:, -new:], cache=cache, is_causal=False)  # the new ones see one another, too
+        assert (error(ahead, layer(x)[:, -new:]) < 1e-13) == (new == 1)
+        assert error(ahead, layer(x, is_causal=False)[:, -new:]) < 1e-13
+
+
+def test_the_cache_keeps_rotated_keys_and_plain_values():
+    layer, x, cache = make(), draw(2, 5, DIM), R.KVCache(8)
+    positions = torch.tensor([4, 9, 2, 0, 1])
+    layer(x[:, :3], positions[:3], cache=cache)
+    layer(x[:, 3:], positions[3:], cache=cache)
+    _, k, v = layer.project(x, positions)
+    assert cache.keys.shape == cache.values.shape == (2, 2, 8, 6)
+    assert error(cache.keys[:, :, :5], k) < 1e-14
+    assert error(cache.values[:, :, :5], v) < 1e-14
+    cost = A.attention_cost(8, 6, HEADS, 2, bytes_per_element=8)
+    assert cache.keys.nbytes + cache.values.nbytes == 2 * cost.kv_cache_bytes  # two rows
+
+
+def test_a_cache_takes_no_memory_after_the_first_keys():
+    cache = R.KVCache(4)
+    k = draw(1, 2, 2, 6)
+    first, _ = cache.append(k, k)
+    second, values = cache.append(k + 1, k + 2)
+    assert first.data_ptr() == second.data_ptr() == cache.keys.data_ptr()
+    assert torch.equal(second, torch.cat((k, k + 1), 2))
+    assert torch.equal(values, torch.cat((k, k + 2), 2))
+
+
+def test_a_refused_call_leaves_the_cache_as_it_was():
+    layer, x, cache = make(), draw(1, 6, DIM), R.KVCache(6)
+    layer(x[:, :4], cache=cache)
+    bad = [
+        {"mask": torch.ones(1, 1, 2, 4, dtype=torch.bool)},  # does not reach the new keys
+        {"positions": torch.arange(3)},
+        {"x": x},
+        {"x": x[:, 4:].float()},
+    ]
+    for options in bad:
+        with pytest.raises((ValueError, TypeError, RuntimeError)):
+            layer(**{"x": x[:, 4:], **options}, cache=cache)
+    assert cache.length == 4
+    assert error(layer(x[:, 4:], cache=cache), layer(x)[:, 4:]) < 1e-13
+
+
+def test_decoding_is_one_graph_that_recompiles_at_most_twice():
+    compiled = []
+
+    def count(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    torch.compiler.reset()
+    layer, x, cache = make(), draw(1, 65, DIM), R.KVCache(65)
+    step = torch.compile(layer, fullgraph=True, backend=count)
+    out = torch.cat([layer(x[:, :1], cache=cache), *(step(x[:, t : t + 1], cache=cache) for t in range(1, 65))], 1)
+    assert 1 <= len(compiled) <= 3
+    assert error(out, layer(x)) < 2e-14
+    torch.compiler.reset()
+
+
+@given(seeds, st.lists(st.integers(1, 5), min_size=1, max_size=4), st.sampled_from(LAYOUTS))
+def test_texts_packed_in_one_row_are_as_if_alone(seed, lengths, layout):
+    layer, x = make(layout=layout), draw(1, sum(lengths), DIM, seed=seed)
+    segments = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths))
+    positions, mask = R.packed_positions(segments), R.packed_mask(segments)
+    out = layer(x, positions, mask)
+    assert error(out, torch.cat([layer(text) for text in x.split(lengths, 1)], 1)) < 1e-12
+    # positions that run on instead of restarting do as well: each text is shifted as a whole …
+    assert error(layer(x, mask=mask), out) < 1e-12
+    # … the mask does not
+    if len(lengths) > 1:
+        assert error(layer(x, positions), out) > 1e-6
+
+
+def test_positions_and_mask_of_packed_rows():
+    segments = torch.tensor([[3, 3, 3, 1, 1, 3], [0, 1, 2, 2, 2, 2]])
+    assert R.packed_positions(segments).tolist() == [[0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 2, 3]]
+    mask = R.packed_mask(segments)
+    assert mask.shape == (2, 1, 6, 6)
+    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # the 3 that comes back is another text
+    assert mask[:, 0].tolist() == [[[a == b for b in row] for a in row] for row in texts]
+    assert torch.equal(R.packed_mask(segments, 2), mask[:, :, -2:])
+    assert torch.equal(R.packed_mask(segments[0]), mask[0])
+    assert torch.equal(R.packed_positions(segments[0].int()), R.packed_positions(segments)[0])
+    assert R.packed_positions(torch.tensor([9])).tolist() == [0]
+
+
+@pytest.mark.parametrize("chunks", [[7], [5, 2], [5, 1, 1]], ids=str)
+@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+def test_padding_on_the_left_changes_nothing(chunks, dtype):
+    layer, x, lengths = make(dtype=dtype), draw(3, 7, DIM, dtype=dtype), [7, 4, 3]
+    segments = R.left_padded(lengths, 7)
+    positions, mask = R.packed_positions(segments), R.packed_mask(segments)
+    cache, start, outs = R.KVCache(7), 0, []
+    for n in chunks:
+        at = slice(start, start + n)
+        start += n
+        outs.append(layer(x[:, at], positions[:, at], mask[:, :, at, :start], cache=cache))
+    out = torch.cat(outs, 1)
+    for row, length in enumerate(lengths):
+        assert error(out[row, 7 - length :], layer(x[row : row + 1, 7 - length :])[0]) < CLOSE[dtype]
+    assert not out.isnan().any()
+
+
+def test_segments_of_left_padded_rows():
+    assert R.left_padded([0, 2, 3], 3).tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
+    assert torch.equal(R.left_padded(torch.tensor([2]), 3), R.left_padded([2], 3))
