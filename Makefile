@@ -54,7 +54,8 @@ test: .venv/.test
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format . would change files"; exit 1; }
 	@$(BIN)/python -m tools.scripts
 	@$(BIN)/python -m tools.book html
-	@$(BIN)/python -m pytest --durations=10 --cov --cov-report=term
+	@$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal --durations=10 --cov --cov-report=
+	@$(BIN)/python -m pytest tests/site -m timing --cov --cov-append --cov-report=term
 
 bench: .venv/.test
 	@$(BIN)/python benchmarks/rotary.py

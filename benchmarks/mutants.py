@@ -40,9 +40,12 @@ import transformers.models.llama.modeling_llama  # noqa: F401
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     "rope", "attention/dot_product", "attention/masks", "attention/scale", "attention/heads", "attention/layer",
-    "attention/cost", "sinusoidal", "derivation", "complex_plane", "efficient/forms", "efficient/rotary",
+    "attention/cost", "sinusoidal/vectors", "sinusoidal/codes", "sinusoidal/distances", "sinusoidal/uniqueness",
+    "sinusoidal/adding", "sinusoidal/heads", "sinusoidal/modules", "derivation/matrices", "derivation/algebra",
+    "derivation/families", "complex_plane", "efficient/forms", "efficient/rotary",
     "efficient/layouts", "efficient/cost", "rotary_attention/layer", "rotary_attention/cache",
-    "rotary_attention/packing", "rotary_attention/llama", "precision", "mistakes", "decay",
+    "rotary_attention/packing", "rotary_attention/llama", "precision", "mistakes",
+    "decay/bound", "decay/curves", "decay/scores", "decay/sweeps", "decay/models", "decay/bases",
     "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
     "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
     "extrapolation/interop", "extrapolation/layer", "checks",
@@ -179,10 +182,12 @@ def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
 
 
 def tests_of(module: str) -> list[str]:
-    """The test files of a module, those of its package if it has none of its own; of the ground, its oldest user's."""
-    own = f"tests/test_{module.replace('/', '_')}.py"
-    files = {"rope": ["tests/test_sinusoidal.py", "tests/test_efficient.py"]}
-    return files.get(module, [own if (ROOT / own).exists() else f"tests/test_{module.partition('/')[0]}.py"])
+    """The test files of a module's package; of the lab, whose tests are slow, its own; of the ground, its users'."""
+    own = ROOT / "tests" / f"test_{module.replace('/', '_')}.py"
+    if module.startswith("lab/") and own.exists():
+        return [f"tests/{own.name}"]
+    names = ["rope", "sinusoidal", "efficient"] if module == "rope" else [module.partition("/")[0]]
+    return sorted(f"tests/{path.name}" for name in names for path in (ROOT / "tests").glob(f"test_{name}*.py"))
 
 
 def examine(module: str, count: int, seed: int) -> dict:

@@ -71,7 +71,7 @@ def train(wanted: list[trials.Trial], text: parts.Parts) -> None:
     for trial in wanted:
         if finished(trial):
             continue
-        trainer = Trainer(trial, text, ROOT / "runs" / "trials")
+        trainer = Trainer(trial, text, ROOT / "runs" / "trials", compiled=True)
         print(f"{trial.name}: from step {trainer.step} of {trial.steps}", flush=True)
         for _ in trainer.train(SAVED):
             if trainer.step % 200 == 0:
@@ -106,6 +106,7 @@ def write(trainer: Trainer, given: scores.Materials) -> None:
         "epochs": round(trial.steps * trial.rows * rows_of_text * trial.length / len(trainer.corpus.train), 3),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seconds": round(trainer.seconds, 1),
+        "compiled": trainer.compiled,
         "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
         "within": {task: round(share, 4) for task, share in within.items()},
         "development": found,

@@ -5,13 +5,19 @@ every kind that knows float64.
 """
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import shapes
+
 # The tests' tensors are tiny: a second thread costs more to wake than it saves (four times the whole suite's time).
 # It must be set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Before anything imports ropebook.
+shapes.install()
 
 # In CI the same examples every time, so that a red run can be repeated; elsewhere new ones, and fewer.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
@@ -30,3 +36,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("device", present, ids=str)
     if "float64_device" in wanted:
         metafunc.parametrize("float64_device", [d for d in present if d.type != "mps"], ids=str)
+
+
+@pytest.fixture(scope="session")
+def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book's notebooks: those beside the site if that is up to date, else new ones."""
+    # here: most tests need no book
+    from tools import book
+    from tools.paths import HTML
+
+    if book.STAMP.exists() and book.STAMP.read_text() == book.fingerprint():
+        return HTML / "notebooks"
+    out = tmp_path_factory.mktemp("notebooks")
+    book.build("notebooks", out)
+    return out

@@ -213,6 +213,14 @@ def test_requirements_are_pinned():
     assert {name.lower() for name in wanted} - pinned == set()
 
 
+def test_what_measures_time_is_a_browser_test():
+    """`make test` looks for such tests in tests/site alone, and runs them after all others."""
+    mark = "mark." + "timing"
+    marked = [path for path in (ROOT / "tests").rglob("*.py") if mark in path.read_text(encoding="utf-8")]
+    assert marked
+    assert [path for path in marked if not path.is_relative_to(ROOT / "tests" / "site")] == []
+
+
 def test_urls_of_package_hosts_stay_out_of_the_lockfile():
     assert "resolved" not in (ROOT / "package-lock.json").read_text()
 

@@ -4,6 +4,7 @@ Where a bound on float64 is stated: an angle mθ is off by at most a few units o
 """
 
 import inspect
+import itertools
 import math
 
 import mpmath
@@ -16,7 +17,7 @@ from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as inter
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as half_by_transformers
 
 from ropebook import derivation as D
-from ropebook import proofs, sinusoidal
+from ropebook import figures, proofs, sinusoidal
 from ropebook.proofs import derivation as P
 from tests.helpers import largest, public, random
 
@@ -357,6 +358,19 @@ def test_any_orthogonal_step_does_what_is_asked(dim, seed, determinant):
     assert D.breach(stretched, 3) > 0.1
 
 
+def test_the_drawing_shows_ten_places_on_one_circle_and_two_on_the_other(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "display_figure", lambda *drawing: drawn.append(drawing))
+    D.draw_families()
+    [(fig, alt, _)] = drawn
+    turned, mirrored = (ax.lines[1].get_xydata() for ax in fig.axes)
+    assert [len({tuple(point.round(9)) for point in points}) for points in (turned, mirrored)] == [10, 2]
+    assert "10 dots" in alt
+    (x, y), _ = fig.axes[1].lines[2].get_xydata()  # the mirror's line halves the angle between the two
+    halfway = mirrored[0] + mirrored[1]
+    assert x * halfway[1] == pytest.approx(y * halfway[0])
+
+
 def test_breach_by_hand():
     # O_n = 2ⁿ: the worst is m = n = 1, where 2 · 2 should be O_0 = 1
     assert D.breach(torch.tensor([[2.0]]), 1) == 3
@@ -432,6 +446,55 @@ def test_the_basis_goes_into_the_weights():
     assert largest(q @ k.T - queries @ keys.T) < 1e-12
 
 
+# --- Exercises of the chapter's pages ---
+
+
+def test_where_it_looks():
+    q = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    distances = torch.arange(-100, 101)
+    scores = D.score(q, D.rotation(1.0) @ q, distances, 0)
+    assert largest(scores - (1 - distances).double().cos()) < 1e-13
+    assert {*distances[scores.argsort(descending=True)[1:3]].tolist()} == {45, -43}
+
+
+def test_without_the_minus_sign_the_sum_of_positions_comes_in():
+    def block(place):
+        cos, sin = sympy.cos(place * theta), sympy.sin(place * theta)
+        return sympy.Matrix([[cos, sin], [sin, cos]])
+
+    ones = sympy.Matrix([1, 1])
+    score = (block(m) * ones).dot(block(n) * ones)
+    assert sympy.simplify(score - 2 * sympy.cos((m - n) * theta) - 2 * sympy.sin((m + n) * theta)) == 0
+
+
+def test_a_list_rotated_by_one_place():
+    step = torch.eye(4, dtype=torch.float64).roll(1, 0)
+    assert D.breach(step, 8) == 0
+    assert torch.equal(torch.linalg.matrix_power(step, 4), torch.eye(4, dtype=torch.float64))
+    assert torch.linalg.det(step) == pytest.approx(-1)
+    first, second = torch.tensor([[1.0, 0, -1, 0], [0, 1, 0, -1]], dtype=torch.float64) / math.sqrt(2)
+    omega = math.pi * (torch.outer(second, first) - torch.outer(first, second))
+    assert largest(torch.matrix_exp(omega) - step @ step) < 1e-14
+    assert D.normal_form(omega).frequencies.tolist() == pytest.approx([math.pi, 0])
+
+
+def test_at_whole_positions_a_turn_more_is_no_turn():
+    places = torch.arange(1000, dtype=torch.float64)
+    slow = D.rotation(places * 0.01)
+    assert largest(D.rotation(places * (2 * math.pi + 0.01)) - slow) < 1e-11
+    assert largest(D.rotation(places * (2 * math.pi - 1)) - D.rotation(places).mT) < 1e-11
+    halves = places + 0.5
+    assert largest(D.rotation(halves * (2 * math.pi + 0.01)) - D.rotation(halves * 0.01)) > 1
+
+
+@given(seeds)
+def test_with_two_functions_any_invertible_step_does(seed):
+    step, (q, k) = random(8, 8, seed=seed) + 4 * torch.eye(8), random(2, 8, seed=seed + 1)
+    power = torch.linalg.matrix_power
+    scores = [(power(step, -m).T @ q) @ (power(step, n) @ k) for m, n in ((2, 0), (5, 3))]
+    assert scores[0] == pytest.approx(scores[1].item(), rel=1e-6, abs=1e-6)
+
+
 # --- The proofs are about the module ---
 
 BASE, DIM, M, N = 50.0, 6, 7, 3
@@ -473,6 +536,13 @@ def test_the_score_proof_is_that_of_the_module():
     expected = D.score(torch.tensor(QUERY).double(), torch.tensor(KEY).double(), M, N, BASE)
     for side in proofs.pairs(proofs.registry()["eq-derivation-score"])[0]:
         assert value(side).item() == pytest.approx(expected.item(), abs=1e-12)
+
+
+def test_the_four_lines_are_the_score_of_the_module():
+    q, k = torch.tensor(QUERY[:2]).double(), torch.tensor(KEY[:2]).double()
+    numbers = dict(zip((*P.QUERY, *P.KEY), (*QUERY[:2], *KEY[:2]), strict=True))
+    for side in itertools.chain(*proofs.pairs(proofs.registry()["eq-derivation-forward"])):
+        assert value(side.subs(numbers)).item() == pytest.approx(D.score(q, k, M, N).item(), abs=1e-12)
 
 
 def test_the_reflection_proof_is_that_of_the_module():
@@ -530,6 +600,8 @@ BAD = [
     ("rotate_exactly([1, 2], 1, 0)", ValueError, r"base must be an integer >= 1, got 0"),
     ("phase(sympy.Eq(Phi(q, m) - Phi(k, n), m))", ValueError, "equation must turn all q by one amount"),
     ("angle_at(sympy.Eq(Phi(q, m) - Phi(k, n), Phi_g(q, k, n)))", ValueError, "one amount, got .*Phi_g"),
+    ("draw_families(1)", ValueError, "positions must be an integer >= 2.* got 1"),
+    ("draw_families(angle=None)", TypeError, r"angle must be .* got None"),
     ("reflection(None)", TypeError, r"angle must be .* got None"),
     ("breach([1.0], 1)", TypeError, r"step must be .* got list"),
     ("breach(ZEROS, 1)", ValueError, r"step must have shape \(dim, dim\), got \(3, 4\)"),

@@ -23,15 +23,18 @@ TREES = {
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
 # Every module may import those before it, and the others of its own package. The last see all before them.
-ORDER = ["checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention", "sinusoidal"]
-ORDER += ["derivation", "complex_plane", "efficient", "precision", "mistakes", "rotary_attention", "decay"]
+ORDER = ["shapes", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention"]
+ORDER += ["sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision"]
+ORDER += ["mistakes", "rotary_attention", "decay"]
 ORDER += ["extrapolation", "lab", "proofs", "explorers"]
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
+    "shapes": {"jaxtyping"},
     "rope": {"numpy"},
     "device": {"numpy"},
     "triton_kernel": {"triton"},
     "figures": {"matplotlib", "numpy", "IPython", "cycler"},
+    "complex_figures": {"matplotlib"},
     "show": {"IPython"},
     "proofs": {"sympy", "IPython"},
     "lab": {"safetensors", "numpy"},
@@ -61,9 +64,8 @@ def test_arrows_run_one_way(name):
 
 
 def test_the_ground_stands_on_nothing_else():
-    assert {imported for _, imported in statements(TREES["ropebook.rope"]) if imported.startswith("ropebook")} == {
-        "ropebook.checks"
-    }
+    imports = [imported for _, imported in statements(TREES["ropebook.rope"]) if imported.startswith("ropebook")]
+    assert {part(imported) for imported in imports} == {"checks", "shapes"}
 
 
 def foreign_private_names(tree: ast.AST) -> list[str]:

@@ -311,7 +311,7 @@ def test_what_the_checkpoint_holds(corpus, tmp_path):
     finish(trainer)
     state = torch.load(trainer.path, weights_only=False)
     assert set(state) == {
-        "run", "sha256", "threads", "step", "losses", "seconds", "model", "optimizers", "random"
+        "run", "sha256", "threads", "compiled", "step", "losses", "seconds", "model", "optimizers", "random"
     }  # fmt: skip
     assert Run(**state["run"]) == trainer.run
     assert (state["sha256"], state["threads"], state["step"]) == (corpus.sha256, 1, 12)
@@ -384,6 +384,30 @@ def test_another_number_of_threads_is_refused(corpus, tmp_path):
     torch.set_num_threads(2)
     with pytest.raises(ValueError, match="must have threads 2, got 1: go on as it was begun"):
         Trainer(tiny(), corpus, tmp_path)
+
+
+def test_a_compiled_run_takes_the_same_steps_with_coarser_products(corpus, tmp_path, monkeypatch):
+    """``torch.compile`` itself needs a minute and a C++ compiler; here it is told from what is done with it."""
+    seen = []
+
+    def compiles(model):
+        def runs(*args):
+            seen.append(torch.get_float32_matmul_precision())
+            return model(*args)
+
+        return runs
+
+    monkeypatch.setattr(torch, "compile", compiles)
+    losses = {flag: finish(Trainer(tiny(), corpus, tmp_path / str(flag), compiled=flag)) for flag in (False, True)}
+    assert seen == ["medium"] * 12
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert losses[True] == pytest.approx(losses[False], rel=1e-2)
+
+
+def test_a_run_goes_on_compiled_only_if_it_was_begun_so(corpus, tmp_path):
+    another(corpus, tmp_path)
+    with pytest.raises(ValueError, match="must have compiled True, got False: go on as it was begun"):
+        Trainer(tiny(), corpus, tmp_path, compiled=True)
 
 
 class Harmful:

@@ -104,6 +104,17 @@ def test_a_diagnosis_names_what_is_not_a_number():
     assert mistakes.Diagnosis(0, 0, 1e-7, 1e-5, 0, 0, 0).caught_by(1e-8) == ("shift", "scores")
 
 
+def test_rotations_are_compared_on_the_same_numbers():
+    rotations = {"right": mistakes.correct, "wrong": mistakes.key_value, "again": mistakes.key_value}
+    columns = mistakes.compared(rotations, seed=3, dim=8)
+    alone = mistakes.diagnose(mistakes.key_value, dim=8, generator=torch.Generator().manual_seed(3))
+    assert columns.pop("rotation") == ["right", "wrong", "again"]
+    assert list(columns) == list(mistakes.Diagnosis._fields)
+    for name, (right, wrong, again) in columns.items():
+        assert right is None
+        assert wrong == again == (getattr(alone, name) if name in CAUGHT_BY["key_value"] else None)
+
+
 @pytest.mark.parametrize("name", mistakes.MISTAKES)
 def test_a_mistake_is_made_in_every_head_alike(name):
     # five positions, heads of eight entries, and neither of the leading sizes is one of these

@@ -308,3 +308,6 @@ def test_a_column_of_numbers_is_aligned_right_with_its_head(monkeypatch, cells, 
 def test_a_table_that_cannot_be_is_refused(columns, options, error, message):
     with pytest.raises(error, match=message):
         show.table(columns, **{"caption": "What it shows"} | options)
+
+
+# ---- Numbers for the prose ----

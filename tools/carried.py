@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from tools.imports import imported, strings
@@ -13,9 +15,46 @@ SCRIPT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";$', re.MULTILINE)
 RESULT = re.compile(r'\bresults\.(?:load|find)\("([^"]+)"')
 
 
+def in_int8(weights: bytes) -> bytes:
+    """Trained weights, rounded: `ropebook.lab.model.pretrained` reads both."""
+    # here, and below: only notebooks that carry such a file need these
+    from safetensors.torch import load, save
+
+    from ropebook.lab.int8 import rounded
+
+    return save(rounded(load(weights)))
+
+
+def in_steps(curves: bytes) -> bytes:
+    """Curves over positions, level within each bin of the figure that draws them, which therefore looks the same."""
+    import numpy as np
+    from safetensors.numpy import load, save
+
+    from ropebook.explorers.measured import MOST_TEXT, bin_edges
+
+    bins = list(itertools.pairwise(bin_edges(MOST_TEXT)))
+
+    def stepped(curve: np.ndarray) -> np.ndarray:
+        found = curve.astype(float)
+        for start, stop in bins:
+            known = found[start:stop][~np.isnan(found[start:stop])]
+            if known.size:
+                found[start:stop] = known.mean()
+        return found
+
+    return save({name: stepped(curve) for name, curve in load(curves).items()})
+
+
+LIGHTER: dict[str, Callable[[bytes], bytes]] = {
+    "evaluation.safetensors": in_steps,
+    "rope-10000.safetensors": in_int8,
+}
+"""How a heavy result travels: in a form that the same code reads."""
+
+
 def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     """What travels, name in the archive -> bytes: sources and stills of the package, and `results/` as
-    `ropebook/_results`.
+    `ropebook/_results`, the heavy ones `LIGHTER`.
 
     Args:
         root: the repository.
@@ -41,7 +80,7 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     for path in results.glob("*"):
         if path.is_file() and {path.stem, path.name} & opened:
             found[f"ropebook/_results/{path.name}"] = path
-    return {name: path.read_bytes() for name, path in sorted(found.items())}
+    return {name: LIGHTER.get(path.name, bytes)(path.read_bytes()) for name, path in sorted(found.items())}
 
 
 def _closed(code: Path, first: set[Path]) -> set[Path]:

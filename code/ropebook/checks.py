@@ -31,12 +31,16 @@ def integer(
     >>> integer("heads", 8, minimum=1)
     8
     """
+    least = value if minimum is None else minimum
+    most = value if maximum is None else maximum
+    if type(value) is int and least <= value <= most:
+        # nearly always; to rotate a token takes less time than the words below
+        return value
     allowed = "an integer" + _limits((">=", minimum), ("<=", maximum))
     value = int(_of_kind(name, value, numbers.Integral, allowed))
-    inside = (minimum is None or value >= minimum) and (
-        maximum is None or value <= maximum
-    )
-    return _within(name, value, allowed, inside)
+    below = minimum is not None and value < minimum
+    above = maximum is not None and value > maximum
+    return _within(name, value, allowed, not (below or above))
 
 
 def even(name: str, value: object) -> int:

@@ -20,11 +20,14 @@ from torch import Tensor
 
 from ropebook import checks, rope
 from ropebook.rope import Positions
+from ropebook.shapes import Complex, Float
 
 # --- The map between pairs and complex numbers -----------------------------------------------------------------------
 
 
-def to_complex(x: Tensor, layout: str = "interleaved") -> Tensor:
+def to_complex(
+    x: Float[Tensor, "*shape dim"], layout: str = "interleaved"
+) -> Complex[Tensor, "*shape dim//2"]:
     """Each pair (x, y) as the number x + iy: (…, dim) real to (…, dim/2) complex; a copy.
 
     float64 becomes complex128. float32 becomes complex64, and so do float16 and bfloat16, which have no complex type
@@ -47,7 +50,9 @@ def to_complex(x: Tensor, layout: str = "interleaved") -> Tensor:
     return torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
 
 
-def from_complex(z: Tensor, layout: str = "interleaved") -> Tensor:
+def from_complex(
+    z: Complex[Tensor, "*shape pairs"], layout: str = "interleaved"
+) -> Float[Tensor, "*shape 2*pairs"]:
     """The way back: (…, dim/2) complex64 or complex128 to (…, dim) float32 or float64.
 
     >>> from_complex(torch.tensor([1 + 2j, 3 + 4j]), layout="half")
@@ -64,12 +69,24 @@ def from_complex(z: Tensor, layout: str = "interleaved") -> Tensor:
     return (pairs.mT if layout == "half" else pairs).flatten(-2)
 
 
+def phases(
+    positions: Positions, dim: int, base: float = 10000.0
+) -> Complex[Tensor, "... pairs"]:
+    """The numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128.
+
+    >>> phases(3, dim=2)
+    tensor([-0.9900+0.1411j], dtype=torch.complex128)
+    """
+    radians = rope.angles(positions, dim, base)
+    return torch.polar(torch.ones_like(radians), radians)
+
+
 def rotate(
-    x: Tensor,
+    x: Float[Tensor, "... dim"],
     positions: Positions,
     base: float = 10000.0,
     layout: str = "interleaved",
-) -> Tensor:
+) -> Float[Tensor, "... dim"]:
     """R_m x by one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on its device.
 
     ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: of a shape that broadcasts with
@@ -81,7 +98,7 @@ def rotate(
     """
     dim = _vector("x", x).shape[-1]
     z = to_complex(rope.in_float64(x), layout)
-    turn = _turns(positions, dim, base)
+    turn = phases(positions, dim, base)
     try:
         torch.broadcast_shapes(z.shape, turn.shape)
     except RuntimeError:
@@ -102,7 +119,11 @@ class Amplitudes(NamedTuple):
     b: Tensor
 
 
-def amplitudes(q: Tensor, k: Tensor, layout: str = "interleaved") -> Amplitudes:
+def amplitudes(
+    q: Float[Tensor, "... dim"],
+    k: Float[Tensor, "... dim"],
+    layout: str = "interleaved",
+) -> Amplitudes:
     """What q and k choose of the score's waves: a_i and b_i, each (…, dim/2), float64.
 
     In the interleaved layout a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}: the
@@ -129,8 +150,11 @@ def amplitudes(q: Tensor, k: Tensor, layout: str = "interleaved") -> Amplitudes:
 
 
 def score_at(
-    distances: Positions, a: Tensor, b: Tensor, base: float = 10000.0
-) -> Tensor:
+    distances: Positions,
+    a: Float[Tensor, "*shape pairs"],
+    b: Float[Tensor, "*shape pairs"],
+    base: float = 10000.0,
+) -> Float[Tensor, " ..."]:
     """The score at each distance, Σ_i a_i cos Δθ_i + b_i sin Δθ_i: shape a.shape[:-1] + distances.shape, float64.
 
     ``a``, ``b``: (…, dim/2), of one shape, as `amplitudes` gives them. Summed pair by pair: a million distances take
@@ -157,7 +181,9 @@ def score_at(
     return total
 
 
-def waves(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
+def waves(
+    distances: Positions, dim: int, base: float = 10000.0
+) -> Float[Tensor, "... dim"]:
     """The waves that every score is a sum of: cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …: distances.shape + (dim,).
 
     ``waves(distances, dim) @ torch.cat((a, b))`` are the scores of `score_at`; float64.
@@ -171,11 +197,11 @@ def waves(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
 
 
 def key_for(
-    q: Tensor,
+    q: Float[Tensor, "... dim"],
     distance: Positions,
     base: float = 10000.0,
     layout: str = "interleaved",
-) -> Tensor:
+) -> Float[Tensor, "... dim"]:
     """The key of q's length whose score with q is highest at ``distance``: R_distance q, shape and dtype as `rotate`.
 
     There the score is |q|², and by the inequality of Cauchy and Schwarz no key of that length scores higher anywhere.
@@ -188,12 +214,6 @@ def key_for(
 
 
 # --- Checks of arguments ---------------------------------------------------------------------------------------------
-
-
-def _turns(positions: Positions, dim: int, base: float) -> Tensor:
-    """The numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128."""
-    radians = rope.angles(positions, dim, base)
-    return torch.polar(torch.ones_like(radians), radians)
 
 
 def _vector(name: str, x: Tensor) -> Tensor:

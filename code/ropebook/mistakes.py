@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -19,8 +19,11 @@ from ropebook import checks, rope
 from ropebook.efficient import rotate_by_pairs, rotate_every_two, rotate_half
 from ropebook.precision import rounded_cos_sin
 from ropebook.rope import join_pairs, split_pairs
+from ropebook.shapes import Float, Real
 
-Rotated = tuple[Tensor, Tensor, Tensor]
+Vectors = Float[Tensor, "*batch seq dim"]
+Positions = Real[Tensor, " seq"]
+Rotated = tuple[Vectors, Vectors, Vectors]
 
 
 def _turn(x: Tensor, angles: Tensor, layout: str) -> Tensor:
@@ -28,10 +31,10 @@ def _turn(x: Tensor, angles: Tensor, layout: str) -> Tensor:
 
 
 def correct(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -42,10 +45,10 @@ def correct(
 
 
 def missing_sin(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -59,10 +62,10 @@ def missing_sin(
 
 
 def ignored_positions(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -72,10 +75,10 @@ def ignored_positions(
 
 
 def degrees(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -86,10 +89,10 @@ def degrees(
 
 
 def halved_dim(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -99,10 +102,10 @@ def halved_dim(
 
 
 def swapped_layout(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -119,10 +122,10 @@ def swapped_layout(
 
 
 def other_layout(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -133,10 +136,10 @@ def other_layout(
 
 
 def rotated_values(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -147,10 +150,10 @@ def rotated_values(
 
 
 def bf16_table(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -162,10 +165,10 @@ def bf16_table(
 
 
 def query_only(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -176,10 +179,10 @@ def query_only(
 
 
 def key_value(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    positions: Tensor,
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    positions: Positions,
     *,
     base: float = 10000.0,
     layout: str = "interleaved",
@@ -189,24 +192,20 @@ def key_value(
     return q, k, v
 
 
-MISTAKES: types.MappingProxyType[str, Callable[..., Rotated]] = (
-    types.MappingProxyType(
-        {
-            mistake.__name__: mistake
-            for mistake in (
-                missing_sin,
-                ignored_positions,
-                degrees,
-                halved_dim,
-                swapped_layout,
-                other_layout,
-                rotated_values,
-                bf16_table,
-                query_only,
-                key_value,
-            )
-        }
-    )
+_EVERY = (
+    missing_sin,
+    ignored_positions,
+    degrees,
+    halved_dim,
+    swapped_layout,
+    other_layout,
+    rotated_values,
+    bf16_table,
+    query_only,
+    key_value,
+)
+MISTAKES: Mapping[str, Callable[..., Rotated]] = types.MappingProxyType(
+    {mistake.__name__: mistake for mistake in _EVERY}
 )
 
 
@@ -223,11 +222,9 @@ class Diagnosis(NamedTuple):
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
         """The names of the measurements above ``tolerance``: the tests that notice."""
-        return tuple(
-            name
-            for name, deviation in zip(self._fields, self, strict=True)
-            if not deviation <= tolerance  # NaN is noticed too
-        )
+        measured = self._asdict().items()
+        # so, NaN is noticed too
+        return tuple(name for name, size in measured if not size <= tolerance)
 
 
 def diagnose(
@@ -274,6 +271,29 @@ def diagnose(
         values=_largest(v2 - v),
         output=_largest(output(at + shift) - output(at)),
     )
+
+
+def compared(
+    rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
+) -> dict[str, list]:
+    """The columns of a table: the name of each rotation, and what `diagnose` measures of it, or None where it passes.
+
+    All are measured on the same random numbers. ``options`` are those of `diagnose`.
+
+    >>> compared({"correct": correct, "values too": rotated_values})["scores"]
+    [None, None]
+    """
+    found = [
+        diagnose(rotation, generator=torch.Generator().manual_seed(seed), **options)
+        for rotation in rotations.values()
+    ]
+    columns = {
+        name: [
+            getattr(one, name) if name in one.caught_by() else None for one in found
+        ]
+        for name in Diagnosis._fields
+    }
+    return {"rotation": list(rotations), **columns}
 
 
 def _largest(tensor: Tensor) -> float:

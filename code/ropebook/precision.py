@@ -12,6 +12,7 @@ from torch import Tensor
 from ropebook import checks, rope
 from ropebook.efficient import rotate_by_pairs
 from ropebook.rope import check_positions
+from ropebook.shapes import Float, Real
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -19,13 +20,13 @@ ROUNDED = ("positions", "inv_freq", "angles", "table")
 
 
 def rounded_cos_sin(
-    positions: Tensor,
+    positions: Real[Tensor, " *shape"],
     dim: int,
     base: float = 10000.0,
     *,
     dtype: torch.dtype = torch.bfloat16,
     rounded: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """cos mθ_i and sin mθ_i in float64, with one step done in ``dtype``: each positions.shape + (dim/2,).
 
     ``rounded``: "positions" (m is rounded), "inv_freq" (θ is), "angles" (m, θ and their product are, as when all of it is
@@ -56,13 +57,13 @@ def rounded_cos_sin(
 
 
 def table_error(
-    positions: Tensor,
+    positions: Real[Tensor, " *shape"],
     dim: int,
     base: float = 10000.0,
     *,
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
-) -> Tensor:
+) -> Float[Tensor, " *shape"]:
     """How far cos or sin is off at each position, at worst over the pairs: shape positions.shape, float64, at most 2.
 
     >>> errors = table_error(torch.tensor([1, 257]), 64, rounded="positions")
@@ -76,7 +77,7 @@ def table_error(
 
 
 def score_error(
-    positions: Tensor,
+    positions: Real[Tensor, " *shape"],
     dim: int,
     base: float = 10000.0,
     *,
@@ -84,7 +85,7 @@ def score_error(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
     generator: torch.Generator | None = None,
-) -> Tensor:
+) -> Float[Tensor, " *shape"]:
     """How far the score of a query at m and a key at m − ``distance`` is off, at each m of ``positions``: float64.
 
     The error is a fraction of |q||k|, root mean square over 64 random q and k (normal entries). The exact score depends on
@@ -101,23 +102,17 @@ def score_error(
     check_positions(positions)
     step = None if rounded == "result" else rounded
     q, k = torch.randn(2, 64, 1, dim, dtype=torch.float64, generator=generator)
-    at, before = (
-        positions.flatten().double(),
-        positions.flatten().double() - distance,
-    )
+    at = positions.flatten().double()
+    before = at - distance
 
     def scores(step: str | None, result: torch.dtype) -> Tensor:
-        turned = (
-            rotate_by_pairs(
-                x, *rounded_cos_sin(m, dim, base, dtype=dtype, rounded=step)
-            )
-            for x, m in (
-                (q.expand(-1, len(at), -1), at),
-                (k.expand(-1, len(at), -1), before),
-            )
-        )
-        q_turned, k_turned = (x.to(result).double() for x in turned)
-        return (q_turned * k_turned).sum(-1)
+        def turned(x: Tensor, at: Tensor) -> Tensor:
+            how = {"dtype": dtype, "rounded": step}
+            cos, sin = rounded_cos_sin(at, dim, base, **how)
+            x = x.expand(-1, len(at), -1)
+            return rotate_by_pairs(x, cos, sin).to(result).double()
+
+        return (turned(q, at) * turned(k, before)).sum(-1)
 
     off = scores(step, dtype if rounded == "result" else torch.float64)
     off = (off - scores(None, torch.float64)) / (q.norm(dim=-1) * k.norm(dim=-1))

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
-_INSIDE_THE_PACKAGE = (
-    Path(__file__).resolve().parent / "_results"
-)  # where the notebooks for download carry them
+# where the notebooks for download carry them
+_INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
 _PROVENANCE = ("device", "torch", "date", "seed", "command")
 
@@ -38,12 +37,9 @@ def find(name: str, kind: str = "json") -> Path:
         path = folder / f"{name}.{kind}"
         if path.is_file():
             return path
-    known = sorted(
-        {path.stem for folder in folders for path in folder.glob(f"*.{kind}")}
-    )
-    raise FileNotFoundError(
-        f"no result named {name!r}; there are: {', '.join(known) or 'none'}"
-    )
+    stems = {path.stem for folder in folders for path in folder.glob(f"*.{kind}")}
+    known = ", ".join(sorted(stems)) or "none"
+    raise FileNotFoundError(f"no result named {name!r}; there are: {known}")
 
 
 def save(name: str, data: dict, provenance: dict) -> Path:

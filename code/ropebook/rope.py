@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
+from ropebook.shapes import Float, Int, Real, Shaped
 
 # Up to here the float64 angle mθ is right to 1e-6 radian. Far beyond it would be a wrong number without a word.
 LARGEST_POSITION = 2**31
@@ -35,7 +36,7 @@ def inv_freq(
     base: float = 10000.0,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str | None = None,
-) -> Tensor:
+) -> Float[Tensor, " pairs"]:
     """The frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), from 1 downwards.
 
     ``dtype`` is float64 or float32. Half types are refused: an angle is mθ_i, and a frequency that is wrong by up
@@ -50,7 +51,7 @@ def inv_freq(
     return (base**-exponents).to(dtype=dtype, device=device)
 
 
-def wavelengths(dim: int, base: float = 10000.0) -> Tensor:
+def wavelengths(dim: int, base: float = 10000.0) -> Float[Tensor, " pairs"]:
     """The wavelengths λ_i = 2π/θ_i: how many positions each pair needs for one turn. Shape (dim/2,), float64.
 
     The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which falls short of 2π·base.
@@ -73,7 +74,9 @@ def dim_and_base(dim: int, base: float) -> tuple[int, float]:
 # --- Positions and angles -------------------------------------------------------------------------------------------
 
 
-def angles(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
+def angles(
+    positions: Positions, dim: int, base: float = 10000.0
+) -> Float[Tensor, "... pairs"]:
     """The angles mθ_i in radians: shape positions.shape + (dim/2,), float64.
 
     ``positions``: a tensor, array, list or number; integers, float32 or float64; negative and fractional ones too,
@@ -87,7 +90,9 @@ def angles(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
     return m[..., None] * inv_freq(dim, base, device=m.device)
 
 
-def turns(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
+def turns(
+    positions: Positions, dim: int, base: float = 10000.0
+) -> Float[Tensor, "... pairs"]:
     """How many turns each pair has made: mθ_i/2π, shape positions.shape + (dim/2,), float64.
 
     The clock's view: the fractional part is where the hand points. At m = L − 1 it says which pairs have shown all
@@ -99,7 +104,7 @@ def turns(positions: Positions, dim: int, base: float = 10000.0) -> Tensor:
     return angles(positions, dim, base) / (2 * math.pi)
 
 
-def as_positions(name: str, value: Positions) -> Tensor:
+def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
     """``value`` as a tensor of int64, float32 or float64, every entry at most `LARGEST_POSITION` in size.
 
     >>> as_positions("positions", [0, 1.5])
@@ -146,7 +151,7 @@ def float64_device(device: torch.device) -> torch.device:
     return torch.device("cpu") if device.type == "mps" else device
 
 
-def in_float64(x: Tensor) -> Tensor:
+def in_float64(x: Shaped[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
     """x in float64, on its device if that has float64 and else on the CPU.
 
     >>> in_float64(torch.tensor([1, 2]))
@@ -159,8 +164,10 @@ def in_float64(x: Tensor) -> Tensor:
 
 
 def cos_sin(
-    positions: Tensor, inv_freq: Tensor, dtype: torch.dtype = torch.float32
-) -> tuple[Tensor, Tensor]:
+    positions: Real[Tensor, " *shape"],
+    inv_freq: Float[Tensor, " pairs"],
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
 
     ``positions``: integers, float32 or float64, any shape, as `check_positions` has them; where it may not read them,
@@ -191,8 +198,10 @@ def check_frequencies(inv_freq: Tensor) -> None:
 
 
 def tables(
-    positions: Tensor, inv_freq: Tensor, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
+    positions: Real[Tensor, " *shape"],
+    inv_freq: Float[Tensor, " pairs"],
+    dtype: torch.dtype,
+) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """`cos_sin`, with arguments that it trusts."""
     if torch.compiler.is_compiling():
         return tables_kept(positions, inv_freq, dtype)
@@ -227,10 +236,34 @@ def _(
     return tuple(positions.new_empty(shape, dtype=dtype) for _ in range(2))
 
 
+def _keep_for_backward(ctx, inputs: tuple, output: tuple) -> None:
+    positions, inv_freq, _ = inputs
+    ctx.save_for_backward(positions, inv_freq)
+
+
+def _tables_backward(ctx, of_cos: Tensor, of_sin: Tensor) -> tuple:
+    """cos φ changes by −sin φ, sin φ by cos φ, and φ = mθ by θ for each m and by m for each θ."""
+    positions, inv_freq = ctx.saved_tensors
+    m, theta = in_float64(positions), inv_freq.double()
+    cos, sin = tables_kept(m, theta.to(m.device), torch.float64)
+    of_angle = of_sin.to(cos) * cos - of_cos.to(cos) * sin
+    of_m = of_theta = None
+    if ctx.needs_input_grad[0]:
+        of_m = (of_angle * theta.to(m.device)).sum(-1).to(positions)
+    if ctx.needs_input_grad[1]:
+        of_theta = (of_angle * m[..., None]).flatten(0, -2).sum(0).to(inv_freq)
+    return of_m, of_theta, None
+
+
+tables_kept.register_autograd(_tables_backward, setup_context=_keep_for_backward)
+
+
 # --- Pairs ----------------------------------------------------------------------------------------------------------
 
 
-def split_pairs(x: Tensor, layout: str = "interleaved") -> tuple[Tensor, Tensor]:
+def split_pairs(
+    x: Shaped[Tensor, "*shape dim"], layout: str = "interleaved"
+) -> tuple[Shaped[Tensor, "*shape dim//2"], Shaped[Tensor, "*shape dim//2"]]:
     """The first and the second entries of all pairs of x (…, d): two views of shape (…, d/2).
 
     >>> split_pairs(torch.arange(6), "interleaved")
@@ -244,8 +277,10 @@ def split_pairs(x: Tensor, layout: str = "interleaved") -> tuple[Tensor, Tensor]
 
 
 def join_pairs(
-    first: Tensor, second: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    first: Shaped[Tensor, "*shape pairs"],
+    second: Shaped[Tensor, "*shape pairs"],
+    layout: str = "interleaved",
+) -> Shaped[Tensor, "*shape 2*pairs"]:
     """The inverse of `split_pairs`: two tensors (…, d/2) to one (…, d).
 
     >>> join_pairs(torch.tensor([0, 2]), torch.tensor([1, 3]))
@@ -255,14 +290,20 @@ def join_pairs(
     return join(first, second, layout)
 
 
-def split(x: Tensor, layout: str) -> tuple[Tensor, Tensor]:
+def split(
+    x: Shaped[Tensor, "*shape dim"], layout: str
+) -> tuple[Shaped[Tensor, "*shape dim//2"], Shaped[Tensor, "*shape dim//2"]]:
     """`split_pairs`, with arguments that it trusts."""
     if layout == "interleaved":
         return x.unflatten(-1, (-1, 2)).unbind(-1)
     return x.unflatten(-1, (2, -1)).unbind(-2)
 
 
-def join(first: Tensor, second: Tensor, layout: str) -> Tensor:
+def join(
+    first: Shaped[Tensor, "*shape pairs"],
+    second: Shaped[Tensor, "*shape pairs"],
+    layout: str,
+) -> Shaped[Tensor, "*shape 2*pairs"]:
     """`join_pairs`, with arguments that it trusts."""
     axis = -1 if layout == "interleaved" else -2
     return torch.stack((first, second), axis).flatten(-2)
@@ -277,7 +318,7 @@ def check_pairs(x: Tensor) -> None:
         raise ValueError(f"x must have an even last axis >= 2, got shape {shape}")
 
 
-def concatenated_order(dim: int) -> Tensor:
+def concatenated_order(dim: int) -> Int[Tensor, " dim"]:
     """The order that turns the interleaved encoding into all sines, then all cosines: shape (dim,), int64.
 
     ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (M2M100 and FSMT

@@ -42,7 +42,7 @@ def curve_of(cell: evaluation.Cell, seed: random.Random) -> np.ndarray:
 
 
 def plain(values: np.ndarray) -> list:
-    return evaluation._plain(torch.from_numpy(np.asarray(values, dtype=float)))
+    return evaluation.for_json(torch.from_numpy(np.asarray(values, dtype=float)))
 
 
 def measured_cell(cell: evaluation.Cell, seed: random.Random) -> tuple[dict, np.ndarray]:
@@ -69,7 +69,7 @@ def measured_cell(cell: evaluation.Cell, seed: random.Random) -> tuple[dict, np.
     if text > LENGTH and (cell.method in ("none", "dynamic_ntk")):
         ends = evaluation.sampled_lengths(LENGTH, TEXT)
         some = torch.stack([bits[:, n - 16 : n] for n in ends], 1)
-        made["sampled"] = {"lengths": ends, "files": plain(evaluation._sampled_bands(some, ends, BANDS))}
+        made["sampled"] = {"lengths": ends, "files": plain(evaluation.sampled_bands(some, ends, BANDS))}
     far = [round(max(0.02, 0.98 - 0.25 * seed.random() * k), 5) for k in range(8)]
     made["retrieval"] = {
         "256": [1.0, 0.984375, 0.953125, 0.90625] + [None] * 4,
@@ -107,8 +107,13 @@ def synthetic() -> tuple[dict, dict]:
     return found, {cell["id"]: curve for cell, curve in made}
 
 
+@functools.cache
+def compacted():
+    return measured.compact(*synthetic())
+
+
 class Measured(measured.Measured):
     """The explorer, of made-up results."""
 
     def __init__(self, **dials):
-        super().__init__(*synthetic(), **dials)
+        super(measured.Measured, self).__init__(measured=compacted(), **dials)

@@ -132,7 +132,7 @@ def test_the_outline_of_a_wave_is_the_line_or_the_band_that_it_fills(span):
 @pytest.mark.parametrize("count, pixels", [(513, 700), (700, 700), (4097, 700), (4097, 200)])
 def test_the_outline_of_the_sum(count, pixels):
     values = np.random.default_rng(4).normal(size=count)
-    found = js.inside(Fourier, "return sumOutline(Float64Array.from(input[0]), input[1]);", [values.tolist(), pixels])
+    found = js.inside(Fourier, "return outlineOf(Float64Array.from(input[0]), input[1]);", [values.tolist(), pixels])
     if count <= pixels:
         assert found == {"at": [*range(count)], "low": values.tolist(), "high": values.tolist()}
     else:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from filelock import FileLock
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.site.figures import STATIC, Quiet, page_of
 from tools import book, browser
-from tools.paths import HTML
+from tools.paths import BUILD, HTML
 
 # Every explorer has come to life, or has said why not.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
@@ -32,8 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The site as it is built from the sources that stand here."""
-    return book.html()
+    """The site as it is built from the sources that stand here; of several workers, the first builds it."""
+    BUILD.mkdir(exist_ok=True)
+    with FileLock(BUILD / ".building"):
+        return book.html()
 
 
 @pytest.fixture(scope="session")
@@ -69,9 +73,9 @@ class Visit:
         self.page.wait_for_function(SETTLED)
 
 
-@pytest.fixture
-def visit(chromium: Browser, server: str) -> Iterator:
-    """Open a page: visit("book/intro.html", theme="dark", width=390, over="file", javascript=True)."""
+@contextlib.contextmanager
+def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
+    """Opens pages; at the end it closes them."""
     contexts = []
 
     def opened(
@@ -125,6 +129,20 @@ def visit(chromium: Browser, server: str) -> Iterator:
         context.close()
 
 
+@pytest.fixture
+def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
+    """Open a page: visit("book/intro.html", theme="dark", width=390, over="file", javascript=True)."""
+    with visiting(chromium, server) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> Iterator[Visit]:
+    """A page, light and wide, that the tests of a module look at one after the other; each leaves it as it was."""
+    with visiting(chromium, server) as opened:
+        yield opened(request.param)
+
+
 # ---- Explorers in a page of their own ----
 
 
@@ -144,11 +162,27 @@ def root(folder: Path) -> Iterator[str]:
     server.shutdown()
 
 
+@pytest.fixture(scope="session")
+def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """A context with these options, the same for all tests: a new one costs as much as four pages."""
+    made = {}
+
+    def context_(**options) -> BrowserContext:
+        key = repr(sorted(options.items()))
+        if key not in made:
+            made[key] = chromium.new_context(**options)
+        return made[key]
+
+    yield context_
+    for one in made.values():
+        one.close()
+
+
 @pytest.fixture
-def opened(chromium, folder: Path, root: str) -> Iterator:
+def opened(context, folder: Path, root: str) -> Iterator:
     """Open a page of widgets, all dials to be seen unless they stay ``folded``; anything that the console or the
     network says makes the test fail at its end."""
-    contexts, complaints = [], []
+    pages, complaints = [], []
 
     def open_(
         widgets: list,
@@ -160,8 +194,8 @@ def opened(chromium, folder: Path, root: str) -> Iterator:
         **options,
     ) -> Page:
         options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
-        contexts.append(chromium.new_context(**options))
-        page = contexts[-1].new_page()
+        page = context(**options).new_page()
+        pages.append(page)
         page.set_default_timeout(10_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -176,6 +210,6 @@ def opened(chromium, folder: Path, root: str) -> Iterator:
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert complaints == []

@@ -77,10 +77,25 @@ def data(page: Page, which: int = 0) -> dict:
     return page.evaluate(script + " (_, value) => ArrayBuffer.isView(value) ? [...value] : value))", which)
 
 
+def stats(page: Page, which: int = 0) -> dict[str, str]:
+    box = page.locator(".rb-stats").nth(which)
+    return dict(zip(box.locator("dt").all_inner_texts(), box.locator("dd").all_inner_texts(), strict=True))
+
+
+def number(text: str) -> float:
+    """The number that a text begins with, as readers see it."""
+    return float(text.split()[0].replace("−", "-"))
+
+
 def enter(page: Page, name: str, value: object) -> None:
     field = page.get_by_role("textbox", name=name)
     field.fill(str(value))
     field.press("Enter")
+
+
+def settle(page: Page) -> None:
+    """Two frames: one in which the new width is seen, one in which it is drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def stage_width(page: Page, which: int = 0) -> int:
@@ -113,9 +128,33 @@ def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
     )
 
 
-WHITE, BLUE, ORANGE, INK, GREY = np.array(
-    [(255, 255, 255), (11, 98, 196), (179, 71, 10), (31, 35, 40), (209, 217, 224)]
+WHITE, BLUE, ORANGE, INK, GREY, VIOLET = np.array(
+    [(255, 255, 255), (11, 98, 196), (179, 71, 10), (31, 35, 40), (209, 217, 224), (138, 47, 163)]
 )
+
+
+def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
+    """The colours (rows, 3) of one column of the canvas, on white paper, from top to bottom in CSS pixels."""
+    return np.array(
+        page.evaluate(
+            """([x, top, bottom]) => {
+              const canvas = document.querySelector('.rb-stage canvas');
+              const density = canvas.width / canvas.clientWidth;
+              const height = Math.round((bottom - top) * density);
+              const copy = new OffscreenCanvas(1, height).getContext('2d', { willReadFrequently: true });
+              copy.fillStyle = 'white';
+              copy.fillRect(0, 0, 1, height);
+              copy.drawImage(canvas, -Math.round(x * density), -Math.round(top * density));
+              const { data } = copy.getImageData(0, 0, 1, height);
+              return Array.from({ length: height }, (_, k) => [...data.slice(4 * k, 4 * k + 3)]);
+            }""",
+            [x, top, bottom],
+        )
+    )
+
+
+def rows_of(colours: np.ndarray, wanted: np.ndarray, near: float = 40) -> np.ndarray:
+    return np.flatnonzero(np.abs(colours - wanted).max(-1) < near)
 
 
 CSS_INK, CSS_MUTED, CSS_BLUE, CSS_ORANGE, CSS_GREEN, CSS_VIOLET = (
@@ -123,22 +162,23 @@ CSS_INK, CSS_MUTED, CSS_BLUE, CSS_ORANGE, CSS_GREEN, CSS_VIOLET = (
 )
 
 
-def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
-    """Colour, width, dashes and points of every line of the picture."""
+def paths(page: Page) -> list[tuple[str, float, str, str]]:
+    """Colour, width, dashes and path of every line of the picture."""
     found = page.locator(".rb-stage svg path").evaluate_all(
         """all => all.filter((p) => p.getAttribute('d') && getComputedStyle(p).stroke !== 'none').map((p) => {
           const { stroke, strokeWidth, strokeDasharray } = getComputedStyle(p);
           return [stroke, parseFloat(strokeWidth), strokeDasharray, p.getAttribute('d')];
         })"""
     )
+    return [(colour, width, dashes.replace("px", "").replace(",", ""), d) for colour, width, dashes, d in found]
+
+
+def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
+    """Colour, width, dashes and points of every line of the picture."""
+    points = [re.findall(r"-?[\d.]+,-?[\d.]+", d) for *_, d in paths(page)]
     return [
-        (
-            colour,
-            width,
-            dashes.replace("px", "").replace(",", ""),
-            np.array([[float(n) for n in p.split(",")] for p in re.findall(r"-?[\d.]+,-?[\d.]+", d)]),
-        )
-        for colour, width, dashes, d in found
+        (*one[:3], np.array([[float(n) for n in point.split(",")] for point in places]))
+        for one, places in zip(paths(page), points, strict=True)
     ]
 
 
@@ -148,3 +188,13 @@ def of(page: Page, colour: str, width: float, dashes: str = "none") -> list[np.n
 
 def texts(page: Page) -> list[str]:
     return page.locator(".rb-stage svg text").all_text_contents()
+
+
+def marks(page: Page, part: str = "") -> dict[str, tuple[float, float]]:
+    """Where each text of the picture stands, or of one part of it."""
+    return {
+        text: (x, y)
+        for text, x, y in page.locator(f".rb-stage svg {part} text").evaluate_all(
+            "all => all.map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y')])"
+        )
+    }

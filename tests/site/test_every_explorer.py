@@ -8,11 +8,11 @@ from playwright.sync_api import expect
 from ropebook.explorers import Choice, Even, Numbers, Real, Switch, Text, Whole
 from tests.explorers.oracles import expected_of
 from tests.explorers.registry import every
-from tests.site.figures import data, dials, enter, hash_of
+from tests.site.figures import data, dials, enter, hash_of, settle
 from tests.site.work import slowest_event
 from tools import assets
 
-SIZES = {340: "a small phone", 390: "a phone", 1280: "a screen"}
+SIZES = {1280: "a screen", 390: "a phone", 340: "a small phone"}
 
 
 def own(page, entry):
@@ -24,11 +24,11 @@ def traits(figure):
     return {name: getattr(figure, name) for name in figure.dial_traits()}
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
 @every
-def test_it_comes_alive_with_its_alternative_text(opened, entry, over):
+def test_it_comes_alive_with_its_alternative_text(opened, entry):
+    """From disk; all other tests open it over http."""
     figure = entry.kind()
-    page = opened([figure], over=over)
+    page = opened([figure], over="file")
     expect(page.locator(".explorer-alive .rb")).to_have_count(1)
     expect(page.locator(".explorer-still")).to_be_hidden()
     assert page.get_by_role("img").first.get_attribute("aria-label") == figure.alt
@@ -47,37 +47,39 @@ def test_axe_finds_nothing(opened, entry):
     assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in found["violations"]] == []
 
 
-@pytest.mark.parametrize("width", SIZES)
 @every
-def test_nothing_is_cut_off_overlaps_or_moves_what_is_below(opened, entry, width):
+def test_nothing_is_cut_off_overlaps_or_moves_what_is_below(opened, entry):
     figures = [entry.kind(**setting) for setting in [{}, *entry.extremes]]
-    page = opened(figures, viewport={"width": width, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    edges = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent
-            && t.checkVisibility()).map((t) => {
-          const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
-          return [b.left - a.left, a.right - b.right, t.textContent];
-        }))"""
-    )
-    assert [found for found in edges if max(found[:2]) > entry.over_the_edge] == []
-    overlaps = page.locator(".rb-stage").evaluate_all(
-        """all => all.flatMap((stage, which) => {
-          const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent
-            && t.checkVisibility({ checkVisibilityCSS: true }));
-          const boxes = texts.map((t) => t.getBoundingClientRect());
-          const found = [];
-          boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
-            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (across > 1 && down > 5) found.push([which, texts[i].textContent, texts[i + 1 + j].textContent]);
-          }));
-          return found;
-        })"""
-    )
-    assert entry.texts_touch or overlaps == []
-    heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
-    assert entry.grows or len(set(heights)) == 1
+    page = opened(figures)
+    for width in SIZES:
+        page.set_viewport_size({"width": width, "height": 844})
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        edges = page.locator(".rb-stage").evaluate_all(
+            """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent
+                && t.checkVisibility() && t.getBoundingClientRect().width).map((t) => {
+              const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
+              return [b.left - a.left, a.right - b.right, t.textContent];
+            }))"""
+        )
+        assert [found for found in edges if max(found[:2]) > entry.over_the_edge] == []
+        overlaps = page.locator(".rb-stage").evaluate_all(
+            """all => all.flatMap((stage, which) => {
+              const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent
+                && t.checkVisibility({ checkVisibilityCSS: true }));
+              const boxes = texts.map((t) => t.getBoundingClientRect());
+              const found = [];
+              boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+                const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+                const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+                if (across > 1 && down > 5) found.push([which, texts[i].textContent, texts[i + 1 + j].textContent]);
+              }));
+              return found;
+            })"""
+        )
+        assert entry.texts_touch or overlaps == []
+        heights = page.locator(".rb-stage").evaluate_all("all => all.map((stage) => stage.clientHeight)")
+        assert entry.grows or len(set(heights)) == 1
 
 
 def other_value(name, trait, figure):
@@ -174,6 +176,7 @@ def test_the_picture_follows_the_theme(opened, entry):
     assert all(a != b for a, b in marked)
 
 
+@pytest.mark.timing
 @every
 def test_work_per_event_is_small(opened, entry):
     """8 ms is the aim (`make bench` records it), 50 ms the alarm; at the dials' heaviest."""

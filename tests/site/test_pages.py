@@ -1,29 +1,60 @@
-"""Every page of the built site, opened in a browser: over http and from disk, light and dark, wide and narrow."""
+"""Every page of the built site, opened in a browser: over http and from disk, light and dark, wide and narrow.
+
+A chapter takes seconds to open, so the tests that only look share one visit; and axe looks long at thousands of
+elements, so it sees one page of each kind whole, and of all pages one element of each kind.
+"""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from tests.site.pages import CHAPTERS, GENERATED, PAGES
 from tools import assets
 
 LIMIT_BYTES = 1_500_000
 LIMIT_REQUESTS = 30
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+KINDS = ["book/intro.html", CHAPTERS[0], "book/notation.html", "search.html"]
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
-@pytest.mark.parametrize("path", PAGES + GENERATED)
-def test_nothing_is_missing_and_nothing_leaves_the_site(visit, path, over):
-    visited = visit(path, over=over)
-    assert visited.problems == []
-    assert visited.page.title()
+def each(paths: list[str]) -> pytest.MarkDecorator:
+    """A test of every page in ``paths`` that looks at a shared visit."""
+    return pytest.mark.parametrize("shared", paths, indirect=True, scope="module")
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_mathematics_is_rendered(visit, path):
-    page = visit(path).page
+def every(paths: list[str]) -> pytest.MarkDecorator:
+    """A test of every page in ``paths`` that makes visits of its own."""
+    return pytest.mark.parametrize("path", paths)
+
+
+def unfold(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+
+
+def put_on(page: Page, theme: str) -> None:
+    """A reader's system turns dark or light."""
+    page.emulate_media(color_scheme=theme)
+    expect(page.locator("html")).to_have_attribute("data-theme", theme)
+
+
+@each(PAGES + GENERATED)
+def test_nothing_is_missing_and_nothing_leaves_the_site(shared):
+    assert shared.problems == []
+    assert shared.page.title()
+
+
+@every([path for path in PAGES + GENERATED if path not in CHAPTERS])
+def test_nothing_is_missing_from_disk(visit, path):
+    """Chapters are opened from disk by test_built_explorers.py."""
+    assert visit(path, over="file").problems == []
+
+
+@each(PAGES)
+def test_mathematics_is_rendered(shared):
+    page = shared.page
     assert page.locator(".katex-error").count() == 0
     assert page.locator("span.math, div.math").count() == page.locator(":is(span.math, div.math):has(.katex)").count()
     # What a reader sees must hold no markup of the sources.
@@ -36,41 +67,76 @@ def test_mathematics_is_rendered(visit, path):
     assert leftovers == []
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_light(visit, path):
-    requests = visit(path).requests
+@each(PAGES)
+def test_a_page_is_light(shared):
+    requests = shared.requests
     assert sum(requests.values()) <= LIMIT_BYTES, sorted(requests.items(), key=lambda item: -item[1])[:5]
     assert len(requests) <= LIMIT_REQUESTS, sorted(requests)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", PAGES + ["search.html", "genindex.html"])
-def test_axe_finds_nothing(visit, path, theme):
-    page = visit(path, theme=theme).page
-    assert page.locator("html").get_attribute("data-theme") == theme
-    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
-    page.add_script_tag(content=assets.axe())
-    # Boxes fade in as they open, and half-faded text is pale.
-    page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
-    found = page.evaluate("axe.run(document)")
-    problems = [
-        (violation["id"], node["html"][:160], node["failureSummary"])
-        for violation in found["violations"]
-        for node in violation["nodes"]
-    ]
-    assert found["passes"]
-    assert problems == []
-
-
-@pytest.mark.parametrize("path", PAGES + ["search.html"])
-def test_a_phone_needs_no_sideways_scroll(visit, path):
-    page = visit(path, width=390).page
-    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+@each([*PAGES, "search.html"])
+def test_a_phone_needs_no_sideways_scroll(shared):
+    page = shared.page
+    page.set_viewport_size(PHONE)
+    unfold(page)
     wide = page.evaluate(
-        """() => { window.scrollTo(10000, 0);
+        """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
                    return [document.documentElement.scrollWidth, window.scrollX]; }"""
     )
+    page.set_viewport_size(WIDE)
     assert wide == [390, 0]
+
+
+# ---- Accessibility ----
+
+# Of the spans of code and formulas and the strokes of pictures, the first in each kind of place: the path of elements
+# and classes that leads to it.
+ONE_OF_EACH = """() => {
+  const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
+  const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
+  const seen = new Set();
+  for (const e of document.querySelectorAll('pre span, .katex-html, .katex-mathml, figure svg *')) {
+    if (!e.isConnected) continue;
+    const at = place(e);
+    if (seen.has(at)) e.remove();
+    seen.add(at);
+  }
+}"""
+
+
+def complaints(page: Page) -> list[tuple[str, ...]]:
+    """What axe finds: theme, rule, element, how to mend it; dark on a screen and light on a phone, all folds opened."""
+    unfold(page)
+    page.add_script_tag(content=assets.axe())
+    problems = []
+    for theme, size in (("dark", WIDE), ("light", PHONE)):
+        page.set_viewport_size(size)
+        put_on(page, theme)
+        # Boxes fade in as they open, and half-faded text is pale.
+        page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        assert found["passes"]
+        problems += [
+            (theme, violation["id"], node["html"][:160], node["failureSummary"])
+            for violation in found["violations"]
+            for node in violation["nodes"]
+        ]
+    return problems
+
+
+@every(KINDS)
+def test_axe_finds_nothing_on_a_whole_page_of_each_kind(visit, path):
+    assert complaints(visit(path).page) == []
+
+
+@every([path for path in [*PAGES, "search.html", "genindex.html"] if path not in KINDS])
+def test_axe_finds_nothing_in_one_of_each_kind_of_element(visit, path):
+    page = visit(path).page
+    page.evaluate(ONE_OF_EACH)
+    assert complaints(page) == []
+
+
+# ---- Search, theme, keys ----
 
 
 @pytest.mark.parametrize("over", ["http", "file"])
@@ -108,46 +174,6 @@ def test_the_theme_can_be_switched_and_is_kept(visit):
     assert page.locator("html").get_attribute("data-mode") == kept
 
 
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_a_chapter_says_how_long_it_takes_and_offers_its_notebook(visit, path):
-    page = visit(path).page
-    assert re.search(r"\d+ min to read", page.locator(".chapter-line").inner_text())
-    with page.expect_download() as download:
-        page.locator(".chapter-line a").click()
-    assert download.value.suggested_filename == path.removeprefix("book/").replace(".html", ".ipynb")
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_figures_are_one_picture_that_follows_the_theme(visit, path):
-    look = """() => [...document.querySelectorAll('.cell_output figure svg')].map(svg =>
-        ({label: svg.getAttribute('aria-label'), background: getComputedStyle(svg).backgroundColor,
-          colours: [...new Set([...svg.querySelectorAll('path, text, line, rect, use')].flatMap(
-              e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]))].sort().join()}))"""
-    light, dark = visit(path, theme="light").page.evaluate(look), visit(path, theme="dark").page.evaluate(look)
-    assert [figure["label"] for figure in light] == [figure["label"] for figure in dark]
-    assert light
-    for one, other in zip(light, dark, strict=True):
-        assert len(one["label"]) >= 20
-        assert one["colours"] != other["colours"]
-        assert other["background"] in ("rgba(0, 0, 0, 0)", "transparent")
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_without_javascript_every_explorer_is_a_still_figure(visit, path):
-    page = visit(path, javascript=False).page
-    assert page.locator(".explorer").count() == page.locator(".explorer .explorer-still svg[role=img]:visible").count()
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_print_shows_the_still_figures_and_everything_folded_stays_readable(visit, path):
-    page = visit(path, theme="dark").page
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.locator(".explorer").count() == page.locator(".explorer .explorer-still svg:visible").count()
-    ink = page.evaluate("getComputedStyle(document.querySelector('#main-content p')).color")
-    red, green, blue = (int(value) for value in re.findall(r"\d+", ink)[:3])
-    assert max(red, green, blue) < 120, "print is dark on white, whatever the theme"
-
-
 def test_the_keyboard_reaches_the_content(visit):
     page = visit("book/attention.html").page
     page.keyboard.press("Tab")
@@ -163,3 +189,51 @@ def test_the_keyboard_reaches_the_content(visit):
         )
         assert outline, page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
     assert reached
+
+
+# ---- Chapters ----
+
+
+@each(CHAPTERS)
+def test_a_chapter_says_how_long_it_takes_and_offers_its_notebook(shared):
+    page = shared.page
+    assert re.search(r"\d+ min to read", page.locator(".chapter-line").inner_text())
+    with page.expect_download() as download:
+        page.locator(".chapter-line a").click()
+    assert f"/book/{download.value.suggested_filename}".replace(".ipynb", ".html") in page.url
+
+
+@each(CHAPTERS)
+def test_figures_are_one_picture_that_follows_the_theme(shared):
+    page = shared.page
+    look = """() => [...document.querySelectorAll('.cell_output figure svg')].map(svg =>
+        ({label: svg.getAttribute('aria-label'), background: getComputedStyle(svg).backgroundColor,
+          colours: [...new Set([...svg.querySelectorAll('path, text, line, rect, use')].flatMap(
+              e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]))].sort().join()}))"""
+    light = page.evaluate(look)
+    put_on(page, "dark")
+    dark = page.evaluate(look)
+    put_on(page, "light")
+    assert [figure["label"] for figure in light] == [figure["label"] for figure in dark]
+    assert light
+    for one, other in zip(light, dark, strict=True):
+        assert len(one["label"]) >= 20
+        assert one["colours"] != other["colours"]
+        assert other["background"] in ("rgba(0, 0, 0, 0)", "transparent")
+
+
+@every(CHAPTERS)
+def test_without_javascript_every_explorer_is_a_still_figure(visit, path):
+    page = visit(path, javascript=False).page
+    assert page.locator(".explorer").count() == page.locator(".explorer .explorer-still svg[role=img]:visible").count()
+
+
+@each(CHAPTERS)
+def test_print_shows_the_still_figures_and_everything_folded_stays_readable(shared):
+    page = shared.page
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator(".explorer").count() == page.locator(".explorer .explorer-still svg:visible").count()
+    ink = page.evaluate("getComputedStyle(document.querySelector('#main-content p')).color")
+    page.emulate_media(media="screen", color_scheme="light")
+    red, green, blue = (int(value) for value in re.findall(r"\d+", ink)[:3])
+    assert max(red, green, blue) < 120, "print is dark on white, whatever the theme"

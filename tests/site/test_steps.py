@@ -26,9 +26,9 @@ def listed(*asked: tuple[str, str, str]) -> str:
 
 
 @pytest.fixture
-def tried(chromium, folder, root):
+def tried(context, folder, root):
     """Open a page of figures, with steps after them; ``between``: after the first one."""
-    contexts = []
+    pages = []
 
     def open_(asked, figures=(Turn,), between=False, **options):
         text, block = page_of([kind() for kind in figures]), listed(*asked)
@@ -39,8 +39,8 @@ def tried(chromium, folder, root):
         )
         style = (STATIC / "steps.css").read_text()
         (folder / "steps.html").write_text(text.replace("</head>", f"<style>{style}</style></head>"), encoding="utf-8")
-        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 800}, **options))
-        page = contexts[-1].new_page()
+        page = context(viewport={"width": 1280, "height": 800}, **options).new_page()
+        pages.append(page)
         page.set_default_timeout(10_000)
         page.goto(f"{root}/steps.html")
         if options.get("java_script_enabled", True):
@@ -48,8 +48,8 @@ def tried(chromium, folder, root):
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
 
 
 FAR = ("Guess, then turn the position.", "position=3&dim=8&pair=1", "position>=100&dim=8")

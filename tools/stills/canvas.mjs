@@ -114,6 +114,8 @@ export class Recorder {
 
   clearRect() {}
 
+  reset() {}
+
   #put(tag, attributes) {
     const [x, y] = this.shift;
     const moved = x || y ? ` transform="translate(${short(x)} ${short(y)})"` : "";

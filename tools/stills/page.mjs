@@ -4,6 +4,8 @@
 import { Recorder } from "./canvas.mjs";
 
 class Text {
+  nodeType = 3;
+
   constructor(data) {
     this.data = String(data);
   }
@@ -132,7 +134,7 @@ export function openPage(width, colours) {
   const rgb = (hex) => `rgb(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(", ")})`;
   const document = {
     head: make("head"), body: make("body"), documentElement: make("html"), activeElement: null,
-    createElement: make, createElementNS: (_, name) => make(name),
+    createElement: make, createElementNS: (_, name) => make(name), createTextNode: (data) => new Text(data),
   };
   const still = () => 0;
   const page = {

@@ -3,11 +3,13 @@
 - `forms`: the ladder, from the matrix in the paper to one loop over the data.
 - `rotary`: what models use, `RotaryEmbedding` and `apply_rotary`.
 - `layouts`: from interleaved pairs to half-split ones and back.
+- `checkpoints`: from Meta's names and layout to those of transformers.
 - `cost`: operations and bytes of each form.
 
 Cosines, sines and pairs are those of `ropebook.rope`.
 """
 
+from ropebook.efficient.checkpoints import meta_to_transformers
 from ropebook.efficient.cost import RotationCost, rotation_cost
 from ropebook.efficient.forms import (
     FORMS,
@@ -55,6 +57,7 @@ __all__ = [
     "half_to_interleaved",
     "interleaved_to_half",
     "join_pairs",
+    "meta_to_transformers",
     "overwrite",
     "rotate_blocks",
     "rotate_by_pairs",

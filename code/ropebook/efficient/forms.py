@@ -26,20 +26,29 @@ from torch import Tensor
 
 from ropebook import checks, memory, rope
 from ropebook.rope import join, split, split_pairs
+from ropebook.shapes import Float, Shaped
+
+Vectors = Float[Tensor, "*batch seq dim"]
+Table = Float[Tensor, "*rows seq dim//2"]
+Partial = Float[Tensor, "*rows seq pairs"]
+"""A table of fewer pairs than there may be in a vector."""
 
 Form = Callable[..., Tensor]
+
+# So many numbers are turned in less time than it takes to start the operations.
+SMALL = 2**15
 
 
 # --- What goes together ---------------------------------------------------------------------------------------------
 
 
 def fit(
-    x: Tensor,
-    cos: Tensor,
-    sin: Tensor,
+    x: Vectors,
+    cos: Partial,
+    sin: Partial,
     layout: str = "interleaved",
     partial: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
     """cos and sin `over_heads`, once all arguments of a form are checked: their types, shapes, and that they fit.
 
     ``partial``: cos and sin may be of fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
@@ -68,7 +77,11 @@ def fit(
     return over_heads(x, cos, sin)
 
 
-def over_heads(x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+def over_heads(
+    x: Float[Tensor, "... dim"],
+    cos: Float[Tensor, "... pairs"],
+    sin: Float[Tensor, "... pairs"],
+) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
     """cos and sin (B, T, d/2) with an axis for the heads of x (B, H, T, d); others as they are. Trusts its arguments."""
     if cos.ndim == 3 and x.ndim == 4:
         return cos.unsqueeze(1), sin.unsqueeze(1)
@@ -97,8 +110,8 @@ def unchecked(form: Form) -> Form:
 
 @fitted
 def rotate_dense(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """R_m x as it stands in the paper: a d × d matrix for each position, nearly all of it zeros."""
     dim = x.shape[-1]
     matrix = cos.new_zeros(*cos.shape[:-1], dim, dim)
@@ -112,8 +125,8 @@ def rotate_dense(
 
 @fitted
 def rotate_blocks(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """Only the blocks: a 2 × 2 matrix for each position and pair, times the pair."""
     rows = torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)
     blocks = torch.stack(rows, -2)
@@ -122,7 +135,9 @@ def rotate_blocks(
     return join(*turned.unbind(-1), layout)
 
 
-def rotate_every_two(x: Tensor) -> Tensor:
+def rotate_every_two(
+    x: Shaped[Tensor, "*shape dim"],
+) -> Shaped[Tensor, "*shape dim"]:
     """Every pair (2i, 2i + 1) by a quarter turn: (x₀, x₁, x₂, x₃, …) to (−x₁, x₀, −x₃, x₂, …).
 
     >>> rotate_every_two(torch.tensor([1, 2, 3, 4]))
@@ -132,7 +147,7 @@ def rotate_every_two(x: Tensor) -> Tensor:
     return join(-second, first, "interleaved")
 
 
-def rotate_half(x: Tensor) -> Tensor:
+def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]:
     """Every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to (−x₂, x₁).
 
     >>> rotate_half(torch.tensor([1, 2, 3, 4]))
@@ -142,14 +157,14 @@ def rotate_half(x: Tensor) -> Tensor:
     return torch.cat((-second, first), -1)
 
 
-def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate_interleaved(x: Vectors, cos: Table, sin: Table) -> Vectors:
     """The sparse form, layout "interleaved": x ⊗ cos + rotate_every_two(x) ⊗ sin; equation 34 of Su et al. (2021)."""
     cos, sin = fit(x, cos, sin)
     cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
     return (x * cos + rotate_every_two(x) * sin).to(x.dtype)
 
 
-def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate_halves(x: Vectors, cos: Table, sin: Table) -> Vectors:
     """The sparse form, layout "half": x ⊗ cos + rotate_half(x) ⊗ sin, as GPT-NeoX and transformers' Llama write it."""
     cos, sin = fit(x, cos, sin)
     cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
@@ -157,8 +172,8 @@ def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def rotate_sparse(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """`rotate_interleaved` or `rotate_halves`, as ``layout`` says."""
     checks.layout(layout)
     form = rotate_interleaved if layout == "interleaved" else rotate_halves
@@ -167,8 +182,8 @@ def rotate_sparse(
 
 @fitted
 def rotate_by_pairs(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """The two lines of the formula. Plain torch makes six temporaries of it; a compiler makes one loop of it."""
     x1, x2 = split(x, layout)
     y = join(x1 * cos - x2 * sin, x2 * cos + x1 * sin, layout)
@@ -180,8 +195,8 @@ by_pairs = unchecked(rotate_by_pairs)
 
 @fitted
 def rotate_complex(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """One product of complex numbers, (x₁ + ix₂)(cos φ + i sin φ): one pass over the data.
 
     Interleaved pairs are complex numbers already, where they lie in memory; halves must be brought together first.
@@ -201,8 +216,8 @@ complex_product = unchecked(rotate_complex)
 
 @fitted
 def rotate_eager(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """The default off CUDA: the fastest form without a compiler. Interleaved: `rotate_complex`. Halves: x ⊗ cos, and
     the other half added to each half of it, where it lies. Inside a ``torch.compile`` of yours: `rotate_by_pairs`."""
     if torch.compiler.is_compiling():
@@ -220,9 +235,9 @@ eager = unchecked(rotate_eager)
 
 
 def rotate_in_place(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
-    """The rotation written over x, which is returned: no memory but for one head at a time.
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
+    """The rotation written over x, which is returned: no memory but for one head at a time, or for one token.
 
     Autograd: the gradient is turned by −φ, and x itself is not kept for it. An x that is a leaf of the graph, or a view
     of one, is refused, for its old values would be lost; so are cos and sin that want a gradient (``ValueError``). Where
@@ -265,8 +280,10 @@ class InPlace(torch.autograd.Function):
         return eager(grad, cos, -sin, ctx.layout), None, None, None
 
 
-def overwrite(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
     """x, rotated where it lies, with arguments that it trusts; no autograd."""
+    if x.ndim > 1 and x.shape[-2] == 1 and x.numel() <= SMALL:
+        return x.copy_(eager(x, *over_heads(x, cos, sin), layout))
     same_type = x.dtype == cos.dtype
     if layout == "interleaved" and same_type and _is_complex_in_memory(x):
         turn = torch.complex(*over_heads(x, cos, sin))
@@ -292,8 +309,8 @@ def _is_complex_in_memory(x: Tensor) -> bool:
 
 @fitted
 def rotate_compiled(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved"
-) -> Tensor:
+    x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
+) -> Vectors:
     """`rotate_by_pairs` through ``torch.compile``: one loop that reads and writes x once.
 
     The first call compiles, some ten seconds on a CPU; sizes may change afterwards. Without a working compiler it warns

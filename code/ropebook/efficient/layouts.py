@@ -6,9 +6,12 @@ import torch
 from torch import Tensor
 
 from ropebook import checks, rope
+from ropebook.shapes import Int, Shaped
 
 
-def interleaved_to_half(dim: int, rotary_dim: int | None = None) -> Tensor:
+def interleaved_to_half(
+    dim: int, rotary_dim: int | None = None
+) -> Int[Tensor, " dim"]:
     """The order with x_half = x_interleaved[..., order]: shape (dim,), int64. First entries of the pairs, then seconds.
 
     Entries from ``rotary_dim`` (default ``dim``) on stay where they are.
@@ -22,7 +25,9 @@ def interleaved_to_half(dim: int, rotary_dim: int | None = None) -> Tensor:
     return torch.cat((rope.concatenated_order(rotary_dim), rest))
 
 
-def half_to_interleaved(dim: int, rotary_dim: int | None = None) -> Tensor:
+def half_to_interleaved(
+    dim: int, rotary_dim: int | None = None
+) -> Int[Tensor, " dim"]:
     """The inverse order, with x_interleaved = x_half[..., order].
 
     >>> half_to_interleaved(6)
@@ -32,12 +37,12 @@ def half_to_interleaved(dim: int, rotary_dim: int | None = None) -> Tensor:
 
 
 def convert_weight(
-    weight: Tensor,
+    weight: Shaped[Tensor, "rows ..."],
     n_heads: int,
     head_dim: int,
     to: str,
     rotary_dim: int | None = None,
-) -> Tensor:
+) -> Shaped[Tensor, "rows ..."]:
     """The weight (or bias) of a query or key projection, its outputs reordered for the other layout.
 
     ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,); ``n_heads`` counts the

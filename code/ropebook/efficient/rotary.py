@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
 from ropebook import checks, rope
-from ropebook.efficient.forms import Form, compiled, eager, fit, over_heads
+from ropebook.efficient.forms import (
+    SMALL,
+    Form,
+    Partial,
+    Vectors,
+    compiled,
+    eager,
+    fit,
+    over_heads,
+    rotate_in_place,
+)
+from ropebook.shapes import Float, Real
 
 BACKENDS = ("eager", "compiled", "triton")
 
@@ -21,13 +33,13 @@ Scaling = Callable[[Tensor, int | None], tuple[Tensor, float]]
 
 
 def apply_rotary(
-    x: Tensor,
-    cos: Tensor,
-    sin: Tensor,
+    x: Vectors,
+    cos: Partial,
+    sin: Partial,
     *,
     layout: str = "interleaved",
     backend: str | None = None,
-) -> Tensor:
+) -> Vectors:
     """x rotated, of the same shape and type: the form to use.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
@@ -39,14 +51,14 @@ def apply_rotary(
 
 
 def apply_rotary_qk(
-    q: Tensor,
-    k: Tensor,
-    cos: Tensor,
-    sin: Tensor,
+    q: Float[Tensor, "*q_batch seq dim"],
+    k: Float[Tensor, "*k_batch seq dim"],
+    cos: Partial,
+    sin: Partial,
     *,
     layout: str = "interleaved",
     backend: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
     """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can."""
     for x in (q, k):
         fit(x, cos, sin, layout, partial=True)
@@ -68,7 +80,19 @@ def _rotated(
         q, k = tensors if len(tensors) == 2 else (tensors[0], None)
         return triton_kernel.rotary(q, k, cos, sin, layout=layout)
     form = compiled if backend == "compiled" else eager
+    if _better_as_one(tensors):
+        heads = [x.shape[1] for x in tensors]
+        joined = torch.cat(tensors, 1)
+        return _first_entries(form, joined, cos, sin, layout).split(heads, 1)
     return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
+
+
+def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
+    """Whether q and k are so small, as for one token, that to start an operation takes longer than to carry it out."""
+    if len(tensors) < 2 or torch.compiler.is_compiling():
+        return False
+    q, k = tensors
+    return q.ndim == k.ndim == 4 and q.dtype == k.dtype and q.numel() <= SMALL
 
 
 def _first_entries(
@@ -162,10 +186,11 @@ class RotaryEmbedding(nn.Module):
         # under torch.device("meta") too
         with torch.device("cpu"):
             self._inv_freq = rope.inv_freq(self.rotary_dim, self.base)
+        self._kept: dict[tuple, tuple] | None = None
         self._table: tuple[Tensor, Tensor] | None = None
 
     @property
-    def inv_freq(self) -> Tensor:
+    def inv_freq(self) -> Float[Tensor, " pairs"]:
         """θ_i, shape (rotary_dim/2,), float64: a copy, for the tables that were made of them would not follow."""
         return self._inv_freq.clone()
 
@@ -181,44 +206,103 @@ class RotaryEmbedding(nn.Module):
 
     def forward(
         self,
-        q: Tensor,
-        k: Tensor,
-        positions: Tensor | None = None,
+        q: Float[Tensor, "batch _ _ dim"],
+        k: Float[Tensor, "batch _ _ dim"] | None = None,
+        positions: Real[Tensor, "*rows seq"] | None = None,
         *,
         offset: int = 0,
-    ) -> tuple[Tensor, Tensor]:
+        tokens_first: bool = False,
+        in_place: bool = False,
+    ) -> (
+        tuple[Float[Tensor, "batch _ _ dim"], Float[Tensor, "batch _ _ dim"]]
+        | Float[Tensor, "batch _ _ dim"]
+    ):
         """``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1.
 
         With a cache of keys, ``offset`` is the number of tokens that are in it already. Packed texts and left padding
-        need positions.
+        need positions. Without ``k``, q′ alone comes back. ``tokens_first``: q and k are (B, T, heads, dim), and so is what
+        comes back. ``in_place``: q and k are overwritten, as `rotate_in_place` does it, and refuses what it refuses.
         """
-        self._check_heads(q, k)
-        seq_len = q.shape[-2]
-        dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
-        if positions is None:
-            cos, sin = self._contiguous(offset, seq_len, dtype, q.device)
+        given = (q,) if k is None else (q, k)
+        axes = "batch, seq, heads" if tokens_first else "batch, heads, seq"
+        for name, x in zip("qk", given, strict=False):
+            checks.floating(name, x)
+            if x.ndim != 4 or x.shape[-1] != self.dim:
+                raise ValueError(
+                    f"{name} must have shape ({axes}, {self.dim}), got {tuple(x.shape)}"
+                )
+        if tokens_first:
+            given = tuple(x.transpose(1, 2) for x in given)
+        if given[0].shape[::2] != given[-1].shape[::2]:
+            raise ValueError(
+                f"q and k must agree in batch and seq, got {tuple(q.shape)} and {tuple(k.shape)}"
+            )
+        cos, sin = self._places(given[0], positions, offset)
+        if in_place:
+            for x in given:
+                rotate_in_place(x[..., : self.rotary_dim], cos, sin, self.layout)
+            turned = given
         else:
-            if offset != 0:
-                raise ValueError(
-                    f"offset must be 0 where positions are given, got {offset}"
-                )
-            rope.check_positions(positions)
-            batch = q.shape[0]
-            if positions.shape not in ((seq_len,), (1, seq_len), (batch, seq_len)):
-                raise ValueError(
-                    f"positions must have shape ({seq_len},) or ({batch}, {seq_len}), "
-                    f"got {tuple(positions.shape)}"
-                )
-            cos, sin = self._tables(positions.to(q.device), dtype)
-        return _rotated((q, k), cos, sin, self.layout, self.backend)
+            turned = _rotated(given, cos, sin, self.layout, self.backend)
+        if tokens_first:
+            turned = tuple(x.transpose(1, 2) for x in turned)
+        return turned[0] if k is None else turned
+
+    def _places(
+        self, q: Tensor, positions: Tensor | None, offset: int
+    ) -> tuple[Tensor, Tensor]:
+        """cos and sin for q (B, H, T, dim), computed or kept."""
+        dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
+        if self._kept is None:
+            return self._places_of(q, positions, offset, dtype)
+        place = (id(positions), offset, q.shape[::2], dtype, q.device)
+        if place not in self._kept:
+            tables = self._places_of(q, positions, offset, dtype)
+            # the positions too: as long as they are kept, no other tensor has their id
+            self._kept[place] = tables, positions
+        return self._kept[place][0]
+
+    def _places_of(
+        self, q: Tensor, positions: Tensor | None, offset: int, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        batch, _, seq_len, _ = q.shape
+        if positions is None:
+            return self._contiguous(offset, seq_len, dtype, q.device)
+        if offset != 0:
+            raise ValueError(
+                f"offset must be 0 where positions are given, got {offset}"
+            )
+        rope.check_positions(positions)
+        if positions.shape not in ((seq_len,), (1, seq_len), (batch, seq_len)):
+            raise ValueError(
+                f"positions must have shape ({seq_len},) or ({batch}, {seq_len}), "
+                f"got {tuple(positions.shape)}"
+            )
+        return self._tables(positions.to(q.device), dtype)
+
+    @contextlib.contextmanager
+    def keeping_tables(self) -> Iterator[None]:
+        """As long as it lasts, cos and sin of the same positions are computed once: for the layers of one model.
+
+        The tensors of positions must not change meanwhile.
+
+        >>> rope, q = RotaryEmbedding(4), torch.ones(1, 2, 3, 4)
+        >>> with rope.keeping_tables():
+        ...     first, second = rope(q), rope(q)
+        """
+        before, self._kept = self._kept, {}
+        try:
+            yield
+        finally:
+            self._kept = before
 
     def cos_sin(
         self,
-        positions: Tensor,
+        positions: Real[Tensor, " *shape"],
         dtype: torch.dtype = torch.float32,
         *,
         length: int | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
         """`cos_sin` of the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
 
         ``length`` is what ``scaling`` is told. Always computed, never looked up."""
@@ -282,18 +366,6 @@ class RotaryEmbedding(nn.Module):
             )
         name = "scaling's attention_factor"
         return inv_freq, checks.number(name, factor, above=0)
-
-    def _check_heads(self, q: Tensor, k: Tensor) -> None:
-        for name, x in (("q", q), ("k", k)):
-            checks.floating(name, x)
-            if x.ndim != 4 or x.shape[-1] != self.dim:
-                raise ValueError(
-                    f"{name} must have shape (batch, heads, seq, {self.dim}), got {tuple(x.shape)}"
-                )
-        if q.shape[0] != k.shape[0] or q.shape[2] != k.shape[2]:
-            raise ValueError(
-                f"q and k must agree in batch and seq, got {tuple(q.shape)} and {tuple(k.shape)}"
-            )
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True):
         # .to(), .half() and the like come through here. The frequencies follow to a new device and are never cast.

@@ -3,7 +3,7 @@
 import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { arrowPath, circlePath, inColour, lined, NARROW, scale, textWidth } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
@@ -78,7 +78,7 @@ function build(stage, app) {
     drawPlane(plane, [left, top, size], data, values, was);
     const gap = narrow ? 12 : 44;
     const column = [left + size + gap, top + size / 2, width - left - size - gap];
-    numbers.replaceChildren(...drawNumbers(column, narrow, data, moved(values, was) && was.data));
+    redrawn(numbers, () => drawNumbers(column, narrow, data, moved(values, was) && was.data));
   };
 }
 
@@ -154,14 +154,14 @@ function drawText(text, width, { m, n }, was) {
   const x = (position) => SIDE + cell * position;
   const thick = Math.min(20, cell - 2);
   const middle = CHIP + 12 + 10;
-  text.cells.replaceChildren(...Array.from({ length: TOKENS }, (_, position) => svg("rect", {
+  redrawn(text.cells, () => Array.from({ length: TOKENS }, (_, position) => svg("rect", {
     x: x(position) + 1, y: middle - thick / 2, width: cell - 2, height: thick, rx: thick / 5,
   })));
   const [first, last] = [Math.min(m, n), Math.max(m, n)];
   const bar = [x(first) - 1, middle - 14, cell * (last - first + 1) + 2, 28];
   put(text.between, { x: bar[0], y: bar[1], width: bar[2], height: bar[3] });
-  text.ends.replaceChildren(svg("text", { x: 18, y: middle + 4, "text-anchor": "end", class: "rb-quiet" }, "0"),
-    svg("text", { x: width - 20, y: middle + 4, class: "rb-quiet" }, String(TOKENS - 1)));
+  redrawn(text.ends, () => [svg("text", { x: 18, y: middle + 4, "text-anchor": "end", class: "rb-quiet" }, "0"),
+    svg("text", { x: width - 20, y: middle + 4, class: "rb-quiet" }, String(TOKENS - 1))]);
   return [bar, drawChip(text.query, WORDS[0], m, was.values.m, [0, middle - 10], x, cell, width),
     drawChip(text.key, WORDS[1], n, was.values.n, [middle + 22, middle + 10], x, cell, width)];
 }
@@ -175,7 +175,7 @@ function drawChip(chip, word, position, was, [top, foot], x, cell, width) {
   put(chip.box, { x: left(position), y: top, width: wide });
   put(chip.ghost, { x: left(was), y: top, width: wide, visibility: position === was ? "hidden" : "visible" });
   put(chip.word, { x: left(position) + wide / 2, y: top + 20 });
-  chip.word.replaceChildren(`${word}  `, svg("tspan", { "font-weight": 400 }, String(position)));
+  redrawn(chip.word, () => [`${word}  `, svg("tspan", { "font-weight": 400 }, String(position))]);
   return [left(position), top, wide, CHIP];
 }
 
@@ -207,14 +207,14 @@ function drawPlane(plane, [left, top, size], data, values, was) {
   const reach = size / 2 - 8;
   const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
-  plane.places.replaceChildren(...[[QUERY, INK.query], [KEY, INK.key]].flatMap(([one, paint]) => {
+  redrawn(plane.places, () => [[QUERY, INK.query], [KEY, INK.key]].flatMap(([one, paint]) => {
     return Array.from({ length: TOKENS }, (_, position) => {
       const [cx, cy] = place(turned(one, position * data.theta)).map((at) => at.toFixed(2));
       return svg("circle", { cx, cy, r: 2.5, style: `fill: var(--rb-${paint}); opacity: 0.4` });
     });
   }));
   const tips = [["q", data.query, INK.query], ["k", data.key, INK.key]];
-  plane.names.replaceChildren(...tips.map(([name, [x, y], paint]) => {
+  redrawn(plane.names, () => tips.map(([name, [x, y], paint]) => {
     const beyond = 1 + 13 / (Math.hypot(x, y) * unit);
     const [nameX, nameY] = place([x * beyond, y * beyond]);
     return svg("text", { x: nameX, y: nameY + 5, ...inColour(paint) }, name);

@@ -5,7 +5,7 @@ import { invFreq } from "./kit/rope.js";
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, packCells, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
@@ -82,8 +82,8 @@ function build(stage, app) {
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    picture.replaceChildren(...drawClocks(context, paints, [0, 62, width, height - 62 - 178], data, values),
-      ...drawStrip(context, paints, strip, data, values));
+    redrawn(picture, () => [...drawClocks(context, paints, [0, 62, width, height - 62 - 178], data, values),
+      ...drawStrip(context, paints, strip, data, values)]);
     for (const show of grips) show();
   };
 }
@@ -135,18 +135,16 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
     context.stroke();
   }
   context.lineCap = "butt";
-  const [title, note] = titled(0, 0, `The hands at position ${position}`, "");
-  const slow = pairs - turned;
-  if (slow) {
-    note.append(svg("tspan", inColour("2"), "Orange"), `: no full turn within L = ${length}`);
-    if (area[2] >= 620) note.append("; the sector is as far as it comes");
-  } else note.append(`Every hand makes a full turn within L = ${length}`);
-  const more = svg("text", { x: 0, y: 51, "font-size": 12, class: "rb-quiet" });
-  if (unseen) more.append(svg("tspan", inColour("4"), "Violet"), ": at an angle that no position within L has");
-  return [title, note, more, ...(named ? turns.map((turn, i) => svg("text", {
-    x: centre(i)[0], y: centre(i)[1] + cell / 2 + 9, "font-size": 12, "text-anchor": "middle",
-    ...(colours[i] === "1" ? { class: "rb-quiet" } : inColour(colours[i])),
-  }, turnText(turn))) : [])];
+  const far = area[2] >= 620 ? "; the sector is as far as it comes" : "";
+  const note = turned < pairs ? [svg("tspan", inColour("2"), "Orange"), `: no full turn within L = ${length}${far}`]
+    : [`Every hand makes a full turn within L = ${length}`];
+  const more = unseen ? [svg("tspan", inColour("4"), "Violet"), ": at an angle that no position within L has"] : [""];
+  return [...titled(0, 0, `The hands at position ${position}`, ...note),
+    svg("text", { x: 0, y: 51, "font-size": 12, class: "rb-quiet" }, ...more),
+    ...(named ? turns.map((turn, i) => svg("text", {
+      x: centre(i)[0], y: centre(i)[1] + cell / 2 + 9, "font-size": 12, "text-anchor": "middle",
+      ...(colours[i] === "1" ? { class: "rb-quiet" } : inColour(colours[i])),
+    }, turnText(turn))) : [])];
 }
 
 function turnText(turn) {

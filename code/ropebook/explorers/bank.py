@@ -1,4 +1,4 @@
-"""The explorer of chapter *Distance* with a clock hand for each pair: which of them turn once within a context."""
+"""The explorer of the chapter on decay with a clock hand for each pair: which of them turn once within a context."""
 
 from __future__ import annotations
 

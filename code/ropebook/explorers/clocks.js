@@ -4,7 +4,7 @@ import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.p
 import { cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, sinusoidalEncoding, turnedOn } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
@@ -109,7 +109,7 @@ function build(stage, app) {
       () => drawWaves(context, paints, { x: wide ? panel + 40 : 0, width: panel, floor }, data, values),
       () => drawClocks(context, paints, top, area, data),
     ];
-    picture.replaceChildren(...parts.flatMap((draw, i) => (wide || i === only ? draw() : [])));
+    redrawn(picture, () => parts.flatMap((draw, i) => (wide || i === only ? draw() : [])));
     handle.hidden = !wide && only !== 2;
     grip(area);
   };
@@ -124,13 +124,14 @@ function drawPanel(context, paints, { x: left, width, floor: end }, { start, fin
   const pitch = (end - TOP) / rows;
   const middle = (k) => TOP + (k + 0.5) * pitch;
   const reach = Math.min(30, pitch) / 2 - 2.5;
-  context.lineJoin = "round";
+  context.lineJoin = "bevel"; // joins are too small to be seen
   context.save();
   context.beginPath();
   context.rect(from, TOP, to - from, end - TOP);
   context.clip();
   const samples = span * fine;
-  const edges = evenEdges(samples, Math.min(samples, Math.round(to - from)));
+  const columns = Math.round(to - from);
+  const edges = evenEdges(samples, samples > columns ? columns >> 1 : samples); // a band has columns of two pixels
   const places = edges.slice(1).map((edge, b) => x(start - 0.5 + (edges[b] + edge) / (2 * fine)));
   for (let k = 0; k < rows; k += 1) panel.draw(k, x, (value) => middle(k) - value * reach, { edges, places });
   context.restore();

@@ -6,7 +6,7 @@ import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { presets } from "./kit/presets.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
@@ -152,8 +152,8 @@ function build(stage, app) {
     paintLevels(context, paints, [LEFT, right], levels, y, data.swing, floor);
     paintScores(context, paints, [LEFT, right], x, y, data, values.length, floor);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    picture.replaceChildren(...names(width, data, values), ...axes(x, y, levels, values, right, floor),
-      ...marks(x, y, data, values.query, right, floor));
+    redrawn(picture, () => [...names(width, data, values), ...axes(x, y, levels, values, right, floor),
+      ...marks(x, y, data, values.query, right, floor)]);
     showPad([LEFT, TOP - 24, right - LEFT, floor - TOP + 24]);
   };
 }
@@ -220,9 +220,9 @@ function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
     random: `q, k random, draw ${draw}`, slow: "q = k = 1 in the slower half" }[vectors];
   const of = width < 620 ? "of" : "of every";
   const sampled = per > 1 ? `sampled, ${CLOSE.length + SPOTS.length} ${of} ${per} keys` : "every key";
-  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" });
   const mark = (colour, text) => svg("tspan", inColour(colour), text);
-  legend.append(mark("neg", "○"), " least", ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
+  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("neg", "○"), " least",
+    ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
     width < 620 ? " · - - swing" : " · - - ± swing of pairs out of step");
   return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
 }

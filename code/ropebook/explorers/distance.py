@@ -1,4 +1,4 @@
-"""The explorer of chapter *Distance*: the score of one query with every key, against the key's position."""
+"""The explorer of the chapter on decay: the score of one query with every key, against the key's position."""
 
 from __future__ import annotations
 

@@ -2,17 +2,16 @@
 // the products of the pairs at one distance, adding up to the score.
 
 import { COLUMNS, dials, FINE_SAMPLES, MOST_ROWS } from "./fourier.py";
-import { cosSinGrid, evenEdges, fourierSum, hundredths, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
+import { cosSinGrid, fourierSum, hundredths, invFreq, lastCall, normals } from "./kit/rope.js";
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
-import { hand, ofDial } from "./kit/hand.js";
+import { across } from "./kit/hand.js";
+import { outlineOf, paintOutline, setPaints } from "./kit/outlines.js";
 import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
-
-const MOST_BUCKETS = 360; // of curves with more samples than pixels
 
 // |q_i|² of every pair: ones for draw 0, else random numbers.
 const lastSizes = lastCall((draw, dim) => {
@@ -94,26 +93,29 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, crest));
   let place;
   let drawn; // the data, as last drawn
-  const limits = ({ span }) => [0, span];
-  const handOf = (node, trait, label, more) => hand(app, node, {
+  const handOf = (node, trait, label, more) => across(app, node, dials.find((dial) => dial.trait === trait), {
     label,
-    cursor: "ew-resize",
-    at(x) {
-      const { span } = app.values();
-      return { [trait]: Math.min(span, Math.max(0, Math.round(((x - place.from) / (place.to - place.from)) * span))) };
-    },
-    ...ofDial(app, dials.find((dial) => dial.trait === trait), {
-      limits,
-      text: (values) => `Δ = ${values[trait]}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
-    }),
+    ends: () => [place.from, place.to],
+    limits: ({ span }) => [0, span],
+    text: (values) => `Δ = ${values[trait]}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
     ...more,
   });
-  const showPad = handOf(pad, "distance", "Distance in the picture", { area: true });
-  const showCrest = handOf(crest, "peak", "Peak in the picture", { place: ({ peak }) => [place.x(peak), 0] });
+  const showPad = handOf(pad, "distance", "Distance in the picture");
+  const showCrest = handOf(crest, "peak", "Peak in the picture", {
+    area: false, place: ({ peak }) => [place.x(peak), 0],
+  });
 
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showLengths, showAxes] = [lengths, axes].map((make, k) => {
-    return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // they seldom change
+  });
+
+  // The curves stay where only the distance changes.
+  const showCurves = lastCall((_, __, values, theme) => {
+    const context = fitCanvas(canvas, place.width, place.most);
+    const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
+    if (place.panel !== 1) paintWaves(context, paints, place, drawn, values);
+    if (place.panel !== 0) paintSum(context, paints, place, drawn);
   });
 
   return ({ data, values, width, most, theme }) => {
@@ -125,7 +127,7 @@ function build(stage, app) {
     const numbers = wide && data.shown.length === data.size.length; // a number beside each bar
     const floor = panel === null ? most - UNDER - 166 : most - UNDER; // of the waves
     place = {
-      wide, width, from, to, numbers, panel, floor,
+      wide, width, most, from, to, numbers, panel, floor,
       top: HEAD,
       sumTop: panel === null ? floor + 46 : HEAD,
       sumFloor: most - UNDER,
@@ -139,16 +141,13 @@ function build(stage, app) {
     const range = [-Math.max(1, Math.ceil(-4 * low - 1e-9)) / 4, 1].map((share) => share * whole);
     place.y = scale(range, [place.sumFloor, place.sumTop]);
     place.across = scale(range, [place.left, place.right]);
-    const context = fitCanvas(canvas, width, most);
-    const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    if (panel !== 1) paintWaves(context, paints, place, data, values);
-    if (panel !== 0) paintSum(context, paints, place, data, values);
+    showCurves(place, range, { ...values, distance: 0 }, theme);
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     showLengths(place, panel === 1 ? null : data.shown.map((i) => data.wavelengths[i]));
     showAxes(place, range, values.span);
-    groups[2].replaceChildren(...peakName(place, values),
+    redrawn(groups[2], () => [...marks(place, data, values), ...peakName(place, values),
       ...(panel === 1 ? [] : [...names(place, data, values), ...bars(place, data, values)]),
-      ...(panel === 0 ? [] : [...sumName(place, data, values), ...parts(place, data, values)]));
+      ...(panel === 0 ? [] : [...sumName(place, data, values), ...parts(place, data, values)])]);
     showPad([from, HEAD, to - from, place.sumFloor - HEAD]);
     showCrest([place.x(values.peak) - 22, HEAD - 30, 44, 30]);
   };
@@ -201,102 +200,41 @@ function waveOutline(values, size, peak, period) {
   return { at, low, high };
 }
 
-// The curve of the sum, from samples at even distances: a line, or where samples share a pixel a band.
-function sumOutline(values, pixels) {
-  const count = values.length;
-  if (count <= pixels) {
-    const line = Array.from(values);
-    return { at: line.map((_, k) => k), low: line, high: line };
-  }
-  const edges = evenEdges(count, Math.min(pixels, MOST_BUCKETS));
-  const band = minMaxBand(values, edges);
-  return { at: band.low.map((_, b) => (edges[b] + edges[b + 1] - 1) / 2), ...band };
-}
-
-// An outline around the height `middle`: blue above, orange below. Its places are multiples of `pitch` pixels from
-// `left` on, its values of `unit` pixels.
-function paintOutline(context, { at, low, high }, [left, pitch], [middle, unit]) {
-  const last = at.length - 1;
-  const line = low === high;
-  const across = at.map((place) => left + place * pitch);
-  context.save();
-  context.translate(0, middle); // where the colours meet, too
-  context.beginPath();
-  context.moveTo(across[0], 0);
-  for (let k = 0; k <= last; k += 1) context.lineTo(across[k], -unit * (line ? high[k] : Math.max(0, high[k])));
-  context.lineTo(across[last], 0);
-  for (let k = last; k >= 0 && !line; k -= 1) context.lineTo(across[k], -unit * Math.min(0, low[k]));
-  const alpha = context.globalAlpha;
-  context.globalAlpha = alpha * 0.25;
-  context.fill();
-  context.globalAlpha = alpha;
-  context.beginPath();
-  for (let k = 0; k <= last; k += 1) context.lineTo(across[k], -unit * high[k]);
-  for (let k = last; k >= 0 && !line; k -= 1) context.lineTo(across[k], -unit * low[k]);
-  context.stroke();
-  if (!line) context.fill();
-  context.restore();
-}
-
-// The look of the outlines: a step from one colour to the other at 0.
-function setPaints(context, paints) {
-  const signs = context.createLinearGradient(0, -1, 0, 1);
-  for (const [at, name] of [[0, "pos"], [0.5, "pos"], [0.5, "neg"], [1, "neg"]]) signs.addColorStop(at, paints[name]);
-  context.fillStyle = signs;
-  context.strokeStyle = signs;
-  context.lineJoin = "round";
-}
-
-function paintWaves(context, paints, place, data, { peak, distance, span, summed }) {
-  const { from, to, pitch, floor, top } = place;
-  const most = Math.max(...data.shown.map((i) => data.size[i]));
-  const reach = pitch / 2 - 2;
+function paintWaves(context, paints, { from, to, pitch, top }, data, { peak, span, summed }) {
   setPaints(context, paints);
   context.lineWidth = 1.25;
   const column = span / COLUMNS;
+  const unit = (pitch / 2 - 2) / Math.max(...data.shown.map((i) => data.size[i]));
   data.shown.forEach((i, k) => {
     const outline = waveOutline(data.waves[k], data.size[i], peak / column, data.wavelengths[i] / column);
     context.globalAlpha = i < summed ? 1 : 0.3;
-    paintOutline(context, outline, [from, (to - from) / COLUMNS], [top + (k + 0.5) * pitch, reach / most]);
+    paintOutline(context, outline, [from, (to - from) / COLUMNS], [top + (k + 0.5) * pitch, unit]);
   });
   context.globalAlpha = 1;
-  paintUprights(context, paints, place, [peak, distance], [top - 4, floor]);
-  data.shown.filter((i) => i < summed).forEach((i, k) => {
-    const middle = top + (k + 0.5) * pitch;
-    paintDot(context, paints, [place.x(distance), middle - (data.products[i] / most) * reach], 3.5, data.products[i]);
-  });
 }
 
-function paintSum(context, paints, place, { total, score }, { peak, distance }) {
-  const { from, to, y, sumTop, sumFloor } = place;
+function paintSum(context, paints, { from, to, y }, { total }) {
   setPaints(context, paints);
   context.lineWidth = 1.5;
-  const sum = sumOutline(total, Math.round(to - from));
+  const sum = outlineOf(total, Math.round(to - from));
   paintOutline(context, sum, [from, (to - from) / (total.length - 1)], [y(0), y(0) - y(1)]);
-  paintUprights(context, paints, place, [peak, distance], [sumTop - 6, sumFloor]);
-  paintDot(context, paints, [place.x(distance), y(score)], 5, score);
 }
 
-// Lines at the peak, dotted, and at the distance.
-function paintUprights(context, paints, { x }, [peak, distance], [top, bottom]) {
-  context.strokeStyle = paints.ink;
-  context.fillStyle = paints.ink;
-  context.setLineDash([2, 4]);
-  context.beginPath();
-  context.moveTo(x(peak), top);
-  context.lineTo(x(peak), bottom);
-  context.stroke();
-  context.setLineDash([]);
-  context.fillRect(x(distance) - 0.75, top, 1.5, bottom - top);
-}
-
-function paintDot(context, paints, [x, y], radius, value) {
-  context.fillStyle = value < 0 ? paints.neg : paints.pos;
-  context.strokeStyle = paints.zero;
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.stroke();
-  context.fill();
+// Lines at the peak, dotted, and at the distance, with a dot on every curve: what moves while the curves stay.
+function marks({ x, y, panel, pitch, floor, top, sumTop, sumFloor }, data, { peak, distance, summed }) {
+  const upright = (from, to) => [
+    svg("path", { d: `M${x(peak)},${from}V${to}`, ...stroke("ink", "stroke-width: 1.25; stroke-dasharray: 2 4") }),
+    svg("path", { d: `M${x(distance)},${from}V${to}`, ...stroke("ink", "stroke-width: 1.5") }),
+  ];
+  const dot = (height, value, r) => svg("circle", { cx: x(distance), cy: hundredths(height), r, class: "rb-dot",
+    style: `fill: var(--rb-${value < 0 ? "neg" : "pos"}); stroke: var(--rb-zero); paint-order: stroke` });
+  const unit = (pitch / 2 - 2) / Math.max(...data.shown.map((i) => data.size[i]));
+  const dots = data.shown.flatMap((i, k) => (i < summed
+    ? [dot(top + (k + 0.5) * pitch - data.products[i] * unit, data.products[i], 3.5)] : []));
+  return [
+    ...(panel === 1 ? [] : [...upright(top - 4, floor), ...dots]),
+    ...(panel === 0 ? [] : [...upright(sumTop - 6, sumFloor), dot(y(data.score), data.score, 5)]),
+  ];
 }
 
 // The wavelengths on the left.
@@ -313,13 +251,11 @@ function names({ wide, width, left }, data, { peak, distance }) {
   const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const full = `The products at Δ = ${distance}`;
-  const heading = titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`, "");
-  heading[1].append(...(wide ? [coloured("Blue adds", "pos"), ", ", coloured("orange takes away", "neg")]
-    : [coloured("adds", "pos"), ", ", coloured("takes", "neg")]));
   return [
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
       wide ? `${which}; every one has a crest at Δ = ${peak}` : which),
-    ...heading,
+    ...titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`,
+      coloured(wide ? "Blue adds" : "adds", "pos"), ", ", coloured(wide ? "orange takes away" : "takes", "neg")),
   ];
 }
 

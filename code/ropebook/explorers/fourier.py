@@ -1,4 +1,4 @@
-"""The explorer of chapter *The complex plane*: the score as a function of distance is a Fourier sum, one wave per pair."""
+"""The explorer of chapter *RoPE in the complex plane*: a score is a Fourier sum, one wave per pair."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
 import { count, lowered, tidy } from "./kit/text.js";
 import { css, diverging } from "./kit/colours.js";
-import { html, put, setText, svg } from "./kit/elements.js";
+import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
@@ -295,7 +295,7 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
     : [[0, 0], [0.5, dim - 2], [0.5, 1], [1, dim - 1]];
   const named = interleaved ? [[0.5, "entry"]] : [[0.25, "sines"], [0.75, "cosines"]];
   const place = (share) => top + share * mapHeight;
-  frame.rows.replaceChildren(
+  redrawn(frame.rows, () => [
     ...marks.map(([share, entry], k) => svg("text", {
       x: LEFT - 8, y: place(share) + (k % 2 ? -2 : 11), "font-size": 12, "text-anchor": "end", class: "rb-quiet",
     }, String(entry))),
@@ -303,9 +303,9 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
       transform: `translate(${LEFT - 26} ${place(share)}) rotate(-90)`,
       "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, name)),
-  );
+  ]);
   setText(frame.kernelNote, `Σ cos θᵢΔ over d/2 = ${dim / 2}, where Δ = m − ${reference}`);
-  frame.levels.replaceChildren(...levels.map((level) => svg("line", {
+  redrawn(frame.levels, () => levels.map((level) => svg("line", {
     x1: LEFT, x2: right, y1: y(level), y2: y(level), style: `stroke: var(--rb-${level ? "grid" : "muted"})`,
   })));
   axis(frame.up, "left", y, levels, (level) => String(level).replace("-", "−"));

@@ -1,11 +1,11 @@
 // Query and key, a fixed distance apart, sliding through a text: turned by RoPE, and with a sinusoidal encoding added.
 
 import { dials, SHIFTS } from "./lock.py";
-import { cosSinGrid, dot, fourierSum, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
+import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
 import { exact, lowered, tidy } from "./kit/text.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, scale, titled } from "./kit/drawing.js";
-import { hand, ofDial } from "./kit/hand.js";
+import { across } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
@@ -111,15 +111,9 @@ function build(stage, app) {
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
   let area; // of the curves
-  const grip = hand(app, handle, {
+  const grip = across(app, handle, dials.find(({ trait }) => trait === "shift"), {
     label: "Shift of query and key",
-    area: true,
-    cursor: "ew-resize",
-    at(x) {
-      const share = (x - area[0]) / area[2];
-      return { shift: Math.min(SHIFTS - 1, Math.max(0, Math.round(share * (SHIFTS - 1)))) };
-    },
-    ...ofDial(app, dials.find(({ trait }) => trait === "shift")),
+    ends: () => [area[0], area[0] + area[2]],
   });
   return ({ data, values, width }) => {
     steps.show();
@@ -188,10 +182,9 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
   const halves = (both) => [both.slice(0, 2), both.slice(2)];
   const [[bareQuery, bareKey], [query, key]] = [halves(bare), halves(now)];
   const [atM, atN] = [lowered(m + shift), lowered(n + shift)];
-  const [title, note] = summed ? titled(left, 0, "Sinusoidal", `q + PE${atM} and k + PE${atN}`)
-    : titled(left, 0, "RoPE", `R${atM}q and R${atN}k`);
-  put(title, inColour(summed ? "2" : "1"));
-  plane.titles.replaceChildren(title, note);
+  redrawn(plane.titles, () => (summed
+    ? titled(left, 0, svg("tspan", inColour("2"), "Sinusoidal"), `q + PE${atM} and k + PE${atN}`)
+    : titled(left, 0, svg("tspan", inColour("1"), "RoPE"), `R${atM}q and R${atN}k`)));
   put(plane.axes, { d: `M${left + 8},${centre[1]}h${size - 16}M${centre[0]},${TOP + 8}v${size - 16}` });
   put(plane.circles, { d: summed ? circlePath(place(...bareQuery), unit) + circlePath(place(...bareKey), unit)
     : circlePath(centre, Math.hypot(...query) * unit) + circlePath(centre, Math.hypot(...key) * unit) });
@@ -221,14 +214,14 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
     const lower = spots[0][2] > spots[1][2] ? 0 : 1;
     spots[lower][2] = spots[1 - lower][2] + 16;
   }
-  plane.names.replaceChildren(...spots.map(([name, x, y, paint]) => {
+  redrawn(plane.names, () => spots.map(([name, x, y, paint]) => {
     return svg("text", { x, y: y + 5, ...inColour(paint) }, name);
   }));
   const below = TOP + size + 14;
-  plane.notes.replaceChildren(
+  redrawn(plane.notes, () => [
     svg("text", { x: left, y: below, class: "rb-quiet" }, `angle ${exact(Math.abs(between), 4)} rad`),
     svg("text", { x: left, y: below + 18, class: "rb-quiet" }, `pair ${pair} gives ${exact(product, 4)}`),
-  );
+  ]);
 }
 
 // From the key to the query, counter-clockwise, between −π and π.
@@ -257,10 +250,8 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
   const name = dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`;
-  const [title, note] = titled(0, high - 52, name, "");
-  note.append(svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
-    svg("tspan", inColour("2"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩"));
-  curves.titles.replaceChildren(title, note);
+  redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
+    svg("tspan", inColour("2"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩")));
   put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
   put(curves.up, { transform: `translate(${from} 0)` });
   axis(curves.up, "left", y, levels, (level) => exact(level, 0));
@@ -268,12 +259,12 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const tick = niceStep(SHIFTS, (to - from) / 60);
   axis(curves.across, "bottom", x, Array.from({ length: Math.ceil(SHIFTS / tick) }, (_, k) => k * tick));
   put(curves.name, { x: (from + to) / 2, y: floor + 38 });
-  const point = (value, t) => `${x(t).toFixed(1)},${y(value).toFixed(2)}`;
+  const point = (value, t) => `${hundredths(x(t))},${hundredths(y(value))}`;
   const path = (scores) => `M${Array.from(scores, point).join("L")}`;
   put(curves.added, { d: path(addedCurve) });
   put(curves.rope, { d: path(ropeCurve) });
   put(curves.marker, { d: `M${x(shift)},${high - 5}V${floor + 5}` });
-  curves.dots.replaceChildren(...[[rope, "1"], [added, "2"]].map(([value, paint]) => svg("circle", {
+  redrawn(curves.dots, () => [[rope, "1"], [added, "2"]].map(([value, paint]) => svg("circle", {
     cx: x(shift), cy: y(value), r: 5.5, style: `fill: var(--rb-${paint}); stroke: var(--rb-zero); stroke-width: 2`,
   })));
 }

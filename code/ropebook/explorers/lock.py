@@ -1,4 +1,4 @@
-"""The explorer of chapter *The rotation, derived* that slides a query and a key through a text, a fixed distance apart."""
+"""The explorer of chapter *Rotary position embedding* that slides a query and a key through a text, a fixed distance apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer of chapter *An efficient rotation* that shows tables of cosines and sines which were rounded on the way."""
+"""The explorer of chapter *Implementing RoPE* that shows tables of cosines and sines which were rounded on the way."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ class Precision(Explorer):
     def _default_alt(self) -> str:
         return (
             "Two tables of cosines and sines as pictures, one row for each of many neighbouring positions: exact on the "
-            "left, rounded on the right, where neighbouring rows merge into bands. Beside them, for each position, the "
-            "largest error of any cosine."
+            "left, rounded on the right, where neighbouring rows merge into bands. Beside them the error of every entry, "
+            "the darker the larger."
         )

@@ -4,7 +4,7 @@ import { dials } from "./ramp.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
@@ -80,8 +80,8 @@ function build(stage, app) {
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     const marks = endMarks(plot, values);
-    picture.replaceChildren(...(panel === 1 ? [] : shares(plot, data, marks)),
-      ...(panel === 0 ? [] : quotients(plot, data)), ...pairAxis(plot.x, pairs, [from, to], lowFloor));
+    redrawn(picture, () => [...(panel === 1 ? [] : shares(plot, data, marks)),
+      ...(panel === 0 ? [] : quotients(plot, data)), ...pairAxis(plot.x, pairs, [from, to], lowFloor)]);
     Object.keys(handles).forEach((trait, k) => {
       const { middle, half } = marks[k];
       if (panel !== 1) grips[k]([middle - half - 8, TOP - 36, 2 * half + 16, 30]);
@@ -112,10 +112,10 @@ function placesOf({ x }, heights) {
 // The two ramps, between their ends.
 function shares(plot, { paper, code }, marks) {
   const { width, from, to, floor, pairs, y } = plot;
-  const [title, note] = titled(0, 0, "Share of interpolation", "");
   const words = width >= 420 ? ["the paper’s ramp, linear in turns", "the code’s ramp, linear in pairs"]
     : ["paper: linear in turns", "code: linear in pairs"];
-  note.append(svg("tspan", inColour("1"), words[0]), svg("tspan", { dx: 14, ...inColour("2") }, words[1]));
+  const heading = titled(0, 0, "Share of interpolation", svg("tspan", inColour("1"), words[0]),
+    svg("tspan", { dx: 14, ...inColour("2") }, words[1]));
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, [0, 0.5, 1]);
   const size = Math.max(2.5, Math.min(7, ((to - from) / pairs) * 0.6));
@@ -125,7 +125,7 @@ function shares(plot, { paper, code }, marks) {
       svg("path", { d: places.map((place) => `M${place}h0`).join(""), ...lined(colour, size) })];
   };
   return [
-    title, note,
+    ...heading,
     svg("path", { d: [0, 0.5, 1].map((share) => level(plot, y(share))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, floor), ...lined("muted", 1) }), left,
     ...ends(marks, floor), ...ramp(code, "2"), ...ramp(paper, "1"),

@@ -5,7 +5,7 @@ import { cosSinGrid, countMaxima, fourierSum, invFreq, lastCall, minMaxBand, unf
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
@@ -149,7 +149,7 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons, handle));
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showNames, showAxes, showBases] = [names, axes, baseNames].map((make, k) => {
-    return lastCall((...given) => groups[k].replaceChildren(...make(...given))); // they seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // they seldom change
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
   let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as last drawn
@@ -313,16 +313,14 @@ function names(width, base, dim, [main, ten]) {
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const texts = [];
   if (main >= 0) {
-    const [title, note] = titled(0, main, `The chosen base: ${baseName(base)}`, "");
-    note.append(width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "2"), " and ",
-      coloured("below 0", "4"));
-    texts.push(title, note);
+    texts.push(...titled(0, main, `The chosen base: ${baseName(base)}`,
+      width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "2"), " and ",
+      coloured("below 0", "4")));
   }
   if (ten >= 0) {
-    const [title, note] = titled(0, ten, "Ten bases: choose one", "");
-    note.append(width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
-      coloured("below ½", "2"));
-    texts.push(title, note);
+    texts.push(...titled(0, ten, "Ten bases: choose one",
+      width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
+      coloured("below ½", "2")));
   }
   return texts;
 }

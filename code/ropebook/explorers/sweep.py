@@ -1,4 +1,4 @@
-"""The explorer of chapter *Distance* that puts the curves of many bases side by side."""
+"""The explorer of the chapter on decay that puts the curves of many bases side by side."""
 
 from __future__ import annotations
 

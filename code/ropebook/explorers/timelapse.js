@@ -1,10 +1,10 @@
 // A cache of keys under a base that grows with the text: each key stays as it was rotated when it came.
 
 import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
-import { invFreq } from "./kit/rope.js";
+import { hundredths, invFreq, lastCall } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css, mix } from "./kit/colours.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, lined, niceStep, packCells, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
@@ -96,6 +96,13 @@ function build(stage, app) {
     }),
   });
 
+  let context;
+  let painted; // so many tokens are painted as the text's; −1: none is painted yet
+  const startTokens = lastCall((width, height) => {
+    context = fitCanvas(canvas, width, height);
+    painted = -1;
+  });
+
   return ({ data, values, width, most, theme }) => {
     steps.show();
     error = data.error;
@@ -105,10 +112,15 @@ function build(stage, app) {
     const deep = panel === null ? Math.round(height * 0.42) : height - CELLS - LEGEND; // of the tokens
     const head = panel === null ? CELLS + deep + LEGEND + 12 : 0; // where the curve's title stands
     const packed = packCells(values.room, [0, CELLS, width, deep], 0);
-    const context = fitCanvas(canvas, width, height);
     const highest = baseAt(values.room, values);
-    const paints = palette(theme);
-    if (cells) paintTokens(context, packed, data, values, highest, paints, theme);
+    const paints = lastPalette(theme);
+    startTokens(width, height, panel, { ...values, length: 0 }, theme);
+    if (cells) {
+      const changed = painted < 0 ? [0, values.room]
+        : [Math.min(painted, values.length), Math.max(painted, values.length)];
+      paintTokens(context, packed, changed, data, values, highest, paints);
+      painted = values.length;
+    }
     const [from, to, floor, top] = [40, width - 14, height - PLOT, head + 54];
     const plot = {
       floor, from, to, top,
@@ -117,10 +129,11 @@ function build(stage, app) {
     };
     put(whole, { style: `position: relative; height: ${height}px` });
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    picture.replaceChildren(
-      ...(cells ? [...keyTitle(data, values), ...legend(CELLS + deep + 18, values, highest, paints)] : []),
+    redrawn(picture, () => [
+      ...(cells ? [queryMark(packed, values), ...keyTitle(data, values),
+        ...legend(CELLS + deep + 18, values, highest, paints)] : []),
       ...(errors ? [...errorTitle(head), ...curve(plot, data, values)] : []),
-    );
+    ]);
     lengthAt = cells ? (x, y) => 1 + nearestCell(packed, values.room, x, y)
       : (x) => 1 + Math.round(((x - from) / (to - from)) * (values.room - 1));
     showPad(cells ? [0, CELLS, width, deep] : [from, top - 8, to - from, floor - top + 8]);
@@ -139,7 +152,7 @@ function nearestCell({ centre }, many, x, y) {
 }
 
 // The colour of the trained base, and those of larger ones, the deeper the larger.
-function palette(theme) {
+const lastPalette = lastCall((theme) => {
   const larger = Array.from({ length: 65 }, (_, k) => css(mix(theme.zero, theme["2"], 0.3 + (0.7 * k) / 64)));
   return {
     of(base, lowest, highest) {
@@ -150,21 +163,28 @@ function palette(theme) {
     empty: css(mix(theme.zero, theme.grid, 0.4)),
     larger,
   };
+});
+
+function gapOf(cell) {
+  return cell >= 12 ? 2 : cell >= 4 ? 1 : 0.5;
 }
 
-function paintTokens(context, { cell, centre }, { bases }, { room, base, length }, highest, paints, theme) {
-  const gap = cell >= 12 ? 2 : cell >= 4 ? 1 : 0.5;
-  const side = cell - gap;
-  for (let n = 0; n < room; n += 1) {
+// The tokens from one number to before another; the others stay as they are.
+function paintTokens(context, { cell, centre }, /** @type {number[]} */ range, { bases }, dials, highest, paints) {
+  const side = cell - gapOf(cell);
+  for (let n = range[0]; n < range[1]; n += 1) {
     const [x, y] = centre(n);
-    context.fillStyle = n < length ? paints.of(bases[n], base, highest) : paints.empty;
+    context.fillStyle = n < dials.length ? paints.of(bases[n], dials.base, highest) : paints.empty;
+    context.clearRect(x - side / 2, y - side / 2, side, side);
     context.fillRect(x - side / 2, y - side / 2, side, side);
   }
-  const [x, y] = centre(length - 1); // the query
-  const edge = side + Math.max(1, gap);
-  context.strokeStyle = css(theme.ink);
-  context.lineWidth = 2;
-  context.strokeRect(x - edge / 2, y - edge / 2, edge, edge);
+}
+
+function queryMark({ cell, centre }, { length }) {
+  const [x, y] = centre(length - 1);
+  const edge = cell - gapOf(cell) + Math.max(1, gapOf(cell));
+  return svg("rect", { x: x - edge / 2, y: y - edge / 2, width: edge, height: edge,
+    style: "fill: none; stroke: var(--rb-ink); stroke-width: 2" });
 }
 
 function keyTitle({ bases }, { length }) {
@@ -203,7 +223,7 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
       style: "paint-order: stroke; stroke: var(--rb-zero); stroke-width: 4",
     }, name),
   ];
-  const line = keys.map((key, k) => `${x(key).toFixed(1)},${y(errors[k]).toFixed(1)}`).join("L");
+  const line = keys.map((key, k) => `${hundredths(x(key))},${hundredths(y(errors[k]))}`).join("L");
   return [
     svg("path", { d: levels.map((error) => `M${from},${y(error).toFixed(1)}H${to}`).join(""), ...lined("grid", 1) }),
     left, bottom,

@@ -1,9 +1,9 @@
 // The vector q = (1, 2, 3, …, d) turned to a position: one pair in its plane, all pairs as small dials.
 
 import { dials, FINE, MOST_POSITION, SPAN, TRAIL } from "./turn.py";
-import { cosSinGrid, invFreq, turnedOn } from "./kit/rope.js";
+import { cosSinGrid, hundredths, invFreq, turnedOn } from "./kit/rope.js";
 import { count, exact, lowered, tidy } from "./kit/text.js";
-import { html, put, svg } from "./kit/elements.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, lined, niceStep, packCells, scale, textWidth, titled,
 } from "./kit/drawing.js";
@@ -151,7 +151,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   const angle = angles[pair];
   const [x, y] = [turned[2 * pair], turned[2 * pair + 1]];
   const from = Math.atan2(start[2 * pair + 1], start[2 * pair]);
-  plane.titles.replaceChildren(...titled(0, 0, `Pair ${pair}: entries ${2 * pair} and ${2 * pair + 1}`,
+  redrawn(plane.titles, () => titled(0, 0, `Pair ${pair}: entries ${2 * pair} and ${2 * pair + 1}`,
     `Turned by ${position}θ${lowered(pair)} = ${tidy(angle)} rad = ${degrees(angle)}`));
   const reach = radius + 12;
   const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
@@ -172,7 +172,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   put(plane.start, { d: arrowPath(centre, place(start[2 * pair], start[2 * pair + 1])) });
   put(plane.arrow, { d: arrowPath(centre, tip, 13) });
   const past = trail.length / 2;
-  plane.trail.replaceChildren(...Array.from({ length: past }, (_, k) => {
+  redrawn(plane.trail, () => Array.from({ length: past }, (_, k) => {
     const [cx, cy] = place(trail[2 * k], trail[2 * k + 1]);
     return svg("circle", { cx, cy, r: 4, style: `fill: var(--rb-1); opacity: ${((k + 4) / (past + 3)).toFixed(2)}` });
   }));
@@ -188,9 +188,11 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
     const wider = Math.max(0, textWidth(String(name), 12, 700) / 2 - 9) * Math.abs(nameX / before);
     const spot = place(nameX, nameY, 1 + (15 + wider) / radius);
     if (taken.some(([other]) => Math.hypot(other[0] - spot[0], other[1] - spot[1]) < 24)) continue;
-    taken.push([spot, svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name))]);
+    taken.push([spot, name, style]);
   }
-  plane.labels.replaceChildren(...taken.map(([, label]) => label));
+  redrawn(plane.labels, () => taken.map(([spot, name, style]) => {
+    return svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name));
+  }));
   return { centre, tip, angle: Math.atan2(y, x) };
 }
 
@@ -210,7 +212,7 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
       ...lined("muted", 1.25) });
   };
   const decimals = Math.abs(turned[2 * pair]) + Math.abs(turned[2 * pair + 1]) < 100 ? 3 : 1;
-  group.replaceChildren(
+  redrawn(group, () => [
     ...titled(left, top, `From position 0 to position ${position}`,
       `Rows: cos and −sin, sin and cos of ${position}θ${lowered(pair)}`),
     bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map((value) => exact(value))),
@@ -219,7 +221,7 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
     svg("text", { x: left + 218, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
     bracket(left + 234, left + PRODUCT),
     ...column(left + 302, [2 * pair, 2 * pair + 1].map((entry) => exact(turned[entry], decimals)), ["3", "4"]),
-  );
+  ]);
 }
 
 function buildWaves() {
@@ -240,10 +242,9 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   const [from, to, floor] = [left + 46, left + width - 8, high + tall];
   const x = scale([first, first + SPAN], [from, to]);
   const y = scale([-before, before], [floor, high]);
-  const [title, note] = titled(left, high - 50, "Its two coordinates", "");
-  note.append(svg("tspan", inColour("3"), `entry ${2 * pair}`), " and ",
-    svg("tspan", inColour("4"), `entry ${2 * pair + 1}`), " at each position");
-  waves.titles.replaceChildren(title, note);
+  redrawn(waves.titles, () => titled(left, high - 50, "Its two coordinates",
+    svg("tspan", inColour("3"), `entry ${2 * pair}`), " and ", svg("tspan", inColour("4"), `entry ${2 * pair + 1}`),
+    " at each position"));
   put(waves.levels, { d: [-before, 0, before].map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
   put(waves.up, { transform: `translate(${from} 0)` });
   const decimals = Number.isInteger(before) || before > 100 ? 0 : before > 10 ? 1 : 2;
@@ -254,8 +255,8 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   const fits = (tick) => tick >= first && x(tick) + textWidth(String(tick), 12) / 2 <= left + width;
   axis(waves.across, "bottom", x, ticks.filter(fits));
   put(waves.marker, { d: `M${x(position)},${high - 4}V${floor + 4}` });
-  waves.curves.replaceChildren(...curves.flatMap((curve, k) => {
-    const points = Array.from(curve, (value, at) => `${x(first + at / FINE).toFixed(1)},${y(value).toFixed(1)}`);
+  redrawn(waves.curves, () => curves.flatMap((curve, k) => {
+    const points = Array.from(curve, (value, at) => `${hundredths(x(first + at / FINE))},${hundredths(y(value))}`);
     return [svg("path", { d: `M${points.join("L")}`, ...lined(String(3 + k), 2) }),
       svg("circle", { cx: x(position), cy: y(turned[2 * pair + k]), r: 4.5, style: `fill: var(--rb-${3 + k})` })];
   }));
@@ -283,7 +284,7 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
   const rings = ["", "", ""];
   const hands = ["", "", ""];
   const centres = Array.from(angles, (_, i) => centre(i));
-  const text = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
+  const text = (x, y) => `${hundredths(x)},${hundredths(y)}`;
   centres.forEach(([x, y], i) => {
     const length = Math.hypot(start[2 * i], start[2 * i + 1]);
     const [x0, y0, x1, y1] = [start[2 * i], start[2 * i + 1], turned[2 * i], turned[2 * i + 1]]
@@ -307,9 +308,9 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
   put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
   const all = ["The only pair", "Both pairs"][pairs - 1] ?? `All ${pairs} pairs`;
   const few = `Orange: no full turn yet (${young} of ${pairs})`;
-  dials.titles.replaceChildren(...titled(area[0], top, `${all} at position ${position}`,
+  redrawn(dials.titles, () => titled(area[0], top, `${all} at position ${position}`,
     `${named ? "Radians turned. " : ""}${young ? few : "Every pair has made a full turn"}`));
-  dials.labels.replaceChildren(...(named ? centres.map(([x, y], i) => svg("text", {
+  redrawn(dials.labels, () => (named ? centres.map(([x, y], i) => svg("text", {
     x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),
   }, shortAngle(angles[i]))) : []));
   return centres;

@@ -1,4 +1,4 @@
-"""The explorer of chapter *The rotation, derived* that turns a vector through its positions, pair by pair."""
+"""The explorer of chapter *Rotary position embedding* that turns a vector through its positions, pair by pair."""
 
 from __future__ import annotations
 

@@ -33,10 +33,12 @@ from ropebook.extrapolation.frequencies import (
     Scaled,
     YaRN,
 )
+from ropebook.extrapolation.hugging_face import install
 from ropebook.extrapolation.interop import (
     Configured,
     from_transformers,
     rotary_options,
+    to_transformers,
 )
 from ropebook.extrapolation.layer import ExtendedAttention
 from ropebook.extrapolation.measures import (
@@ -97,6 +99,7 @@ __all__ = [
     "arrival_lengths",
     "cache_error",
     "from_transformers",
+    "install",
     "length_factor",
     "make",
     "methods_table",
@@ -112,6 +115,7 @@ __all__ = [
     "search_factors",
     "softmax_scale",
     "stretch",
+    "to_transformers",
     "turned",
     "yarn_factor",
 ]

@@ -17,6 +17,7 @@ from ropebook.extrapolation.parts import (
     exact_positions,
     rotated,
 )
+from ropebook.shapes import Float, Real
 
 
 class Distances(Extension, abc.ABC):
@@ -37,15 +38,21 @@ class Distances(Extension, abc.ABC):
 
     @abc.abstractmethod
     def far_positions(
-        self, query_positions: Tensor, key_positions: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        query_positions: Real[Tensor, " *queries"],
+        key_positions: Real[Tensor, " *keys"],
+    ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
         """The positions that queries and keys take on for each other where they are far apart; shapes as given."""
 
     @abc.abstractmethod
     def reach(self, trained_length: int) -> float:
         """The longest text in which no distance seen exceeds L − 1; infinite if there is none."""
 
-    def relative(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
+    def relative(
+        self,
+        query_positions: Real[Tensor, "... q_len"],
+        key_positions: Real[Tensor, "... k_len"],
+    ) -> Float[Tensor, "... q_len k_len"]:
         """The distance that each query sees of each key: (…, T_q) and (…, T_k) to (…, T_q, T_k), float64.
 
         >>> place = torch.arange(5)
@@ -65,14 +72,14 @@ class Distances(Extension, abc.ABC):
 
     def scores(
         self,
-        q: Tensor,
-        k: Tensor,
-        query_positions: Tensor,
-        key_positions: Tensor,
-        inv_freq: Tensor,
+        q: Float[Tensor, "*q_batch q_len dim"],
+        k: Float[Tensor, "*k_batch k_len dim"],
+        query_positions: Real[Tensor, "... q_len"],
+        key_positions: Real[Tensor, "... k_len"],
+        inv_freq: Float[Tensor, " pairs"],
         *,
         layout: str = "interleaved",
-    ) -> Tensor:
+    ) -> Float[Tensor, "... q_len k_len"]:
         """q·k of every query with every key, each pair rotated by the distance in `relative`; not yet divided by √d.
 
         ``q`` (batch, heads, T_q, d), ``k`` (batch, heads, T_k, d), **not rotated**; positions (T_q,) and (T_k,), or
@@ -84,14 +91,14 @@ class Distances(Extension, abc.ABC):
 
     def correction(
         self,
-        q: Tensor,
-        k: Tensor,
-        query_positions: Tensor,
-        key_positions: Tensor,
-        inv_freq: Tensor,
+        q: Float[Tensor, "*q_batch q_len dim"],
+        k: Float[Tensor, "*k_batch k_len dim"],
+        query_positions: Real[Tensor, "... q_len"],
+        key_positions: Real[Tensor, "... k_len"],
+        inv_freq: Float[Tensor, " pairs"],
         *,
         layout: str = "interleaved",
-    ) -> Tensor:
+    ) -> Float[Tensor, "... q_len k_len"]:
         """What `scores` differ by from those of the true distances: 0 where query and key are near. All as there."""
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
@@ -138,8 +145,10 @@ class ReRoPE(Distances):
         checks.integer("window", self.window, minimum=1)
 
     def far_positions(
-        self, query_positions: Tensor, key_positions: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        query_positions: Real[Tensor, " *queries"],
+        key_positions: Real[Tensor, " *keys"],
+    ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
         at_window = torch.full_like(query_positions, self.window)
         return at_window, torch.zeros_like(key_positions)
 
@@ -168,8 +177,10 @@ class LeakyReRoPE(Distances):
         checks.number("step", self.step, minimum=1)
 
     def far_positions(
-        self, query_positions: Tensor, key_positions: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        query_positions: Real[Tensor, " *queries"],
+        key_positions: Real[Tensor, " *keys"],
+    ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
         moved = self.window * (1 - 1 / self.step)
         return query_positions / self.step + moved, key_positions / self.step
 
@@ -198,8 +209,10 @@ class SelfExtend(Distances):
         checks.integer("group", self.group, minimum=1)
 
     def far_positions(
-        self, query_positions: Tensor, key_positions: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        query_positions: Real[Tensor, " *queries"],
+        key_positions: Real[Tensor, " *keys"],
+    ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
         moved = self.window - self.window // self.group
         return (
             query_positions.div(self.group, rounding_mode="floor") + moved,

@@ -26,6 +26,7 @@ from ropebook.extrapolation.parts import (
     ramp_in_turns,
     yarn_factor,
 )
+from ropebook.shapes import Float
 
 # What a scaling returns: (inv_freq, attention_factor).
 Scaled = tuple[Tensor, float]
@@ -44,7 +45,9 @@ class Frequencies(Extension, abc.ABC):
     follows_length = False
 
     @abc.abstractmethod
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled: ...
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled: ...
 
     def rotary(self, dim: int) -> dict[str, object]:
         return {"scaling": self}
@@ -72,7 +75,9 @@ class Interpolation(Frequencies):
     def __post_init__(self) -> None:
         check_factor(self.factor)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         return frequencies(inv_freq) / self.factor, 1.0
 
 
@@ -94,7 +99,9 @@ class NTKAware(Frequencies):
     def __post_init__(self) -> None:
         check_factor(self.factor)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         return divide_by_powers(inv_freq, self.factor), 1.0
 
 
@@ -161,7 +168,9 @@ class DynamicNTK(Dynamic):
     def at(self, scale: float) -> NTKAware:
         return NTKAware(scale)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         # Not by way of `at`, whose check of the factor would stop a compiler.
         return divide_by_powers(inv_freq, self.effective_scale(length)), 1.0
 
@@ -188,7 +197,9 @@ class NTKByParts(Frequencies):
         check_trained(self.trained_length)
         check_bounds(self.alpha, self.beta)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         kept = ramp_in_turns(inv_freq, self.trained_length, self.alpha, self.beta)
         return mix(inv_freq, self.factor, kept), 1.0
 
@@ -224,7 +235,9 @@ class YaRN(Frequencies):
         check_factor(self.factor)
         check_yarn(self)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         span = (inv_freq, self.trained_length, self.alpha, self.beta)
         if self.ramp == "turns":
             kept = ramp_in_turns(*span)
@@ -276,7 +289,9 @@ class DynamicYaRN(Dynamic):
     def at(self, scale: float) -> YaRN:
         return YaRN(scale, **vars(self))
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         scale = self.effective_scale(length)
         if scale == 1:
             return frequencies(inv_freq), 1.0
@@ -326,7 +341,9 @@ class Llama3(Frequencies):
         names = "low_freq_factor", "high_freq_factor"
         check_bounds(self.low_freq_factor, self.high_freq_factor, names)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         bounds = self.low_freq_factor, self.high_freq_factor
         kept = ramp_in_turns(inv_freq, self.trained_length, *bounds)
         return mix(inv_freq, self.factor, kept), 1.0
@@ -368,7 +385,9 @@ class LongRoPE(Frequencies):
         for name in ("short_factors", "long_factors"):
             object.__setattr__(self, name, pair_factors(name, getattr(self, name)))
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         long = grown_to(length, self.trained_length) > 1
         name = "long_factors" if long else "short_factors"
         factors = getattr(self, name)

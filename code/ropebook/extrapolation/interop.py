@@ -1,4 +1,4 @@
-"""From configs of transformers to methods, and from methods to the module that rotates."""
+"""From configs of transformers to methods and back, and from methods to the module that rotates."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from ropebook.extrapolation.frequencies import (
     DynamicNTK,
     Frequencies,
     Interpolation,
+    Llama3,
+    LongRoPE,
+    NTKAware,
     Scaled,
+    YaRN,
 )
 from ropebook.extrapolation.parts import (
     about_equal,
     check_fraction,
     frequencies,
     length_factor,
+    ntk_base,
 )
 from ropebook.extrapolation.registry import make
-from ropebook.extrapolation.trained import Partial, Proportional
+from ropebook.extrapolation.trained import BaseChange, Partial, Proportional
+from ropebook.shapes import Float
 
 # Their names of options, and ours, for each rope_type.
 _OUR_OPTIONS = {
@@ -55,6 +61,15 @@ _KEYS = {
     "proportional": ("factor",),
 }
 
+_KINDS = {
+    Interpolation: "linear",
+    DynamicNTK: "dynamic",
+    YaRN: "yarn",
+    LongRoPE: "longrope",
+    Llama3: "llama3",
+    Proportional: "proportional",
+}
+
 
 @dataclass(frozen=True)
 class Configured(Frequencies):
@@ -86,7 +101,9 @@ class Configured(Frequencies):
     def follows_length(self) -> bool:
         return self.method.follows_length
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         dim = 2 * len(frequencies(inv_freq))
         if self.base is not None and checks.readable(inv_freq):
             expected = rope.inv_freq(dim, self.base).to(inv_freq)
@@ -127,9 +144,10 @@ def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
 
 
 def from_transformers(
-    rope_parameters: Mapping[str, object], max_position_embeddings: int
+    rope_parameters: Mapping[str, object] | object,
+    max_position_embeddings: int | None = None,
 ) -> Frequencies:
-    """The method that a config of transformers asks for with its ``rope_parameters``.
+    """The method that a config of transformers asks for: a config, or its ``rope_parameters`` and ``max_position_embeddings``.
 
     All of transformers' scaling methods, with their options and defaults; "default" is none, and refused. Where "factor"
     is missing it is ``max_position_embeddings`` over the trained length, as there. The base (rope_theta), and a
@@ -146,7 +164,26 @@ def from_transformers(
     >>> from ropebook.efficient import RotaryEmbedding
     >>> RotaryEmbedding(8, layout="half", **rotary_options(method, 8)).base
     500000.0
+    >>> from transformers import LlamaConfig
+    >>> from_transformers(LlamaConfig(rope_parameters={"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5})) == method
+    True
     """
+    if hasattr(rope_parameters, "max_position_embeddings"):
+        if max_position_embeddings is not None:
+            raise ValueError(
+                f"max_position_embeddings must be left out with a config, which says it, got {max_position_embeddings}"
+            )
+        max_position_embeddings = rope_parameters.max_position_embeddings
+        rope_parameters = rope_parameters.rope_parameters
+    if not isinstance(rope_parameters, Mapping):
+        raise TypeError(
+            f"rope_parameters must be a config of transformers or its rope_parameters, got {rope_parameters!r}"
+        )
+    if any(isinstance(value, Mapping) for value in rope_parameters.values()):
+        raise ValueError(
+            "rope_parameters must be those of one kind of layer, "
+            f"got those of {', '.join(map(repr, rope_parameters))}: read each by itself"
+        )
     given = {key: one for key, one in rope_parameters.items() if one is not None}
     legacy = given.pop("type", None)
     asked = given.get("rope_type", legacy)
@@ -169,6 +206,67 @@ def from_transformers(
     if fraction is None and "rope_theta" not in given:
         return method
     return Configured(method, given.get("rope_theta"), fraction)
+
+
+def to_transformers(
+    method: Frequencies, dim: int | None = None, base: float = 10000.0
+) -> dict[str, object]:
+    """The ``rope_parameters`` with which transformers does ``method``, for a model of this ``base``.
+
+    ``dim``: of a head; needed for `NTKAware`, which there is another base and depends on it. transformers reads the trained
+    length of "dynamic" from the config's max_position_embeddings, which must then be the method's ``trained_length``.
+    ``ValueError`` for a method that it does not have: `ropebook.extrapolation.install` puts that into a loaded model.
+
+    >>> from ropebook.extrapolation import make
+    >>> to_transformers(make("linear", factor=4.0))
+    {'rope_type': 'linear', 'rope_theta': 10000.0, 'factor': 4.0}
+    >>> round(to_transformers(make("ntk", factor=4.0), dim=128)["rope_theta"])
+    40890
+    """
+    base = checks.number("base", base, minimum=1)
+    if isinstance(method, Configured):
+        return _of_configured(method, dim, base)
+    if isinstance(method, NTKAware):
+        if dim is None:
+            raise ValueError(
+                "dim must be given for NTK-aware scaling, whose base depends on it, got None"
+            )
+        base = ntk_base(base, dim, method.factor)
+        return {"rope_type": "default", "rope_theta": base}
+    if isinstance(method, BaseChange):
+        return {"rope_type": "default", "rope_theta": float(method.base)}
+    plain = {"rope_theta": base}
+    if isinstance(method, Partial):
+        return plain | {
+            "rope_type": "default",
+            "partial_rotary_factor": method.fraction,
+        }
+    kind = _KINDS.get(type(method))
+    if kind is None or getattr(method, "ramp", "pairs") != "pairs":
+        raise ValueError(
+            f"method must be one that transformers has, got {method!r}: install it into a loaded model"
+        )
+    parameters = {"rope_type": kind, **plain, "factor": float(method.factor)}
+    if kind == "proportional":
+        parameters["partial_rotary_factor"] = method.fraction
+    if kind not in _OUR_OPTIONS:
+        return parameters
+    parameters["original_max_position_embeddings"] = method.trained_length
+    for theirs, ours in _OUR_OPTIONS[kind].items():
+        value = getattr(method, ours)
+        if value is not None:
+            parameters[theirs] = list(value) if isinstance(value, tuple) else value
+    return parameters
+
+
+def _of_configured(
+    method: Configured, dim: int | None, base: float
+) -> dict[str, object]:
+    base = base if method.base is None else method.base
+    parameters = to_transformers(method.method, dim, base)
+    if method.fraction is not None:
+        parameters["partial_rotary_factor"] = method.fraction
+    return parameters
 
 
 def _method_of(

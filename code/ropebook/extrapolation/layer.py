@@ -19,6 +19,7 @@ from ropebook.attention import (
 from ropebook.efficient import apply_rotary
 from ropebook.extrapolation.registry import METHODS, make
 from ropebook.rotary_attention import KVCache, RotaryAttention
+from ropebook.shapes import Float, Real, Shaped
 
 
 class ExtendedAttention(RotaryAttention):
@@ -101,9 +102,21 @@ class ExtendedAttention(RotaryAttention):
         extended.rotary.to(rotary.inv_freq.device)
         return extended.train(layer.training)
 
+    @property
+    def follows_length(self) -> bool:
+        """False also for keys that are kept unrotated, or were asked to be kept rotated: those a cache may hold."""
+        return False
+
     def project(
-        self, x: Tensor, positions: Tensor | None = None, offset: int = 0
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self,
+        x: Float[Tensor, "batch seq dim"],
+        positions: Real[Tensor, "... seq"] | None = None,
+        offset: int = 0,
+    ) -> tuple[
+        Float[Tensor, "batch heads seq head_dim"],
+        Float[Tensor, "batch kv_heads seq head_dim"],
+        Float[Tensor, "batch kv_heads seq head_dim"],
+    ]:
         """Queries, keys and values, (batch, heads, seq, head_dim); rotated unless ``keep`` is "unrotated"."""
         if self.keep == "rotated":
             q, k, v = super().project(x, positions, offset)
@@ -119,9 +132,9 @@ class ExtendedAttention(RotaryAttention):
 
     def forward(
         self,
-        x: Tensor,
-        positions: Tensor | None = None,
-        mask: Tensor | None = None,
+        x: Float[Tensor, "batch seq dim"],
+        positions: Real[Tensor, "... seq"] | None = None,
+        mask: Shaped[Tensor, " ..."] | None = None,
         *,
         is_causal: bool = True,
         cache: KVCache | None = None,

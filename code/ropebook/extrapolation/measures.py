@@ -19,11 +19,14 @@ from ropebook.extrapolation.parts import (
     rotated,
     same_pairs,
 )
+from ropebook.shapes import Bool, Float, Int
 
 # --- Why length fails -----------------------------------------------------------------------------------------------
 
 
-def turned(inv_freq: Tensor, trained_length: int) -> Tensor:
+def turned(
+    inv_freq: Float[Tensor, " pairs"], trained_length: int
+) -> Bool[Tensor, " pairs"]:
     """Which pairs have turned once in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
 
     Only those have shown a trained model all their angles. (L − 1 is the largest distance in a text of L tokens.)
@@ -32,14 +35,16 @@ def turned(inv_freq: Tensor, trained_length: int) -> Tensor:
     >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
     (46, 'of', 64)
     """
-    return (
-        frequencies(inv_freq) * (check_trained(trained_length) - 1) >= 2 * math.pi
-    )
+    last = check_trained(trained_length) - 1
+    return frequencies(inv_freq) * last >= 2 * math.pi
 
 
 def overshoot(
-    inv_freq: Tensor, trained_length: int, target_length: int, scaled: Tensor
-) -> Tensor:
+    inv_freq: Float[Tensor, " pairs"],
+    trained_length: int,
+    target_length: int,
+    scaled: Float[Tensor, " pairs"],
+) -> Float[Tensor, " pairs"]:
     """How far each pair goes beyond the angles that it has shown in training, in radians: shape (d/2,), at least 0.
 
     ``scaled`` are the frequencies in use at ``target_length``; ``inv_freq`` itself is the plain model. For a pair that
@@ -57,8 +62,8 @@ def overshoot(
 
 
 def stretch(
-    scaling: Scaling, inv_freq: Tensor, length: int | None = None
-) -> Tensor:
+    scaling: Scaling, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+) -> Float[Tensor, " pairs"]:
     """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). 1 is kept, s interpolated.
 
     >>> from ropebook.rope import inv_freq
@@ -86,7 +91,7 @@ class PaperAndCode(NamedTuple):
 
 
 def paper_against_code(
-    inv_freq: Tensor,
+    inv_freq: Float[Tensor, " pairs"],
     factor: float,
     trained_length: int,
     alpha: float = 1.0,
@@ -124,7 +129,7 @@ class CacheError(NamedTuple):
     largest: float
 
 
-def arrival_lengths(length: int, prefill: int = 1) -> Tensor:
+def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
     """How long the text was when each key came: ``prefill`` for the first keys, then one more each. (length,), int64.
 
     >>> arrival_lengths(6, prefill=3)
@@ -137,9 +142,9 @@ def arrival_lengths(length: int, prefill: int = 1) -> Tensor:
 
 def cache_error(
     scaling: Scaling,
-    q: Tensor,
-    k: Tensor,
-    inv_freq: Tensor,
+    q: Float[Tensor, "*shape dim"],
+    k: Float[Tensor, "... dim"],
+    inv_freq: Float[Tensor, " pairs"],
     prefill: int = 1,
 ) -> CacheError:
     """How far the last query's scores are off when keys stay as they were rotated on arrival.

@@ -10,6 +10,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.efficient import apply_rotary
 from ropebook.rope import check_positions, cos_sin
+from ropebook.shapes import Float, Real
 
 # --- Lengths --------------------------------------------------------------------------------------------------------
 
@@ -70,14 +71,16 @@ def ntk_exponent():
     return sympy.factor(solution)
 
 
-def divide_by_powers(inv_freq: Tensor, factor: float) -> Tensor:
+def divide_by_powers(
+    inv_freq: Float[Tensor, " pairs"], factor: float
+) -> Float[Tensor, " pairs"]:
     """θ_i divided by s^(i/(d/2 − 1)): the first pair by 1, the last by s."""
     pairs = len(several_pairs(frequencies(inv_freq)))
     share = torch.arange(pairs).to(inv_freq) / (pairs - 1)
     return inv_freq * factor**-share
 
 
-def log_base_of(inv_freq: Tensor) -> Tensor:
+def log_base_of(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, ""]:
     """ln b of frequencies θ_i = b^(−2i/d), 0-dimensional; ``ValueError`` if they are not of this form."""
     pairs = len(several_pairs(frequencies(inv_freq)))
     log_base = -inv_freq[-1].log() * (pairs / (pairs - 1))
@@ -90,12 +93,16 @@ def log_base_of(inv_freq: Tensor) -> Tensor:
     return log_base
 
 
-def about_equal(inv_freq: Tensor, expected: Tensor) -> bool:
+def about_equal(
+    inv_freq: Float[Tensor, " pairs"], expected: Float[Tensor, " pairs"]
+) -> bool:
     """Whether frequencies are those expected, to one part in 10,000."""
     return torch.allclose(inv_freq, expected, rtol=1e-4, atol=0)
 
 
-def mix(inv_freq: Tensor, factor: float, kept: Tensor) -> Tensor:
+def mix(
+    inv_freq: Float[Tensor, " pairs"], factor: float, kept: Float[Tensor, " pairs"]
+) -> Float[Tensor, " pairs"]:
     """((1 − γ)/s + γ)θ: γ = 1 keeps, γ = 0 interpolates."""
     return ((1 - kept) / factor + kept) * inv_freq
 
@@ -104,8 +111,11 @@ def mix(inv_freq: Tensor, factor: float, kept: Tensor) -> Tensor:
 
 
 def ramp_in_turns(
-    inv_freq: Tensor, trained_length: int, alpha: float = 1.0, beta: float = 32.0
-) -> Tensor:
+    inv_freq: Float[Tensor, " pairs"],
+    trained_length: int,
+    alpha: float = 1.0,
+    beta: float = 32.0,
+) -> Float[Tensor, " pairs"]:
     """γ = clip((r − α)/(β − α), 0, 1), r = L/λ: how much of each pair is kept; linear in its **turns** r. (d/2,)
 
     The YaRN paper's, equation (18).
@@ -120,12 +130,12 @@ def ramp_in_turns(
 
 
 def ramp_in_pairs(
-    inv_freq: Tensor,
+    inv_freq: Float[Tensor, " pairs"],
     trained_length: int,
     alpha: float = 1.0,
     beta: float = 32.0,
     truncate: bool = True,
-) -> Tensor:
+) -> Float[Tensor, " pairs"]:
     """How much of each pair is kept, linear in its **index** i from low to high (`ramp_range`): the YaRN code's. (d/2,)
 
     >>> from ropebook.rope import inv_freq
@@ -138,12 +148,12 @@ def ramp_in_pairs(
 
 
 def ramp_range(
-    inv_freq: Tensor,
+    inv_freq: Float[Tensor, " pairs"],
     trained_length: int,
     alpha: float = 1.0,
     beta: float = 32.0,
     truncate: bool = True,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """The pair indices (low, high) between which the YaRN code mixes: c(β) and c(α), c(r) = d·ln(L/2πr)/(2 ln b).
 
     At index c(r) a pair turns r times in L. ``truncate`` rounds low down and high up; both are kept within 0 … d − 1,
@@ -209,7 +219,7 @@ def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
 # --- Rotated vectors ------------------------------------------------------------------------------------------------
 
 
-def exact_positions(positions: Tensor) -> Tensor:
+def exact_positions(positions: Real[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
     """Positions as float64, in which whole ones stay exact (float32 on mps, which has no more)."""
     check_positions(positions)
     on_mps = positions.device.type == "mps"
@@ -217,19 +227,19 @@ def exact_positions(positions: Tensor) -> Tensor:
 
 
 def rotated(
-    x: Tensor,
-    positions: Tensor,
-    inv_freq: Tensor,
+    x: Float[Tensor, "*batch seq dim"],
+    positions: Real[Tensor, "... seq"],
+    inv_freq: Float[Tensor, " pairs"],
     factor: float = 1.0,
     layout: str = "interleaved",
-) -> Tensor:
+) -> Float[Tensor, "*batch seq dim"]:
     """x (…, T, d) turned by its positions, cos and sin multiplied by ``factor``."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     cos, sin = cos_sin(positions.to(x.device), inv_freq, wide)
     return apply_rotary(x, cos * factor, sin * factor, layout=layout)
 
 
-def at_least_float32(x: Tensor) -> Tensor:
+def at_least_float32(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
     """float64 as it is, all else as float32."""
     return x if x.dtype == torch.float64 else x.float()
 
@@ -237,7 +247,7 @@ def at_least_float32(x: Tensor) -> Tensor:
 # --- Checks ---------------------------------------------------------------------------------------------------------
 
 
-def frequencies(inv_freq: Tensor) -> Tensor:
+def frequencies(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
     """``inv_freq``, once it is checked: d/2 finite numbers from 0 upwards, float64 or float32."""
     allowed = "inv_freq must be d/2 finite numbers >= 0, float64 or float32"
     wide = (torch.float64, torch.float32)
@@ -254,7 +264,7 @@ def _finite_from_0(x: Tensor) -> bool:
     return bool(x.isfinite().all()) and bool(x.min() >= 0)
 
 
-def several_pairs(inv_freq: Tensor) -> Tensor:
+def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
     """``inv_freq``, if it holds at least two pairs."""
     if len(inv_freq) < 2:
         raise ValueError(
@@ -264,7 +274,9 @@ def several_pairs(inv_freq: Tensor) -> Tensor:
     return inv_freq
 
 
-def same_pairs(inv_freq: Tensor, scaled: Tensor) -> None:
+def same_pairs(
+    inv_freq: Float[Tensor, " pairs"], scaled: Float[Tensor, " pairs"]
+) -> None:
     """``ValueError`` unless both are frequencies of as many pairs."""
     if frequencies(scaled).shape != frequencies(inv_freq).shape:
         raise ValueError(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ropebook.extrapolation.methods import Extension, known_as
 from ropebook.extrapolation.parts import check_trained, exact_positions
+from ropebook.shapes import Float, Real
 
 
 @known_as(
@@ -37,9 +38,9 @@ class LogN(Extension):
     def __post_init__(self) -> None:
         check_trained(self.trained_length)
 
-    def query_scale(self, positions: Tensor) -> Tensor:
+    def query_scale(
+        self, positions: Real[Tensor, " *shape"]
+    ) -> Float[Tensor, " *shape"]:
         """The factor at each position, 0 and above: float64, of the shape of ``positions``."""
-        grown = (exact_positions(positions) + 1).log() / math.log(
-            self.trained_length
-        )
-        return grown.clamp(min=1)
+        seen = exact_positions(positions) + 1
+        return (seen.log() / math.log(self.trained_length)).clamp(min=1)

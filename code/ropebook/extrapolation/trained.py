@@ -16,6 +16,7 @@ from ropebook.extrapolation.parts import (
     frequencies,
     log_base_of,
 )
+from ropebook.shapes import Float
 
 
 @known_as(
@@ -39,7 +40,9 @@ class BaseChange(Frequencies):
     def __post_init__(self) -> None:
         checks.number("base", self.base, minimum=1)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         dim = 2 * len(frequencies(inv_freq))
         return rope.inv_freq(dim, self.base).to(inv_freq), 1.0
 
@@ -69,7 +72,9 @@ class Partial(Frequencies):
     def __post_init__(self) -> None:
         check_fraction(self.fraction)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         dim = self.rotary_dim(2 * len(frequencies(inv_freq)))
         exponents = torch.arange(0, dim, 2).to(inv_freq) / dim
         return (-exponents * log_base_of(inv_freq)).exp(), 1.0
@@ -109,7 +114,9 @@ class Proportional(Frequencies):
         check_fraction(self.fraction)
         check_factor(self.factor)
 
-    def __call__(self, inv_freq: Tensor, length: int | None = None) -> Scaled:
+    def __call__(
+        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
+    ) -> Scaled:
         pairs = len(frequencies(inv_freq))
         turning = int(self.fraction * pairs)
         if turning == 0:

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
+from ropebook.shapes import Int
 
 VOCABULARY = 256
 END = 0
@@ -175,7 +176,7 @@ def batch(
     rows: int,
     length: int,
     share: float = 0.5,
-) -> Tensor:
+) -> Int[Tensor, "rows bytes"]:
     """The training batch of a step: int64 (rows, length + 1), inputs and, one to the right, targets.
 
     Each row is a window of the training text from a random place; a ``share`` of them holds as many records as there are

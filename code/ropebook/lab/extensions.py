@@ -114,11 +114,8 @@ def extensions(chosen: Mapping[str, int]) -> list[Extension]:
             every.append(Extension(f"{method}_chosen", method, s, options))
         unscaled = {**options, "attention_factor": 1.0}
         every.append(Extension("yarn_chosen_unscaled", "yarn", s, unscaled))
-    for s in (
-        1,
-        2,
-        4,
-    ):  # as published, and as shipped with a factor in the configuration
+    # as published, and as shipped with a factor in the configuration
+    for s in (1, 2, 4):
         name = "dynamic_ntk" if s == 1 else f"dynamic_ntk_{s}"
         options = {"trained_length": LENGTH, "factor": float(s)}
         every.append(Extension(name, "dynamic_ntk", None, options))

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
+from ropebook.shapes import Float
 
 
 class Interval(NamedTuple):
@@ -30,7 +31,7 @@ class Interval(NamedTuple):
     freedom: float
 
 
-def crossed(values: Tensor, level: float = 0.95) -> Interval:
+def crossed(values: Float[Tensor, "seeds files"], level: float = 0.95) -> Interval:
     """The mean of (seeds, files) and its interval; files with NaN in any seed are left out.
 
     ``ValueError`` if there are fewer than two seeds, or fewer than two files are left.

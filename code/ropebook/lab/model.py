@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from ropebook import checks, results
 from ropebook.attention import whole_mask
 from ropebook.lab.data import VOCABULARY
+from ropebook.lab.int8 import restored, rounded
 from ropebook.rotary_attention import KVCache, LlamaModel
+from ropebook.shapes import Float, Int, Real
 from ropebook.sinusoidal import LearnedPositions, SinusoidalEncoding
 
 WORD = 0.02
@@ -127,8 +129,11 @@ class LanguageModel(LlamaModel):
             weight.copy_(torch.randn(weight.shape, generator=draws) * std)
 
     def embed(
-        self, tokens: Tensor, positions: Tensor | None, offset: int
-    ) -> Tensor:
+        self,
+        tokens: Int[Tensor, "batch seq"],
+        positions: Tensor | None,
+        offset: int,
+    ) -> Float[Tensor, "batch seq dim"]:
         """The bytes' vectors, with their place added where the scheme is one that adds."""
         x = super().embed(tokens, positions, offset)
         if self.places is None:
@@ -150,11 +155,11 @@ class LanguageModel(LlamaModel):
 
     def forward(
         self,
-        tokens: Tensor,
+        tokens: Int[Tensor, "batch seq"],
         positions: Tensor | None = None,
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
-    ) -> Tensor:
+    ) -> Float[Tensor, "batch seq vocabulary"]:
         """As `LlamaModel.forward`. ALiBi and T5 have a bias on the scores: it goes where a mask does, and into the one that is given.
 
         Both count distances in the row. So their ``positions`` must count there too, one more from byte to byte; where a
@@ -185,14 +190,16 @@ class LanguageModel(LlamaModel):
         return bias + mask
 
 
-def pretrained(name: str = "rope-10000") -> LanguageModel:
+def pretrained(name: str = "rope-10000", *, int8: bool = False) -> LanguageModel:
     """The trained model whose weights lie among the results: RoPE with base 10⁴, seed 0, ready to be tried.
 
-    ``FileNotFoundError`` if there are none of this name.
+    ``int8``: with weights rounded to one byte each, as notebooks carry them, so that a notebook says what its page says; that
+    costs `ropebook.lab.int8.COST` bits per byte. A notebook has no others. ``FileNotFoundError`` if there are none of this name.
     """
     from safetensors.torch import load  # here: only this needs it
 
     weights = load(results.find(name, "safetensors").read_bytes())
+    weights = restored(rounded(weights) if int8 else weights)
     settings = results.load("training")["settings"]
     sizes = ("length", "dim", "hidden_dim", "n_layers", "n_heads")
     model = LanguageModel(name, **{size: settings[size] for size in sizes})
@@ -232,7 +239,7 @@ def _check_counting(
 
 def alibi_bias(
     n_heads: int, q_len: int, offset: int = 0, device: torch.device | None = None
-) -> Tensor:
+) -> Float[Tensor, "heads q_len k_len"]:
     """−slope_h (m − n), what ALiBi adds to the scores: (n_heads, q_len, offset + q_len), float32.
 
     Slopes 2^(−8h/H), h = 1 … H, for H a power of two (Press et al. 2022, section 3). The queries are the last ``q_len`` of the row.
@@ -252,7 +259,9 @@ def alibi_bias(
     return slopes[:, None, None] * differences
 
 
-def t5_bias(buckets: Tensor, q_len: int, offset: int = 0) -> Tensor:
+def t5_bias(
+    buckets: Float[Tensor, "heads ranges"], q_len: int, offset: int = 0
+) -> Float[Tensor, "heads q_len k_len"]:
     """What T5 adds to the scores: (n_heads, q_len, offset + q_len), from ``buckets`` (n_heads, ranges).
 
     A distance of less than half as many as there are ranges has one of its own; the others are as wide as a logarithmic scale up to
@@ -266,15 +275,16 @@ def t5_bias(buckets: Tensor, q_len: int, offset: int = 0) -> Tensor:
     return buckets[:, t5_bucket(distances, buckets.shape[1])]
 
 
-def t5_bucket(distances: Tensor, buckets: int = BUCKETS) -> Tensor:
+def t5_bucket(
+    distances: Real[Tensor, " *shape"], buckets: int = BUCKETS
+) -> Int[Tensor, " *shape"]:
     """The range of each distance, int64, from 0 on.
 
     >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
     tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
     """
     own = checks.integer("buckets", buckets, minimum=2) // 2
-    scale = (distances.clamp(min=own).double() / own).log() / math.log(
-        FARTHEST / own
-    )
+    octaves = (distances.clamp(min=own).double() / own).log()
+    scale = octaves / math.log(FARTHEST / own)
     wide = own + (scale * (buckets - own)).long()
     return torch.where(distances < own, distances, wide.clamp(max=buckets - 1))

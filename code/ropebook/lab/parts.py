@@ -169,9 +169,8 @@ def grams(text: np.ndarray, length: int = GRAM) -> np.ndarray:
         left >>= 1
         if left:
             power, size = _joined(power, power[size:], size), 2 * size
-    found = np.sort(
-        whole[: len(text) - length + 1]
-    )  # numpy's unique takes several times as long
+    # numpy's unique takes several times as long
+    found = np.sort(whole[: len(text) - length + 1])
     return found[np.diff(found, prepend=found[:1] - np.uint64(1)) != 0]
 
 

@@ -21,6 +21,7 @@ from ropebook import checks
 from ropebook.lab import evaluation, language, tasks
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.parts import PARTS, Parts
+from ropebook.shapes import Int
 
 LENGTH, TEXT = 256, 2048
 """L, in which the models were trained, and the bytes of the texts that they are tried on."""
@@ -75,7 +76,7 @@ def materials(
 
 def windows(
     files: Mapping[str, np.ndarray], length: int, most: int = PER_FOLDER
-) -> tuple[list[str], Tensor]:
+) -> tuple[list[str], Int[Tensor, "files bytes"]]:
     """Names, and one window of each file that is long enough, of ``most`` files of a folder: int64 (files, length + 1).
 
     A hash of the name says which files these are, and where in its file a window begins. ``ValueError`` if there is none.

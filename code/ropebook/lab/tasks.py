@@ -21,6 +21,7 @@ from ropebook import checks
 from ropebook.lab.data import KEYS, QUERY, RECORD, VALUES
 from ropebook.lab.evaluation import logits
 from ropebook.lab.model import LanguageModel
+from ropebook.shapes import Bool, Int
 
 FIRST = 14
 """FIRST + key asks for the first record of a key; `ropebook.lab.data.QUERY` + key for the last, or the only one."""
@@ -84,14 +85,13 @@ def plant(
 class Questions(NamedTuple):
     """Texts with queries at their end, n in each."""
 
-    tokens: Tensor  # (contexts, length), int64
-    answers: (
-        Tensor  # (contexts, n), int64: where the records stand that must come again
-    )
-    distances: (
-        Tensor  # (contexts, n), int64: from the record farther back to the query
-    )
-    others: Tensor  # (contexts, n), int64: the same key's other record, or −1
+    tokens: Int[Tensor, "contexts length"]
+    # where the records stand that must come again
+    answers: Int[Tensor, "contexts n"]
+    # from the record farther back to the query
+    distances: Int[Tensor, "contexts n"]
+    # the same key's other record, or −1
+    others: Int[Tensor, "contexts n"]
 
 
 def questions(
@@ -179,7 +179,7 @@ def _asked(key: int, records: np.ndarray, first: bool) -> list[int]:
 @torch.no_grad()
 def answered(
     model: LanguageModel, asked: Questions, batch: int = 8
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Bool[Tensor, "contexts n"], Bool[Tensor, "contexts n"]]:
     """Which answers are right, and which are the same key's other record: bool (contexts, n) each.
 
     An answer is the likeliest of all 256 bytes after the query.
@@ -187,9 +187,8 @@ def answered(
     checks.integer("batch", batch, minimum=1)
     right, other = [], []
     columns = (asked.tokens, asked.answers, asked.others)
-    for tokens, answers, others in zip(
-        *(c.split(batch) for c in columns), strict=True
-    ):
+    batches = (column.split(batch) for column in columns)
+    for tokens, answers, others in zip(*batches, strict=True):
         told = logits(model, tokens[:, :-1]).argmax(-1).cpu().gather(1, answers - 1)
         right.append(told == tokens.gather(1, answers))
         other.append(told == others)

@@ -18,6 +18,7 @@ from ropebook.lab import language, tasks
 from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Run
+from ropebook.shapes import Int
 
 STEPS = 2400
 """Of a training: with 1200, RoPE gave back 0.78 and 0.72 of the records within L (seeds 0 and 1). Where retrieval has not emerged by
@@ -44,7 +45,7 @@ class Trial(Run):
         """
         return super().name + (f"-{self.steps}" if self.steps != STEPS else "")
 
-    def batch(self, corpus: Parts, step: int) -> Tensor:
+    def batch(self, corpus: Parts, step: int) -> Int[Tensor, "rows bytes"]:
         """The rows of a step, int64 (rows, length + 1); ``ValueError`` if the training text is shorter than a row."""
         length = self.length + 1
         if len(corpus.train) < length:
@@ -52,10 +53,11 @@ class Trial(Run):
                 f"corpus must have {length} bytes or more to train on, got {len(corpus.train)}"
             )
         draws = np.random.default_rng([self.seed, step])
+        # counted through all steps, for a step may have fewer rows than there are kinds
         rows = [
             row(KINDS[at % len(KINDS)], corpus.train, length, draws)
             for at in range(step * self.rows, (step + 1) * self.rows)
-        ]  # counted through all steps, for a step may have fewer rows than there are kinds
+        ]
         return torch.from_numpy(np.stack(rows).astype(np.int64))
 
 

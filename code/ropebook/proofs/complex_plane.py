@@ -1,4 +1,4 @@
-"""The checks of chapter *The complex plane*.
+"""The checks of chapter *RoPE in the complex plane*.
 
 The identities hold for every frequency and every pair: nothing in them has a number in it. A score is a sum over pairs, and
 the same identity of one pair, (x, y) of the query with (u, v) of the key, is that of each of its terms, whatever d is.

@@ -1,4 +1,4 @@
-"""The checks of chapter *Distance*.
+"""The checks of chapter *Long-range decay and the base*, and of its pages.
 
 Summation by parts is proved by induction, so for every number of pairs. The moments of random queries and keys are taken
 term by term from the expanded square. The definitions are compared with the formulas on the page in plain Python; the

@@ -1,4 +1,4 @@
-"""The checks of chapter *The rotation, derived*.
+"""The checks of chapter *Rotary position embedding*.
 
 R_m is block-diagonal: a product, a transpose and a power of such matrices are taken block by block. So an identity of one
 block with a symbolic θ_i is the identity of the whole matrix, whatever d is; only the score adds the blocks up, and that
@@ -24,6 +24,10 @@ d = sympy.Symbol("d", integer=True, positive=True)
 i = sympy.Symbol("i", integer=True)
 frequency = sympy.IndexedBase("theta", real=True)
 query, key = (sympy.IndexedBase(name, real=True) for name in "qk")
+QUERY, KEY = (
+    sympy.symbols("q_0 q_1", real=True),
+    sympy.symbols("k_0 k_1", real=True),
+)
 J = sympy.ImmutableMatrix([[0, -1], [1, 0]])
 MIRROR = sympy.ImmutableMatrix([[1, 0], [0, -1]])
 PRODUCTS = [rf"\langle {pair} \rangle" for pair in ("q, q", "q, k", "k, k")]
@@ -134,6 +138,27 @@ def relative(wrong: bool = False) -> Pairs:
             block(m - n if wrong else n - m),
         )
     ]
+
+
+@identity(
+    "eq-derivation-forward",
+    "m",
+    "n",
+    r"\theta_{i}",
+    *(f"{name}_{{{entry}}}" for name in "qk" for entry in (0, 1)),
+    twin="the transpose forgotten",
+)
+def forward(wrong: bool = False) -> Pairs:
+    """⟨R_m q, R_n k⟩ and each of the three lines after it, for one pair of q and k."""
+    q, k = (sympy.Matrix(entries) for entries in (QUERY, KEY))
+    R_m, R_n = block(m), block(n)
+    middle = (
+        [R_m * R_n, R_m * R_n, block(m + n)]
+        if wrong
+        else [R_m.T * R_n, block(-m) * R_n, block(n - m)]
+    )
+    first = (R_m * q).dot(R_n * k)
+    return [(first, (q.T * matrix * k)[0]) for matrix in middle]
 
 
 @identity(

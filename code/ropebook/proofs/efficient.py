@@ -1,4 +1,4 @@
-"""The checks of chapter *An efficient rotation*.
+"""The checks of chapter *Implementing RoPE*.
 
 The identities are taken entry by entry for d = 4, 6 and 8 (the scores for d = 4), with a letter for each entry of x and for each θ_i. A pair meets
 no other pair in any of them, so a larger d brings nothing new: only more of the same rows.

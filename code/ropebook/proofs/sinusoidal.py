@@ -178,6 +178,27 @@ def weights(wrong: bool = False) -> Pairs:
     ]
 
 
+@identity(
+    "eq-sinusoidal-head",
+    "m",
+    "n",
+    "a_{i}",
+    "b_{i}",
+    r"\theta_{i}",
+    twin="b_i with one sign in both places",
+)
+def head(wrong: bool = False) -> Pairs:
+    """With the block (a_i, b_i; −b_i, a_i) pair i of PE_mᵀ B PE_n is a_i cos θ_i(m − n) + b_i sin θ_i(m − n).
+
+    The whole product is the sum of these over i.
+    """
+    a, b = sympy.symbols("a_i b_i", real=True)
+    block = sympy.ImmutableMatrix([[a, b], [b if wrong else -b, a]])
+    angle = theta_i * (m - n)
+    pair = (encoding_pair(m).T * block * encoding_pair(n))[0]
+    return [(pair, a * sympy.cos(angle) + b * sympy.sin(angle))]
+
+
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
 
 

@@ -58,6 +58,12 @@ class RotaryAttention(MultiHeadAttention):
             checks.even("head_dim", self.head_dim), **rotary
         )
 
+    @property
+    def follows_length(self) -> bool:
+        """Whether the rotation changes as the text grows, so that rotated keys cannot be kept."""
+        scaling = getattr(self.rotary, "scaling", None)
+        return getattr(scaling, "follows_length", False)
+
     def project(
         self, x: Tensor, positions: Tensor | None = None, offset: int = 0
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -95,7 +101,9 @@ class RotaryAttention(MultiHeadAttention):
             )
         batch, seq_len, _ = x.shape
         cached = 0 if cache is None else cache.length
-        is_causal = is_causal and seq_len > 1  # one new token may see all there is
+        if seq_len == 1:
+            # one new token may see all there is
+            is_causal = False
         if mask is not None or cached:
             # torch's own is_causal takes no mask beside it, and puts the first query at the first key
             shape = (batch, self.n_heads, seq_len, cached + seq_len)
@@ -105,7 +113,7 @@ class RotaryAttention(MultiHeadAttention):
         # ExtendedAttention has the attribute; "rotated" there is safe, or was asked for by name
         if cache is not None and getattr(self, "keep", None) != "rotated":
             scaling = getattr(self.rotary, "scaling", None)
-            if getattr(scaling, "follows_length", False):
+            if self.follows_length:
                 raise ValueError(
                     "cache must be None where the frequencies follow the length, for its keys keep those of their time; "
                     f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"

@@ -5,13 +5,14 @@ Source: Touvron et al. 2023, *LLaMA*, section 2.2: RMSNorm before each part of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from ropebook import checks
-from ropebook.efficient import convert_weight
+from ropebook.efficient import RotaryEmbedding, convert_weight
 from ropebook.rotary_attention.cache import KVCache
 from ropebook.rotary_attention.layer import RotaryAttention
 from ropebook.rotary_attention.packing import (
@@ -156,9 +157,20 @@ class LlamaModel(nn.Module):
             self._check_caches(caches)
         offset = 0 if caches[0] is None else caches[0].length
         x = self.embed(tokens, positions, offset)
-        for layer, cache in zip(self.layers, caches, strict=True):
-            x = layer(x, positions, mask, cache)
+        with self._same_places():
+            for layer, cache in zip(self.layers, caches, strict=True):
+                x = layer(x, positions, mask, cache)
         return self.lm_head(self.norm(x))
+
+    @contextlib.contextmanager
+    def _same_places(self) -> Iterator[None]:
+        """Cosines and sines once for all layers. A compiler finds by itself what is computed twice."""
+        with contextlib.ExitStack() as stack:
+            if not torch.compiler.is_compiling():
+                for rotary in {layer.attention.rotary for layer in self.layers}:
+                    if isinstance(rotary, RotaryEmbedding):
+                        stack.enter_context(rotary.keeping_tables())
+            yield
 
     def _check_caches(self, caches: Sequence[KVCache]) -> None:
         if len(caches) != len(self.layers):
@@ -204,7 +216,8 @@ class LlamaModel(nn.Module):
         """``tokens`` (batch, seq) and ``new_tokens`` more, each the likeliest: (batch, seq + new_tokens).
 
         ``lengths``: of the prompts, 1 at least, which then end at the row's end (:func:`left_padded`). The prompt goes through the
-        model once, and after it one token at a time: all else is in the caches.
+        model once, and after it one token at a time: all else is in the caches. Where the frequencies follow the length, no
+        cache can serve: the whole text goes through the model for each token, and all prompts must be of one length.
         """
         self._check_tokens(tokens)
         new_tokens = checks.integer("new_tokens", new_tokens, minimum=1)
@@ -220,13 +233,18 @@ class LlamaModel(nn.Module):
             raise ValueError(
                 f"lengths[{empty[0].item()}] must be an integer >= 1 and <= {seq_len}, got 0"
             )
-        caches = self.new_caches(seq_len + new_tokens - 1)
+        padded = bool((segments == 0).any())
+        caches = None
+        if not any(layer.attention.follows_length for layer in self.layers):
+            caches = self.new_caches(seq_len + new_tokens - 1)
         step = tokens
         for _ in range(new_tokens):
+            if caches is None:
+                step = tokens
             new = step.shape[1]
-            positions = packed_positions(segments)[:, -new:]
-            logits = self(step, positions, packed_mask(segments, new), caches)
-            step = logits[:, -1:].argmax(-1)
+            positions = packed_positions(segments)[:, -new:] if padded else None
+            mask = packed_mask(segments, new) if padded else None
+            step = self(step, positions, mask, caches)[:, -1:].argmax(-1)
             tokens = torch.cat((tokens, step), dim=1)
             segments = torch.cat((segments, segments[:, -1:]), dim=1)
         return tokens
@@ -248,11 +266,8 @@ class LlamaModel(nn.Module):
             raise ValueError(
                 f"tokens must be (batch, seq), neither of them 0, got {tuple(tokens.shape)}"
             )
-        outside = (tokens < 0) | (tokens >= self.vocab_size)
-        if outside.any():
-            raise ValueError(
-                f"tokens must lie between 0 and {self.vocab_size - 1}, got {tokens[outside][0].item()}"
-            )
+        if checks.readable(tokens):
+            checks.entries("tokens", tokens, 0, self.vocab_size - 1)
 
     @classmethod
     def from_transformers(

@@ -1,19 +1,22 @@
 // What the figures draw with: canvas, scales, axes, paths.
 
 import { mix } from "./colours.js";
-import { svg } from "./elements.js";
+import { redrawn, svg } from "./elements.js";
+import { hundredths } from "./rope.js";
 
 // A stage of fewer px than this is a phone's.
 export const NARROW = 520;
 
-// A canvas of width × height CSS pixels, sharp on dense screens; returns its context, cleared.
+// A canvas of width × height CSS pixels, sharp on dense screens; returns its context, cleared and as it was at first.
+// (A canvas that keeps its size keeps its memory.)
 export function fitCanvas(canvas, width, height) {
   const density = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * density);
-  canvas.height = Math.round(height * density);
+  const size = { width: Math.round(width * density), height: Math.round(height * density) };
+  const context = canvas.getContext("2d");
+  if (canvas.width === size.width && canvas.height === size.height) context.reset();
+  else Object.assign(canvas, size);
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
   context.setTransform(density, 0, 0, density, 0, 0);
   return context;
 }
@@ -59,10 +62,10 @@ export function scale(/** @type {number[]} */ [from, to], /** @type {number[]} *
   return (value) => start + (end - start) * at(value);
 }
 
-// A title, and under it what it shows.
-export function titled(x, y, title, note) {
+// A title, and under it what it shows, in one part or in several.
+export function titled(x, y, title, ...note) {
   return [svg("text", { x, y: y + 14, "font-size": 14, "font-weight": 600 }, title),
-    svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, note)];
+    svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, ...note)];
 }
 
 // A name in a frame, of something that can be taken hold of; half of its width.
@@ -120,16 +123,16 @@ export function arrowPath(/** @type {number[]} */ [x1, y1], /** @type {number[]}
   const size = Math.min(head, length / 2) / length;
   const side = (turn) => {
     const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
-    return `${(x2 - size * (cos * dx - sin * dy)).toFixed(2)},${(y2 - size * (sin * dx + cos * dy)).toFixed(2)}`;
+    return `${hundredths(x2 - size * (cos * dx - sin * dy))},${hundredths(y2 - size * (sin * dx + cos * dy))}`;
   };
-  const tip = `${x2.toFixed(2)},${y2.toFixed(2)}`;
-  return `M${x1.toFixed(2)},${y1.toFixed(2)}L${tip}M${side(0.45)}L${tip}L${side(-0.45)}`;
+  const tip = `${hundredths(x2)},${hundredths(y2)}`;
+  return `M${hundredths(x1)},${hundredths(y1)}L${tip}M${side(0.45)}L${tip}L${side(-0.45)}`;
 }
 
 // A whole circle as a path.
 export function circlePath(/** @type {number[]} */ [x, y], radius) {
-  const [r, across] = [radius.toFixed(2), (2 * radius).toFixed(2)];
-  return `M${(x - radius).toFixed(2)},${y.toFixed(2)}a${r},${r} 0 1 0 ${across},0a${r},${r} 0 1 0 -${across},0`;
+  const [r, across] = [hundredths(radius), hundredths(2 * radius)];
+  return `M${hundredths(x - radius)},${hundredths(y)}a${r},${r} 0 1 0 ${across},0a${r},${r} 0 1 0 -${across},0`;
 }
 
 // 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the range; never less
@@ -150,9 +153,9 @@ export function levelsOf(values) {
 
 /** @typedef {(value: any) => string} Format */
 
-// Tick marks and numbers along the bottom or the left, into an empty group that stands at the axis.
+// Tick marks and numbers along the bottom or the left, into a group of their own that stands at the axis.
 export function axis(group, side, place, ticks, /** @type {Format} */ format = String) {
-  group.replaceChildren(...ticks.map((tick) => {
+  redrawn(group, () => ticks.map((tick) => {
     const at = place(tick);
     const bottom = side === "bottom";
     const mark = bottom ? { x1: at, x2: at, y1: 0, y2: 5 } : { x1: -5, x2: 0, y1: at, y2: at };
@@ -164,7 +167,7 @@ export function axis(group, side, place, ticks, /** @type {Format} */ format = S
 
 // The path around a band: xs[b] with low[b] … high[b]. Where both are equal it is a line, so give it a stroke as well.
 export function bandPath(xs, low, high) {
-  const there = xs.map((x, b) => `${x.toFixed(2)},${high[b].toFixed(2)}`);
-  const back = xs.map((x, b) => `${x.toFixed(2)},${low[b].toFixed(2)}`).reverse();
+  const there = xs.map((x, b) => `${hundredths(x)},${hundredths(high[b])}`);
+  const back = xs.map((x, b) => `${hundredths(x)},${hundredths(low[b])}`).reverse();
   return `M${there.join("L")}L${back.join("L")}Z`;
 }

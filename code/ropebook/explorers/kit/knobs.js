@@ -59,9 +59,11 @@ export function numberDial(dial, id, app) {
   const turn = (value) => app.change({ [dial.trait]: value });
   const show = (value, allowed = now) => {
     now = allowed;
-    field.value = formatDial(dial, value);
-    slider.value = toSlider(now, value);
-    slider.setAttribute("aria-valuetext", field.value);
+    const text = formatDial(dial, value);
+    if (field.value !== text) field.value = text;
+    const at = String(toSlider(now, value));
+    if (slider.value !== at) slider.value = at;
+    put(slider, { "aria-valuetext": text });
     reset.show(value);
   };
   const keys = (allowed) => (event) => {

@@ -4,11 +4,14 @@ import { formatDial, keepWithin, parseDial, present } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
 import { NARROW } from "./drawing.js";
-import { html, put, setText } from "./elements.js";
+import { html, put, redrawn, setText } from "./elements.js";
 import { knob } from "./knobs.js";
 import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 import { takeaway } from "./takeaway.js";
+
+// In ms: how seldom a playing figure says what it shows, and how long a hand rests before the address is written.
+const PAUSE = 250;
 
 // How high a picture may be, in px, so that its dials fit beside or under it on one screen.
 const MOST = { wide: 600, narrow: 400 };
@@ -25,8 +28,8 @@ const MOST = { wide: 600, narrow: 400 };
 //   idle(data, values)   optional: which dials have no effect just now, and why: { trait: reason }
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
 //   describe(data, values)  one or two sentences: what is to be seen now; also read out
-// app: change({ trait: value }), listen(node, event, handler), values(), alt; tools, the row for the picture's buttons,
-// as the stage holds the picture only; redraw(), for what the figure keeps beside its dials
+// app: change({ trait: value }, passing), listen(node, event, handler), values(), alt; tools, the row for the picture's
+// buttons, as the stage holds the picture only; redraw(), for what the figure keeps beside its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
@@ -53,6 +56,7 @@ export function mount(spec, { model, el, page }) {
   const work = []; // milliseconds from input event to end of drawing, one entry per event that drew
   let batch = false;
   let draws = 0;
+  let told = 0; // when
   let timers = [];
   let data;
 
@@ -67,7 +71,8 @@ export function mount(spec, { model, el, page }) {
     tools: html("div", { class: "rb-tools" }),
     initial: read(),
     values: read,
-    change(partial) {
+    // passing: one of many in a row, as when time passes; what the figure says may come a little later.
+    change(partial, passing = false) {
       asked = { ...asked, ...partial };
       const settled = settle(asked);
       batch = true; // one drawing, however many traits change
@@ -76,7 +81,7 @@ export function mount(spec, { model, el, page }) {
       model.save_changes();
       for (const trait of Object.keys(partial)) knobs[trait]?.refuse("");
       say("");
-      redraw();
+      redraw(false, passing && Object.keys(partial));
     },
     // What was typed: true if the dial took it; if not, the dial keeps its value and the page says why.
     enter(dial, text) {
@@ -132,23 +137,34 @@ export function mount(spec, { model, el, page }) {
   let theme = readTheme(root);
   let width = 0;
 
-  function redraw(jump = false) {
+  // passing: the dials that alone have changed, in one of many drawings in a row.
+  function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
     const values = read();
     data = spec.compute(values);
     width = Math.floor(stage.clientWidth) || 640; // 640 while the figure is not in the page yet
+    // Dials first: a slider that is set has the page laid out, which costs least before the picture changes.
+    const waits = passing && performance.now() - told < PAUSE;
+    if (waits) for (const trait of passing) knobs[trait].show(values);
+    else tell();
     draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
-    stats.replaceChildren(...spec.stats(data, values).map(([name, value, remark = ""]) => {
-      return html("div", {}, html("dt", {}, name), html("dd", {}, `${value} `, html("small", {}, remark)));
-    }));
-    const text = spec.describe(data, values);
-    setText(summary, text);
-    const idle = spec.idle?.(data, values) ?? {};
-    for (const { trait } of dials) knobs[trait].show(values, idle[trait]);
     draws += 1;
     timers.forEach(clearTimeout);
     // Later, when the hand rests: screen readers would read every value that a slider passes, and browsers refuse
     // hundreds of changes of the address.
-    timers = [setTimeout(() => setText(spoken, draws > 1 ? text : ""), 500), setTimeout(saveAddress, 250)];
+    timers = [setTimeout(() => setText(spoken, draws > 1 ? summary.textContent : ""), 2 * PAUSE),
+      setTimeout(saveAddress, PAUSE), ...(waits ? [setTimeout(tell, PAUSE)] : [])];
+  }
+
+  // What the figure shows, in numbers and words.
+  function tell() {
+    told = performance.now();
+    const values = read();
+    const idle = spec.idle?.(data, values) ?? {};
+    for (const { trait } of dials) knobs[trait].show(values, idle[trait]);
+    redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
+      return html("div", {}, html("dt", {}, name), html("dd", {}, `${value} `, html("small", {}, remark)));
+    }));
+    setText(summary, spec.describe(data, values));
   }
 
   // What a dial refused stands under its field; here it is only read out.

@@ -53,7 +53,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
       return;
     }
     // A whole position lasts several frames, of which only the first has something to draw.
-    if (!same({ ...run.shown, ...next }, run.shown)) app.change(next);
+    if (!same({ ...run.shown, ...next }, run.shown)) app.change(next, true);
     run.shown = app.values();
     tick();
   });

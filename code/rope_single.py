@@ -1,0 +1,82 @@
+"""Rotary position embedding (RoPE) in one file, to be copied. It needs torch 2.0 or newer and nothing else.
+
+From the book "RoPE, Turn by Turn", which derives it, and tests it against its own package and against transformers.
+
+    rope = RoPE(dim=128, base=500000.0, layout="half", scaling=llama3)
+    q, k = rope(q, k)                         # (batch, heads, seq, dim) each
+    q, k = rope(q, k, offset=cached)          # after so many tokens in a cache
+    q, k = rope(q, k, positions=positions)    # (seq,) or (batch, seq): packed texts, padding on the left
+
+layout: "half" pairs entries i and i + dim/2 (Llama in transformers, GPT-NeoX, Qwen, Gemma, Mistral); "interleaved" pairs
+2i and 2i + 1 (the paper, GPT-J, Meta's own Llama). The wrong one for given weights raises no error and gives nonsense.
+"""
+
+import math
+
+import torch
+
+
+def llama3(theta, base, factor=8.0, trained=8192, low=1.0, high=4.0):
+    """Llama 3.1: pairs that turned ``high`` times or more in training stay, those below ``low`` are slowed by ``factor``."""
+    turns = trained * theta / (2 * math.pi)
+    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    return theta * (kept + (1 - kept) / factor), 1.0
+
+
+def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
+    """YaRN as transformers has it: a ramp over the pairs, between those that turned ``fast`` and ``slow`` times."""
+    pairs = len(theta)
+
+    def pair(turns):
+        return pairs * math.log(trained / (2 * math.pi * turns)) / math.log(base)
+
+    first, last = (
+        max(math.floor(pair(fast)), 0),
+        min(math.ceil(pair(slow)), 2 * pairs - 1),
+    )
+    slowed = (
+        (torch.arange(pairs, dtype=theta.dtype) - first) / max(last - first, 0.001)
+    ).clamp(0, 1)
+    return theta * (1 - slowed + slowed / factor), 0.1 * math.log(
+        factor
+    ) + 1 if factor > 1 else 1.0
+
+
+class RoPE(torch.nn.Module):
+    """``scaling``: None, `llama3`, or a function like it: ``functools.partial(yarn, factor=4.0, trained=8192)``."""
+
+    def __init__(self, dim, base=10000.0, *, layout, scaling=None):
+        super().__init__()
+        if dim < 2 or dim % 2 or layout not in ("half", "interleaved"):
+            raise ValueError(
+                f"dim must be even and layout 'half' or 'interleaved', got {dim} and {layout!r}"
+            )
+        self.layout, self.factor = layout, 1.0
+        # float64, and no buffer: a model that is cast to half must not take them along
+        self.theta = base ** -(torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+        if scaling is not None:
+            self.theta, self.factor = scaling(self.theta, base)
+
+    def forward(self, q, k, positions=None, offset=0):
+        if positions is None:
+            positions = torch.arange(offset, offset + q.shape[-2], device=q.device)
+        angles = positions[..., None].double() * self.theta.to(q.device)
+        if angles.ndim == 3:  # (batch, seq, pairs): the same for all heads
+            angles = angles[:, None]
+        wide = torch.promote_types(q.dtype, torch.float32)
+        cos, sin = (
+            (angles.cos() * self.factor).to(wide),
+            (angles.sin() * self.factor).to(wide),
+        )
+        return self.rotate(q, cos, sin), self.rotate(k, cos, sin)
+
+    def rotate(self, x, cos, sin):
+        axis = -2 if self.layout == "half" else -1
+        a, b = x.unflatten(
+            -1, (2, -1) if self.layout == "half" else (-1, 2)
+        ).unbind(axis)
+        return (
+            torch.stack((a * cos - b * sin, b * cos + a * sin), axis)
+            .flatten(-2)
+            .to(x.dtype)
+        )

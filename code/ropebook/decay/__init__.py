@@ -1,0 +1,110 @@
+"""How the score depends on distance: the bound that falls, the score that swings, and the base that a length needs.
+
+- `curves`: walks along a curve of the distance.
+- `scores`: the score for q = k, for chosen and for random vectors.
+- `bound`: RoFormer's bound of the score.
+- `sweeps`: what base and dimension do.
+- `models`: the settings of published models.
+- `bases`: the base that a context needs.
+- `pictures`: the figures of the chapter's pages; imported by itself, since it needs matplotlib.
+
+Notation: distance Δ = m − n, dimension d (even), base b, frequency θ_i = b^(−2i/d), i = 0 … d/2 − 1.
+"""
+
+from ropebook.decay.bases import (
+    PUBLISHED_BASES,
+    Comparison,
+    Run,
+    compare,
+    reach,
+    runs,
+    significant_grid,
+    smallest_base,
+    tokens,
+)
+from ropebook.decay.bound import (
+    Bounds,
+    bounds,
+    mean_partial_sum,
+    partial_sum_floor,
+    partial_sums,
+    random_walk_level,
+    running_sums,
+)
+from ropebook.decay.curves import (
+    CHUNK,
+    Curve,
+    Summary,
+    Windows,
+    first_below,
+    first_return,
+    summarize,
+    trend,
+    windows,
+)
+from ropebook.decay.models import (
+    MODELS,
+    Model,
+    turned_pairs,
+)
+from ropebook.decay.scores import (
+    FIGURES,
+    Estimate,
+    Figure,
+    Spread,
+    diagonal_weight,
+    random_scores,
+    score_curve,
+)
+from ropebook.decay.sweeps import (
+    BASES,
+    DIMS,
+    SweepRow,
+    share,
+    sweep,
+)
+from ropebook.sinusoidal import distance_kernel
+
+__all__ = [
+    "BASES",
+    "CHUNK",
+    "DIMS",
+    "FIGURES",
+    "MODELS",
+    "PUBLISHED_BASES",
+    "Bounds",
+    "Comparison",
+    "Curve",
+    "Estimate",
+    "Figure",
+    "Model",
+    "Run",
+    "Spread",
+    "Summary",
+    "SweepRow",
+    "Windows",
+    "bounds",
+    "compare",
+    "diagonal_weight",
+    "distance_kernel",
+    "first_below",
+    "first_return",
+    "mean_partial_sum",
+    "partial_sum_floor",
+    "partial_sums",
+    "random_scores",
+    "random_walk_level",
+    "reach",
+    "running_sums",
+    "runs",
+    "score_curve",
+    "share",
+    "significant_grid",
+    "smallest_base",
+    "summarize",
+    "sweep",
+    "tokens",
+    "trend",
+    "turned_pairs",
+    "windows",
+]

@@ -1,0 +1,259 @@
+"""The figures of the chapter's pages: one function each, which draws and displays it with a text for who cannot see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.decay.bound import (
+    bounds,
+    mean_partial_sum,
+    partial_sum_floor,
+    partial_sums,
+    random_walk_level,
+)
+from ropebook.decay.curves import Curve, trend
+from ropebook.decay.scores import random_scores
+from ropebook.decay.sweeps import BASES, DIMS, share
+from ropebook.figures import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    VIOLET,
+    display_figure,
+    figure,
+    powers,
+)
+from ropebook.sinusoidal import distance_kernel
+
+LEAST_WIDTH = (
+    1.012  # of a bar on a logarithmic axis, so that a single base can be seen
+)
+
+
+def trends(length: int = 10**6) -> None:
+    """The trend of S(Δ)/S(0) for q = k = (1, …, 1), Δ < ``length``: few pairs beside many."""
+    fig, axes = figure(480, 270, columns=2, sharey=True)
+    for ax, dim, colour in ((axes[0], 8, ORANGE), (axes[1], 256, BLUE)):
+        _band(ax, partial(share, dim=dim), length, colour)
+        ax.axhline(0, color=MUTED, linewidth=1)
+        ax.set(xscale="log", title=f"d = {dim}", xlabel="distance Δ")
+        powers(ax.xaxis)
+        ax.set_xticks([1, 100, 10_000, 1_000_000])
+    axes[0].set_ylabel("S(Δ) / S(0)")
+    display_figure(
+        fig,
+        "Two panels over a logarithmic axis of distances up to a million. For d = 8 a wide band around a mean that falls to "
+        "zero in steps; the band reaches up to one again. For d = 256 a narrow band around a mean that falls from one to "
+        "zero in a straight line.",
+        "Mean (line), least and greatest value (band) of the score in windows of distance, q = k = (1, …, 1), base 10000. "
+        "The mean falls. The score swings about it, the more the fewer pairs there are.",
+    )
+
+
+def random_band(dim: int, samples: int = 2000) -> None:
+    """Mean and spread of the scores of random vectors, beside the score of q = k = (1, …, 1)."""
+    distances = torch.logspace(0, 5, 120).round().unique().long()
+    spread = random_scores(distances, dim, samples=samples)
+    fig, ax = figure(480, 280)
+    ends = (spread.mean - spread.std, spread.mean + spread.std)
+    ax.fill_between(distances, *ends, color=ORANGE, alpha=0.25, linewidth=0)
+    ax.plot(distances, spread.mean, color=ORANGE)
+    ax.plot(
+        distances, 2 * distance_kernel(distances, dim), color=BLUE, linewidth=1.2
+    )
+    ax.text(25, 0.78 * dim, "q = k = (1, …, 1)", color=BLUE)
+    ax.text(1.1, 1.3 * math.sqrt(dim), "q, k random: mean ± spread", color=ORANGE)
+    ax.set(xscale="log", xlabel="distance Δ", ylabel="score")
+    powers(ax.xaxis)
+    display_figure(
+        fig,
+        f"Scores over a logarithmic axis of distance. The curve for equal vectors falls from {dim} in swings to zero. The "
+        f"band for random vectors is level around zero from the first distance to the last, about {math.sqrt(dim):.0f} to "
+        "each side.",
+        f"d = {dim}, base 10000. What falls is the score of equal vectors. Between random ones the mean is zero and the "
+        "spread √d, at every distance.",
+    )
+
+
+def sweep_grid(length: int = 4096) -> None:
+    """S(Δ)/S(0) for q = k = (1, …, 1), Δ < ``length``: one small panel for each of BASES and DIMS."""
+    fig, axes = figure(
+        480, 620, rows=len(BASES), columns=len(DIMS), sharex=True, sharey=True
+    )
+    for row, base in zip(axes, BASES, strict=True):
+        for ax, dim in zip(row, DIMS, strict=True):
+            _band(ax, partial(share, dim=dim, base=base), length, BLUE, 0.3, 1.2)
+            ax.axhline(0, color=MUTED, linewidth=0.8)
+            ax.set(xscale="log", ylim=(-1.05, 1.05), yticks=[])
+            ax.set_xticks([1, 1000], ["1", "10³"])
+            ax.minorticks_off()
+            ax.grid(False)
+        power = round(math.log10(base))
+        name = f"{base:.0f}" if base < 1e4 else f"10{'⁴⁵⁶⁷'[power - 4]}"
+        row[0].set_ylabel(name, rotation=0, ha="right", va="center")
+    for ax, dim in zip(axes[0], DIMS, strict=True):
+        ax.set_title(f"{dim}", loc="center")
+    fig.supxlabel("distance Δ", fontsize=12.5)
+    fig.supylabel("base", fontsize=12.5)
+    fig.suptitle("d", fontsize=13)
+    display_figure(
+        fig,
+        "Sixty small panels, ten bases from 1 to ten million by six dimensions from 8 to 256. At base 1 a full band from "
+        "minus one to one everywhere. As the base grows, the curves fall later; as d grows, the band around the mean "
+        "becomes narrower.",
+        f"S(Δ)/S(0) for q = k = (1, …, 1), from −1 to 1, at distances from 1 to {length}: mean (line), least and greatest "
+        "value (band) in windows. The base decides how soon it falls, d how much it swings.",
+    )
+
+
+def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
+    """The partial sums S_1 … S_{d/2} as walks in the plane, one panel for each of three distances."""
+    fig, axes = figure(480, 240, columns=3)
+    for ax, distance, colour in zip(
+        axes, distances, (BLUE, VIOLET, ORANGE), strict=True
+    ):
+        steps = torch.cat((torch.zeros(1), partial_sums(distance, dim)))
+        ax.plot(steps.real, steps.imag, color=colour, linewidth=1.3)
+        ax.plot(0, 0, "o", color=INK, markersize=5)
+        ax.plot(steps[-1].real, steps[-1].imag, "o", color=colour, markersize=7)
+        ax.set(title=f"Δ = {distance}", aspect="equal", adjustable="datalim")
+        ax.tick_params(labelsize=10)
+    display_figure(
+        fig,
+        f"Three walks of {dim // 2} steps. At the first distance a short curl and then a long nearly straight line. At the "
+        "second a larger tangle and then a bent line. At the third a tangle from beginning to end.",
+        f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). Mind the scales: all three "
+        f"walks are {dim // 2} steps long. How far one gets is what the bound counts.",
+    )
+
+
+def falling_mean(dim: int, length: int = 10**6) -> None:
+    """The mean of |S_1| … |S_{d/2}| for Δ < ``length``, with the level of a random walk and the floor."""
+    fig, ax = figure(480, 290)
+    _band(ax, partial(mean_partial_sum, dim=dim), length, BLUE)
+    levels = {
+        "a random walk": random_walk_level(dim),
+        "never below": partial_sum_floor(dim),
+    }
+    for name, level in levels.items():
+        ax.axhline(level, color=MUTED, linewidth=1.2, linestyle="--")
+        ax.text(1, 1.05 * level, name, color=MUTED, va="bottom")
+    ax.axvline(250, color=ORANGE, linewidth=1.2)
+    ax.text(280, 30, "the paper's figure\nends about here", color=ORANGE, va="top")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        ylim=(0.4, 40),
+        xlabel="distance Δ",
+        ylabel="mean of |Sⱼ|",
+    )
+    powers(ax.xaxis)
+    ax.set_yticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+    ax.minorticks_off()
+    display_figure(
+        fig,
+        "The mean length of the partial sums on two logarithmic axes: it falls from about 30 in a straight line to about 5 "
+        "near distance ten thousand and stays level from there to a million, inside a band that becomes wider. Dashed "
+        "lines mark the random walk's level and the floor.",
+        f"The part of the bound that knows the distance, d = {dim}, base 10000: mean (line), least and greatest value "
+        f"(band) in windows. At Δ = 0 it is {(dim // 2 + 1) / 2}; it falls to about {random_walk_level(dim):.1f}, and no "
+        "further.",
+    )
+
+
+def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
+    """|score|, the paper's bound and the triangle inequality (= 1) for q = k = each of two vectors, by their names."""
+    places = torch.logspace(0, 5, 200).round().unique().long()
+    fig, axes = figure(480, 290, columns=2)
+    for ax, (title, vector) in zip(axes, vectors.items(), strict=True):
+        found = bounds(vector, vector, places)
+        size = found.score.abs() / found.triangle
+        ax.plot(places, size, ".", color=BLUE, markersize=3)
+        ax.plot(places, found.abel / found.triangle, color=ORANGE, linewidth=1.5)
+        ax.axhline(1, color=MUTED, linewidth=1.5, linestyle="--")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            title=title,
+            xlabel="distance Δ",
+            ylim=(1e-3, 60),
+        )
+        powers(ax.xaxis)
+        ax.set_xticks([1, 100, 10_000])
+        powers(ax.yaxis)
+    axes[0].text(1, 1.15, "Σ|hᵢ|", color=MUTED, va="bottom")
+    axes[0].text(60, 12, "the paper's", color=ORANGE, va="bottom")
+    axes[0].text(1.5, 0.02, "|score|", color=BLUE)
+    display_figure(
+        fig,
+        "Two panels on logarithmic axes. On the left the paper's bound runs above the dashed line of the triangle "
+        "inequality at every distance. On the right it starts on the dashed line and falls to about a seventh of it. The "
+        "dots of the score's size lie below both, often far below.",
+        "The size of the score (dots), the paper's bound (line) and the triangle inequality (dashed, = 1), d = "
+        f"{vector.shape[-1]}. Left: the last step, down to 0, spoils the bound. Right: all steps are small, and it is the "
+        "better one.",
+    )
+
+
+def islands(
+    runs: Mapping[str, Sequence[tuple[float, float, int]]],
+    published: Mapping[str, float],
+    ours: Mapping[str, float],
+    measured: str,
+) -> None:
+    """The admissible bases of each context length, as bars; the published least base and ours as triangles.
+
+    ``runs``: by label of the length, (first, last, count) of each run; ``measured``: where and when they were found.
+    """
+    fig, ax = figure(480, 320)
+    for place, (label, found) in enumerate(runs.items()):
+        for first, last, _ in found:
+            width = max(last, first * LEAST_WIDTH) - first
+            ax.barh(place, width, left=first, height=0.5, color=BLUE, linewidth=0)
+        marks = {"color": ORANGE, "markersize": 6, "clip_on": False}
+        ax.plot(published[label], place - 0.42, "v", **marks)
+        ax.plot(ours[label], place + 0.42, "^", color=GREEN, markersize=6)
+    ax.set_yticks(range(len(runs)), list(runs))
+    ax.set(
+        xscale="log",
+        xlim=(1e3, 1e8),
+        ylim=(len(runs) - 0.2, -0.8),
+        xlabel="base",
+        ylabel="context L",
+    )
+    ax.grid(False, axis="y")
+    ax.text(2e3, len(runs) - 1.42, "▼ paper", color=ORANGE, va="center")
+    ax.text(2e3, len(runs) - 0.65, "▲ ours, two digits", color=GREEN, va="center")
+    powers(ax.xaxis)
+    display_figure(
+        fig,
+        "For each context length a row of bars on a logarithmic axis of bases: thin islands first, then a long bar with "
+        "gaps, then a solid bar to the right end. Longer contexts begin further right. Triangles mark the paper's and our "
+        "least base.",
+        "Admissible bases, d = 128, on a grid of three digits (blue; islands are drawn a little wider than they are). In "
+        f"each row there are bases that fail above bases that hold. {measured}",
+    )
+
+
+def _band(
+    ax,
+    curve: Curve,
+    length: int,
+    colour: str,
+    alpha: float = 0.25,
+    width: float = 2,
+) -> None:
+    """The trend of a curve: a line for the mean, a band from the least to the greatest value."""
+    middles, found = trend(curve, checks.integer("length", length, minimum=2))
+    ax.fill_between(
+        middles, found.least, found.greatest, color=colour, alpha=alpha, linewidth=0
+    )
+    ax.plot(middles, found.mean, color=colour, linewidth=width)

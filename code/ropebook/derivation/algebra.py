@@ -1,0 +1,193 @@
+"""The derivation in the plane, each step carried out by sympy, and the example by hand without rounding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ropebook import checks
+
+if TYPE_CHECKING:
+    import sympy
+
+
+class Polar(NamedTuple):
+    """What is asked, f(q, m)·conj f(k, n) = g(q, k, m − n), in polar form: one equation for lengths, one for angles."""
+
+    lengths: sympy.Eq
+    angles: sympy.Eq
+
+
+class Phase(NamedTuple):
+    """The angle φ(m) by which position m turns: the step, with all m on its left and all else on its right, the recurrence
+    that it is, and the recurrence's solution."""
+
+    step: sympy.Eq
+    recurrence: sympy.Eq
+    solution: sympy.Eq
+
+
+def polar_form() -> Polar:
+    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)} and g likewise; the logarithm parts lengths from angles.
+
+    The angles are equal up to whole turns. Su et al. (2021), section 3.4.1.
+
+    >>> polar_form().angles
+    Eq(-Phi(k, n) + Phi(q, m), Phi_g(q, k, m - n))
+    """
+    import sympy
+
+    k, m, n, q = _symbols("k m n q")
+    demanded = _polar("r", "Phi", q, m) * sympy.conjugate(_polar("r", "Phi", k, n))
+    found = _polar("r_g", "Phi_g", q, k, m - n)
+    left, right = (
+        sympy.expand_log(sympy.log(side), force=True) for side in (demanded, found)
+    )
+    return Polar(
+        sympy.Eq(sympy.exp(sympy.re(left)), sympy.exp(sympy.re(right))),
+        sympy.Eq(sympy.im(left), sympy.im(right)),
+    )
+
+
+def length_at(equation: sympy.Eq) -> sympy.Eq:
+    """Put k = q and n = m into the equation of the lengths: r(q, m) is what it was at m = 0, the length of q.
+
+    >>> length_at(polar_form().lengths)
+    Eq(r(q, m), r(q, 0))
+    """
+    import sympy
+
+    k, m, n, q = _symbols("k m n q")
+    here = equation.subs({k: q, n: m})
+    start = here.subs(m, 0)
+    unknown = _length(q, m)
+    roots = sympy.solve(here.subs(start.rhs, start.lhs), unknown)
+    [found] = [root for root in roots if root.is_positive]  # a length
+    return sympy.Eq(unknown, found)
+
+
+def angle_at(equation: sympy.Eq) -> sympy.Eq:
+    """Put n = m into the equation of the angles: Φ(q, m) is what it was at m = 0, and an amount without q in it.
+
+    ``ValueError`` if the amount does depend on q.
+
+    >>> angle_at(polar_form().angles)
+    Eq(Phi(q, m), -Phi(k, 0) + Phi(k, m) + Phi(q, 0))
+    """
+    import sympy
+
+    m, n, q = _symbols("m n q")
+    here = equation.subs(n, m)
+    start = here.subs(m, 0)
+    unknown = _angle(q, m)
+    [found] = sympy.solve(here.subs(start.rhs, start.lhs), unknown)
+    amount = found - _angle(q, 0)
+    if amount.has(q):
+        raise ValueError(f"equation must turn all q by one amount, got {amount}")
+    return sympy.Eq(unknown, found)
+
+
+def phase(equation: sympy.Eq) -> Phase:
+    """Put Φ(q, m) as `angle_at` has it and n = m − 1 into the equation of the angles, and solve the recurrence for φ.
+
+    The amount by which Φ(q, m) has grown since m = 0 has no q in it, and what it equals has no k: it is a function φ of m
+    alone. Of the equation at n = m − 1 all that has an m comes to the left and the rest to the right. The left side then
+    has neither q nor k and the right side no m, so that both are one number, θ. φ(0) = 0.
+
+    ``ValueError`` if the amount depends on q, or if the left side is anything but φ(m) − φ(m − 1).
+
+    >>> phase(polar_form().angles).step
+    Eq(phi(m) - phi(m - 1), Phi(k, 0) - Phi(q, 0) + Phi_g(q, k, 1))
+    >>> phase(polar_form().angles).solution
+    Eq(phi(m), m*theta)
+    """
+    import sympy
+
+    m, n, q = _symbols("m n q")
+    theta = sympy.Symbol("theta", real=True)
+    turned = sympy.Function("phi", real=True)
+    found = angle_at(equation).rhs
+    named = found.subs(found - _angle(q, 0), turned(m))  # Φ(q, 0) + φ(m)
+    neighbours = equation.replace(
+        sympy.Function("Phi", real=True),
+        lambda vector, position: named.subs(
+            {q: vector, m: position}, simultaneous=True
+        ),
+    ).subs(n, m - 1)
+    fixed, moving = sympy.expand(neighbours.lhs - neighbours.rhs).as_independent(
+        m, as_Add=True
+    )
+    if moving != turned(m) - turned(m - 1):
+        raise ValueError(
+            f"equation must have no m in a step but φ(m) − φ(m − 1), got {moving}"
+        )
+    recurrence = sympy.Eq(turned(m), turned(m - 1) + theta)
+    solution = sympy.rsolve(recurrence, turned(m), {turned(0): 0})
+    return Phase(
+        sympy.Eq(moving, -fixed), recurrence, sympy.Eq(turned(m), solution)
+    )
+
+
+def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
+    """The matrix that the derivation ends with: (x + iy)·e^{iφ(m)} as a matrix acting on the column (x, y).
+
+    >>> turned_vector(phase(polar_form().angles).solution)
+    Matrix([
+    [cos(m*theta), -sin(m*theta)],
+    [sin(m*theta),  cos(m*theta)]])
+    """
+    import sympy
+
+    x, y = sympy.symbols("x y", real=True)
+    turned = sympy.expand((x + sympy.I * y) * sympy.exp(sympy.I * solution.rhs))
+    return sympy.Matrix([sympy.re(turned), sympy.im(turned)]).jacobian([x, y])
+
+
+def rotate_exactly(q: list, position: int, base: int = 10000) -> sympy.Matrix:
+    """R_m q without rounding, for the example by hand: a column of sines and cosines; interleaved.
+
+    ``q``: whole numbers or sympy numbers, an even count of them; ``position`` and ``base``: whole numbers.
+
+    >>> rotate_exactly([1, 2], position=2).T
+    Matrix([[-2*sin(2) + cos(2), 2*cos(2) + sin(2)]])
+    """
+    import sympy
+
+    dim = checks.even("the length of q", len(q))
+    position = checks.integer("position", position)
+    base = checks.integer("base", base, minimum=1)
+    blocks = []
+    for i in range(dim // 2):
+        angle = position * sympy.Integer(base) ** sympy.Rational(-2 * i, dim)
+        cos, sin = sympy.cos(angle), sympy.sin(angle)
+        blocks.append(sympy.Matrix([[cos, -sin], [sin, cos]]))
+    return sympy.diag(*blocks) * sympy.Matrix(q)
+
+
+def _polar(length: str, angle: str, *arguments: sympy.Expr) -> sympy.Expr:
+    import sympy
+
+    return _length(*arguments, name=length) * sympy.exp(
+        sympy.I * _angle(*arguments, name=angle)
+    )
+
+
+def _length(*arguments: sympy.Expr, name: str = "r") -> sympy.Expr:
+    import sympy
+
+    return sympy.Function(name, positive=True)(*arguments)
+
+
+def _angle(*arguments: sympy.Expr, name: str = "Phi") -> sympy.Expr:
+    import sympy
+
+    return sympy.Function(name, real=True)(*arguments)
+
+
+def _symbols(names: str) -> tuple[sympy.Symbol, ...]:
+    """q and k, which stand for vectors, and the whole numbers m and n."""
+    import sympy
+
+    return tuple(
+        sympy.Symbol(name, integer=True) if name in "mn" else sympy.Symbol(name)
+        for name in names.split()
+    )

@@ -1,0 +1,49 @@
+"""The drawing of the chapter's depth pages: one vector at successive positions, turned and mirrored."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ropebook import checks
+from ropebook.derivation.families import reflection
+from ropebook.derivation.matrices import rotation
+
+
+def draw_families(positions: int = 10, angle: float = 1.2) -> None:
+    """Show one vector at the positions 0 … positions − 1, under rotations and under the powers of a reflection.
+
+    ``positions``: at least 2. ``angle``: of the reflection, in radians; its mirror is the line at angle/2.
+    """
+    from ropebook.figures import BLUE, INK, MUTED, ORANGE, display_figure, figure
+
+    positions = checks.integer("positions", positions, minimum=2, maximum=20)
+    start = torch.tensor([1.0, 0.4], dtype=torch.float64)
+    mirror = reflection(angle)
+    spun = torch.stack([rotation(n / 2) @ start for n in range(positions)])
+    mirrored = torch.stack(
+        [torch.linalg.matrix_power(mirror, n) @ start for n in range(positions)]
+    )
+    around = rotation(torch.linspace(0, 2 * math.pi, 121).double()) @ start
+    fig, axes = figure(480, 250, columns=2, sharey=True)
+    titles = ("rotations by n/2", "powers of a reflection")
+    for ax, points, title in zip(axes, (spun, mirrored), titles, strict=True):
+        ax.plot(*around.T, color=MUTED, linewidth=1)
+        ax.plot(*points.T, "o", color=BLUE, markersize=7)
+        ax.set(title=title, aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
+        ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    for n, point in enumerate(spun):
+        axes[0].text(*(1.28 * point), str(n), ha="center", va="center", color=INK)
+    end = 1.5 * rotation(angle / 2)[:, 0]
+    axes[1].plot(*torch.stack((-end, end)).T, "--", color=ORANGE)
+    axes[1].text(*(1.4 * mirrored[0]), "even n", ha="center", va="top", color=INK)
+    axes[1].text(*(1.3 * mirrored[1]), "odd n", ha="center", va="bottom", color=INK)
+    display_figure(
+        fig,
+        f"Two circles. On the left {positions} dots, numbered from 0, go around the circle in equal steps. On the "
+        "right there are two dots only, one for all even positions and one for all odd ones, on both sides of a "
+        "dashed line.",
+        f"One vector at the positions 0 to {positions - 1}. Left: rotations. Right: the powers of a reflection in the "
+        "dashed line. Both families give scores that depend on the distance alone.",
+    )

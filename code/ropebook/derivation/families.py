@@ -1,0 +1,97 @@
+"""Any dimension: what else would do what is asked of a score, and why pairs are enough."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, rope
+from ropebook.derivation.matrices import rotation
+from ropebook.rope import Positions
+
+
+def reflection(angle: Positions) -> Tensor:
+    """The plane mirrored in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape angle.shape + (2, 2).
+
+    >>> reflection(0.0)
+    tensor([[ 1.,  0.],
+            [ 0., -1.]], dtype=torch.float64)
+    """
+    turn = rotation(angle)
+    mirror = torch.tensor([1.0, -1.0], dtype=torch.float64, device=turn.device)
+    return turn * mirror
+
+
+def breach(step: Tensor, reach: int) -> float:
+    """How far O_n = stepⁿ is from what is asked: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤ reach.
+
+    Zero but for rounding if ``step`` is orthogonal, whichever orthogonal matrix it is. ``step``: (dim, dim), invertible.
+
+    >>> breach(reflection(0.0), reach=5), breach(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), reach=1)
+    (0.0, 1.0)
+    """
+    _square("step", step)
+    reach = checks.integer("reach", reach, minimum=1)
+    step = rope.in_float64(step)
+    exponents = range(-2 * reach, 2 * reach + 1)
+    try:
+        family = torch.stack(
+            [torch.linalg.matrix_power(step, n) for n in exponents]
+        )
+    except torch.linalg.LinAlgError:
+        raise ValueError("step must be invertible, got a singular matrix") from None
+    n = torch.arange(-reach, reach + 1)
+    at = 2 * reach  # where O_0 is
+    products = family[at + n[:, None]].mT @ family[at + n]
+    return (products - family[at + n - n[:, None]]).abs().max().item()
+
+
+class NormalForm(NamedTuple):
+    """Ω = basis · diag(θ_0 J, θ_1 J, …) · basisᵀ, with an orthogonal basis and θ_0 ≥ θ_1 ≥ … ≥ 0."""
+
+    basis: Tensor
+    frequencies: Tensor
+
+
+def normal_form(skew: Tensor) -> NormalForm:
+    """The planes that a skew-symmetric matrix Ω turns, and how fast: basis (dim, dim), frequencies (dim/2,).
+
+    Columns 2i and 2i + 1 of the basis span the plane of pair i: Ω carries the first to θ_i times the second, the second
+    to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies.
+    ``skew``: Ω, (dim, dim), dim even, Ωᵀ = −Ω up to rounding. From the eigenvectors of the Hermitian matrix iΩ; float64.
+    (Horn and Johnson, "Matrix Analysis", 2nd edition, section 2.5.)
+
+    >>> normal_form(torch.tensor([[0.0, 3.0], [-3.0, 0.0]])).frequencies
+    tensor([3.], dtype=torch.float64)
+    """
+    dim = checks.even("the size of skew", _square("skew", skew).shape[0])
+    skew = rope.in_float64(skew)
+    size = skew.abs().max().item()
+    skewness = (skew + skew.T).abs().max().item()
+    if skewness > 1e-6 * size:
+        raise ValueError(
+            f"skew must be skew-symmetric, but its sum with its transpose has an entry of size {skewness:.3g}"
+        )
+    values, vectors = torch.linalg.eigh(1j * (skew - skew.T) / 2)
+    turning = values.flip(0) > dim * torch.finfo(skew.dtype).eps * size
+    planes = torch.view_as_real(vectors.flip(1)[:, turning]).flatten(-2)
+    basis, _ = torch.linalg.qr(planes, mode="complete")  # and what does not turn
+    first, second = basis[:, ::2], basis[:, 1::2]
+    frequencies = (second * (skew @ first)).sum(0)
+    # A basis may run through a plane the other way round: mirror those.
+    sign = torch.where(frequencies < 0, -1.0, 1.0).double()
+    basis = torch.stack((first, second * sign), dim=-1).flatten(-2)
+    return NormalForm(basis, frequencies.abs())
+
+
+def _square(name: str, matrix: Tensor) -> Tensor:
+    checks.floating(name, matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name} must have shape (dim, dim), got {tuple(matrix.shape)}"
+        )
+    if not matrix.isfinite().all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return matrix

@@ -1,0 +1,153 @@
+"""R_m, which turns pair i by mθ_i: as a matrix, applied to vectors, in a score, and as an exponential."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, rope
+from ropebook.rope import Positions
+
+
+def rotation(angle: Positions) -> Tensor:
+    """The plane turned counter-clockwise by ``angle`` radians: shape angle.shape + (2, 2), float64.
+
+    ``angle``: a tensor, array, list or number; integers, float32 or float64, at most 2^31 in size.
+
+    >>> rotation(torch.pi / 2).round(decimals=12) + 0.0
+    tensor([[ 0., -1.],
+            [ 1.,  0.]], dtype=torch.float64)
+    """
+    angle = _float64("angle", angle)
+    cos, sin = angle.cos(), angle.sin()
+    return torch.stack((cos, -sin, sin, cos), dim=-1).unflatten(-1, (2, 2))
+
+
+def pairs(dim: int, layout: str = "interleaved") -> Tensor:
+    """Which two entries of a vector turn together: row i holds the indices of pair i. Shape (dim/2, 2), int64.
+
+    >>> pairs(6).tolist(), pairs(6, "half").tolist()
+    ([[0, 1], [2, 3], [4, 5]], [[0, 3], [1, 4], [2, 5]])
+    """
+    entries = torch.arange(checks.even("dim", dim))
+    if checks.layout(layout) == "half":
+        return entries.view(2, -1).T
+    return entries.view(-1, 2)
+
+
+def rotation_matrix(
+    positions: Positions,
+    dim: int,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Tensor:
+    """R_m, which turns pair i by mθ_i: shape positions.shape + (dim, dim), float64.
+
+    One 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15). ``positions`` as in
+    `ropebook.sinusoidal.angles`: negative and fractional ones too.
+
+    >>> R = rotation_matrix(range(8), dim=6)
+    >>> bool((R[5].T @ R[2]).allclose(R[3].T))  # R_mᵀ R_n = R_{n−m}
+    True
+    """
+    blocks = rotation(rope.angles(positions, dim, base))
+    return _on_the_diagonal(blocks, layout)
+
+
+def rotate(
+    x: Tensor,
+    positions: Positions,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Tensor:
+    """R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its device.
+
+    ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: of a shape that broadcasts with x's
+    axes but the last, such as (seq,). Computed in float64; only the result is cast.
+
+    >>> rotate(torch.tensor([1.0, 2.0, 3.0, 4.0]), 2)
+    tensor([-2.2347,  0.0770,  2.9194,  4.0592])
+    """
+    dim = _last_axis("x", x)
+    order = pairs(dim, layout)
+    blocks = rotation(rope.angles(positions, dim, base))
+    _broadcasting("positions", blocks.shape[:-3], x.shape[:-1])
+    where = rope.float64_device(x.device)
+    columns = x.to(where).double()[..., order].unsqueeze(-1)
+    turned = (blocks.to(where) @ columns).flatten(-3)  # pair after pair
+    return turned[..., order.flatten().argsort()].to(x.dtype).to(x.device)
+
+
+def score(
+    q: Tensor,
+    k: Tensor,
+    m: Positions,
+    n: Positions,
+    base: float = 10000.0,
+    layout: str = "interleaved",
+) -> Tensor:
+    """The score ⟨R_m q, R_n k⟩, not divided by √dim: the broadcast shape of all four without the last axis, float64.
+
+    ``q``, ``k``: (…, dim), floating point; ``m``, ``n``: positions that broadcast with the axes before.
+
+    >>> q, k = torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 0.0]])
+    >>> score(q, k, m=[7, 107], n=[5, 105])
+    tensor([2.9964, 2.9964], dtype=torch.float64)
+    """
+    if _last_axis("q", q) != _last_axis("k", k):
+        raise ValueError(
+            f"q and k must agree in their last axis, got shapes {tuple(q.shape)} and {tuple(k.shape)}"
+        )
+    query, key = (
+        rotate(rope.in_float64(vector), at, base, layout)
+        for vector, at in ((q, m), (k, n))
+    )
+    _broadcasting("k, rotated,", key.shape, query.shape)
+    return (query * key).sum(-1)
+
+
+def generator(
+    dim: int, base: float = 10000.0, layout: str = "interleaved"
+) -> Tensor:
+    """The skew-symmetric matrix Ω with R_m = exp(mΩ): shape (dim, dim), float64.
+
+    Its block for pair i is θ_i J, with J the quarter turn [[0, −1], [1, 0]].
+
+    >>> generator(4)
+    tensor([[ 0.0000, -1.0000,  0.0000,  0.0000],
+            [ 1.0000,  0.0000,  0.0000,  0.0000],
+            [ 0.0000,  0.0000,  0.0000, -0.0100],
+            [ 0.0000,  0.0000,  0.0100,  0.0000]], dtype=torch.float64)
+    """
+    quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+    return _on_the_diagonal(
+        rope.inv_freq(dim, base)[:, None, None] * quarter, layout
+    )
+
+
+def _on_the_diagonal(blocks: Tensor, layout: str) -> Tensor:
+    """The matrix whose 2 × 2 block for pair i is blocks[…, i, :, :], and which is zero elsewhere."""
+    dim = 2 * blocks.shape[-3]
+    order = pairs(dim, layout)
+    result = blocks.new_zeros(*blocks.shape[:-3], dim, dim)
+    result[..., order[:, :, None], order[:, None, :]] = blocks
+    return result
+
+
+def _last_axis(name: str, vectors: Tensor) -> int:
+    if checks.floating(name, vectors).ndim == 0:
+        raise ValueError(f"{name} must have shape (..., dim), got a single number")
+    return vectors.shape[-1]
+
+
+def _broadcasting(name: str, shape: torch.Size, other: torch.Size) -> None:
+    try:
+        torch.broadcast_shapes(shape, other)
+    except RuntimeError:
+        raise ValueError(
+            f"{name} must broadcast with {tuple(other)}, got shape {tuple(shape)}"
+        ) from None
+
+
+def _float64(name: str, value: Positions) -> Tensor:
+    return rope.in_float64(rope.as_positions(name, value))

@@ -1,0 +1,92 @@
+"""From a checkpoint of Meta's Llama to one of transformers: the names, and the layout of queries and keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient.layouts import convert_weight
+
+# Meta's names, and what they are called in transformers.
+_TOP = {
+    "tok_embeddings.weight": "model.embed_tokens.weight",
+    "norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+_IN_LAYER = {
+    "attention.wq": "self_attn.q_proj",
+    "attention.wk": "self_attn.k_proj",
+    "attention.wv": "self_attn.v_proj",
+    "attention.wo": "self_attn.o_proj",
+    "feed_forward.w1": "mlp.gate_proj",
+    "feed_forward.w2": "mlp.down_proj",
+    "feed_forward.w3": "mlp.up_proj",
+    "attention_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+}
+_LAYER = re.compile(r"layers\.(\d+)\.(.+)\.(weight|bias)")
+# What is computed anew, and not a weight.
+_TABLES = {"rope.freqs"}
+
+
+def meta_to_transformers(
+    state_dict: Mapping[str, Tensor], params: Mapping[str, object]
+) -> dict[str, Tensor]:
+    """The state dict of transformers' ``LlamaForCausalLM`` with the weights of Meta's, whole: names, layout, grouped heads.
+
+    ``state_dict``: all shards as one; ``params``: Meta's params.json, of which "dim", "n_heads" and "n_kv_heads" (default
+    n_heads) are read. Meta rotates neighbours ("interleaved"), transformers halves: the rows of the query and key
+    projections change their order, head by head, and nothing else does, so the logits stay. The tensors are not copied
+    where nothing changes. What the config must say beside it is Meta's rope_theta, norm_eps and, for "use_scaled_rope",
+    the parameters of Llama 3.1.
+
+    ``ValueError`` for a name that Meta's Llama has not, and for heads that do not fit the weights.
+
+    >>> import torch
+    >>> rows = torch.arange(8.0)[:, None].expand(8, 8)
+    >>> found = meta_to_transformers({"layers.0.attention.wq.weight": rows}, {"dim": 8, "n_heads": 2})
+    >>> found["model.layers.0.self_attn.q_proj.weight"][:, 0]
+    tensor([0., 2., 1., 3., 4., 6., 5., 7.])
+    """
+    dim, heads, kv_heads = _heads(params)
+    found = {}
+    for name, weight in state_dict.items():
+        if name in _TABLES:
+            continue
+        if name in _TOP:
+            found[_TOP[name]] = weight
+            continue
+        parts = _LAYER.fullmatch(name)
+        if parts is None or parts[2] not in _IN_LAYER:
+            raise ValueError(
+                f"state_dict must have the names of Meta's Llama, got {name!r}"
+            )
+        if parts[2] in ("attention.wq", "attention.wk"):
+            n_heads = heads if parts[2] == "attention.wq" else kv_heads
+            weight = _in_halves(name, weight, n_heads, dim // heads)
+        theirs = f"model.layers.{parts[1]}.{_IN_LAYER[parts[2]]}.{parts[3]}"
+        found[theirs] = weight
+    return found
+
+
+def _heads(params: Mapping[str, object]) -> tuple[int, int, int]:
+    dim = checks.integer("params['dim']", params.get("dim"), minimum=2)
+    heads = checks.integer("params['n_heads']", params.get("n_heads"), minimum=1)
+    if dim % heads:
+        raise ValueError(
+            f"params['n_heads'] must be a divisor of dim = {dim}, got {heads}"
+        )
+    kv_heads = params.get("n_kv_heads")
+    kv_heads = heads if kv_heads is None else kv_heads
+    return dim, heads, checks.integer("params['n_kv_heads']", kv_heads, minimum=1)
+
+
+def _in_halves(name: str, weight: Tensor, n_heads: int, head_dim: int) -> Tensor:
+    if weight.shape[0] != n_heads * head_dim:
+        raise ValueError(
+            f"params must give the heads of {name}, {weight.shape[0]} rows; got {n_heads} heads of {head_dim}"
+        )
+    return convert_weight(weight, n_heads, head_dim, to="half")

@@ -1,0 +1,232 @@
+"""A method put into a loaded model of Hugging Face's transformers, and taken out again.
+
+Such a model computes one table of cosines and sines per call, in a module that is called ``rotary_emb``, and all its layers
+rotate with it. Another module in its place is all that a method of frequencies needs. A method that changes distances, or
+follows the length, rotates inside the attention instead: the table then holds angle 0, so that the cache keeps keys that
+are not rotated, and the attention function turns queries and keys by the positions of now.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks, rope
+from ropebook.attention import repeat_heads
+from ropebook.extrapolation.frequencies import Frequencies
+from ropebook.extrapolation.methods import Extension
+from ropebook.extrapolation.parts import about_equal, rotated
+
+# Under this name the attention function is known to transformers.
+ATTENTION = "ropebook"
+
+
+def install(model: nn.Module, method: Extension | None) -> None:
+    """Let a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` takes out the one that is in.
+
+    ``model``: one of transformers whose layers share one ``rotary_emb``, as those of Llama, Mistral, Qwen2, Qwen3, Gemma,
+    GPT-NeoX do, and whose config asks for no method of its own, for two do not add up. Base, layout and how many entries
+    turn are read off the model. Its weights stay as they are. Where transformers has the method too, the logits of a
+    text are equal. A method that follows the length differs from there on: keys of a cache are turned by the frequencies of
+    now, where transformers leaves them as they came. Its length is that of the longest row.
+
+    ``TypeError`` for another kind of method; ``ValueError`` for a model that is made otherwise, for one whose config asks
+    for a method, and for `Partial`, which would leave out entries that the weights were trained to turn.
+
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> from ropebook.extrapolation import make
+    >>> sizes = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1}
+    >>> model = LlamaForCausalLM(LlamaConfig(vocab_size=5, **sizes))
+    >>> install(model, make("rerope", window=64))
+    >>> model.model.rotary_emb
+    InstalledRotary(method=ReRoPE(window=64), base=10000, layout='half', rotary_dim=8)
+    >>> install(model, None)
+    """
+    if method is not None and not isinstance(method, Extension):
+        raise TypeError(
+            f"method must be one of ropebook.extrapolation or None, got {method!r}"
+        )
+    owner = _owner(model)
+    theirs, attention = owner.rotary_emb, model.config._attn_implementation
+    if isinstance(theirs, InstalledRotary):
+        theirs, attention = theirs.theirs, theirs.attention
+    if method is None:
+        owner.rotary_emb = theirs
+    else:
+        owner.rotary_emb = InstalledRotary(theirs, model.config, method, attention)
+    ours = method is not None and owner.rotary_emb.rotates_late
+    if ours or (method is not None and method.query_scale is not None):
+        _register()
+        attention = ATTENTION
+    model.set_attn_implementation(attention)
+    for layer in owner.layers:
+        # in a tuple, for a module set as an attribute would become a part of the layer
+        _attention_of(layer).ropebook = (owner.rotary_emb,)
+
+
+class InstalledRotary(nn.Module):
+    """What stands in the place of a model's ``rotary_emb``: (x, position_ids) to its cosines and sines."""
+
+    def __init__(
+        self, theirs: nn.Module, config: object, method: Extension, attention: str
+    ):
+        super().__init__()
+        self.method, self.attention = method, attention
+        self.base, self.layout = _read(theirs, config)
+        frequencies = isinstance(method, Frequencies)
+        self.rotary_dim = 2 * len(theirs.inv_freq)
+        if "rotary_dim" in method.rotary(self.rotary_dim):
+            raise ValueError(
+                f"method must turn the entries that the weights were trained with, got {method!r}"
+            )
+        self.rotates_late = method.distances is not None or (
+            frequencies and method.follows_length
+        )
+        self.positions: Tensor | None = None
+        # in a tuple: the model's own is kept, and is no part of the model as long as this one is in
+        self._kept = (theirs,)
+
+    @property
+    def theirs(self) -> nn.Module:
+        return self._kept[0]
+
+    @torch.no_grad()
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        self.positions = position_ids
+        if self.rotates_late:
+            shape = (*position_ids.shape, self.rotary_dim)
+            return x.new_ones(shape), x.new_zeros(shape)
+        inv_freq, factor = self.frequencies(None)
+        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        tables = rope.cos_sin(position_ids.to(x.device), inv_freq, wide)
+        cos, sin = (rope.join(t, t, self.layout) * factor for t in tables)
+        return cos.to(x.dtype), sin.to(x.dtype)
+
+    def frequencies(self, length: int | None) -> tuple[Tensor, float]:
+        """θ (rotary_dim/2,) and the factor on cosines and sines, for a text of ``length`` tokens."""
+        inv_freq = rope.inv_freq(self.rotary_dim, self.base)
+        if isinstance(self.method, Frequencies):
+            return self.method(inv_freq, length)
+        return inv_freq, 1.0
+
+    def extra_repr(self) -> str:
+        return f"method={self.method!r}, base={self.base:g}, layout={self.layout!r}, rotary_dim={self.rotary_dim}"
+
+
+# --- The attention ---------------------------------------------------------------------------------------------------
+
+
+def _register() -> None:
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+    AttentionInterface.register(ATTENTION, _attend)
+    # one that adds, and is always there
+    AttentionMaskInterface.register(ATTENTION, eager_mask)
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **options: object,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention as transformers calls it: (batch, heads, seq, head_dim) to (batch, seq, heads, head_dim)."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    rotary: InstalledRotary = module.ropebook[0]
+    method, here = rotary.method, rotary.positions.to(query.device)
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if method.query_scale is not None:
+        factor = method.query_scale(here.clamp(min=0))
+        query = query * factor[:, None, :, None].to(query.dtype)
+    if rotary.rotates_late:
+        there = _key_positions(here, key.shape[-2], attention_mask)
+        length = int(here.max()) + 1
+        inv_freq, attention_factor = rotary.frequencies(length)
+        if method.distances is not None:
+            keys = repeat_heads(key, query.shape[1])
+            given = query, keys, here, there, inv_freq
+            bias = method.distances.correction(*given, layout=rotary.layout)
+            bias = (bias * scaling).to(query.dtype)
+            attention_mask = (
+                bias if attention_mask is None else attention_mask + bias
+            )
+        query, key = (
+            rotated(x, at, inv_freq, attention_factor, rotary.layout)
+            for x, at in ((query, here), (key, there))
+        )
+    return sdpa_attention_forward(
+        module, query, key, value, attention_mask, scaling=scaling, **options
+    )
+
+
+def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
+    """(batch, keys): where the keys stand, those of a cache too.
+
+    In a first pass they are the queries' own. Later they count backwards from the last query, whose own key is the last
+    that it may see: behind it there may be room in a cache that is not filled yet.
+    """
+    if here.shape[-1] == keys:
+        return here
+    places = torch.arange(keys, device=here.device)
+    if mask is None:
+        last = torch.full_like(here[:, -1:], keys - 1)
+    else:
+        seen = (mask[:, 0, -1] == 0) * places
+        last = seen.max(-1, keepdim=True).values
+    return places + (here[:, -1:] - last)
+
+
+# --- What is read off the model --------------------------------------------------------------------------------------
+
+
+def _owner(model: nn.Module) -> nn.Module:
+    """The part of the model that has layers and, once for all of them, a ``rotary_emb``."""
+    owners = [part for part in model.modules() if hasattr(part, "rotary_emb")]
+    if len(owners) != 1 or not hasattr(owners[0], "layers"):
+        raise ValueError(
+            "model must be one of transformers whose layers share one rotary_emb, "
+            f"got {type(model).__name__} with {len(owners)}"
+        )
+    return owners[0]
+
+
+def _attention_of(layer: nn.Module) -> nn.Module:
+    for name in ("self_attn", "attention"):
+        if hasattr(layer, name):
+            return getattr(layer, name)
+    raise ValueError(
+        f"model must have layers with self_attn or attention, got {type(layer).__name__}"
+    )
+
+
+def _read(theirs: nn.Module, config: object) -> tuple[float, str]:
+    """Base and layout, once the model's own table is what they give."""
+    asked = getattr(config, "rope_parameters", None) or {}
+    kind = asked.get("rope_type")
+    if kind != "default":
+        raise ValueError(
+            f"model.config.rope_parameters['rope_type'] must be 'default' for a method to be put in, got {kind!r}"
+        )
+    base = checks.number("rope_theta", asked.get("rope_theta"), minimum=1)
+    dim = 2 * len(theirs.inv_freq)
+    inv_freq = rope.inv_freq(dim, base).to(theirs.inv_freq)
+    positions = torch.arange(4, device=inv_freq.device)[None]
+    found = theirs(inv_freq.new_zeros(1, 1), positions)
+    expected = rope.tables(positions, inv_freq, inv_freq.dtype)
+    for layout in checks.LAYOUTS:
+        ours = [rope.join(table, table, layout) for table in expected]
+        alike = all(
+            a.shape == b.shape and torch.allclose(a, b, atol=1e-3)
+            for a, b in zip(found, ours, strict=True)
+        )
+        if alike and about_equal(theirs.inv_freq, inv_freq):
+            return base, layout
+    raise ValueError(
+        f"model must have a rotary_emb that gives cosines and sines of base {base} for {dim} entries, "
+        f"got {type(theirs).__name__}"
+    )

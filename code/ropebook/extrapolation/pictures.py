@@ -1,0 +1,66 @@
+"""The figures of the chapter's pages, drawn with matplotlib: imported by themselves."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ropebook.extrapolation.frequencies import (
+    DynamicNTK,
+    Interpolation,
+    NTKAware,
+    NTKByParts,
+    YaRN,
+)
+from ropebook.extrapolation.measures import stretch, turned
+from ropebook.figures import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    TEAL,
+    VIOLET,
+    display_figure,
+    figure,
+)
+
+
+def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
+    """By how much six methods stretch each pair of a model, for texts of ``target_length`` tokens, 4 times the trained."""
+    factor = target_length / trained_length
+    lines = (
+        ("dynamic NTK, s = 4", DynamicNTK(trained_length, factor), TEAL),
+        ("interpolation", Interpolation(factor), MUTED),
+        ("NTK-aware", NTKAware(factor), ORANGE),
+        ("by parts, the paper's ramp", NTKByParts(factor, trained_length), BLUE),
+        ("YaRN, the code's ramp", YaRN(factor, trained_length), VIOLET),
+        (
+            "by parts, Llama 3.1's ends",
+            NTKByParts(factor, trained_length, beta=4.0),
+            GREEN,
+        ),
+    )
+    fig, ax = figure(480, 340)
+    for name, method, colour in lines:
+        stretched = stretch(method, inv_freq, target_length)
+        ax.plot(stretched, color=colour, linewidth=1.8, label=name)
+    ax.legend(loc="upper left", labelspacing=0.25, borderaxespad=0)
+    pairs = len(inv_freq)
+    first = int(turned(inv_freq, trained_length).sum())
+    ax.axvline(first - 0.5, color=MUTED, linewidth=1, linestyle="--")
+    ax.text((first + pairs - 1) / 2, 1.15, "never turned", color=MUTED, ha="center")
+    ax.set(
+        yscale="log",
+        ylim=(0.93, 16),
+        xlabel="pair i",
+        ylabel="wavelength stretched by",
+    )
+    ax.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+    ax.minorticks_off()
+    display_figure(
+        fig,
+        f"By how much each of {pairs} pairs is stretched by six methods, on a logarithmic axis from 1 to 16. Interpolation is "
+        "level at 4. NTK-aware and dynamic NTK are straight rising lines that end at 4 and at 13. The by-parts methods stay "
+        "at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs that have not turned once.",
+        f"d = {2 * pairs}, L = {trained_length}, at {factor:g} times that length. Right of the dashed line pairs never turned "
+        f"in training: what lies below {factor:g} there goes beyond the trained angles.",
+    )

@@ -1,0 +1,198 @@
+"""What the heads of a trained model do: which frequencies they use, and how far they look.
+
+Texts are tokens (batch, T). Pairs are counted as their frequencies θ_i are, from the fastest, i = 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention import attention_weights, repeat_heads
+from ropebook.complex_plane import to_complex
+from ropebook.lab.frequencies import rotary_of
+from ropebook.lab.model import LanguageModel, alibi_bias
+from ropebook.shapes import Int
+
+NEAR = (8, 32)
+"""Distances within which `heads` adds up a head's weight."""
+
+# rows at a time
+_BATCH = 16
+
+
+@torch.no_grad()
+def queries_and_keys(
+    model: LanguageModel, tokens: Int[Tensor, "batch seq"]
+) -> list[tuple[Tensor, Tensor]]:
+    """Of each layer q and k as they meet, rotated where the model rotates: (batch, heads, T, head_dim), (batch, kv_heads, T, head_dim).
+
+    ``ValueError`` for a model with a method that changes distances (ReRoPE, Self-Extend): its queries and keys meet more than once.
+
+    >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
+    >>> [q.shape for q, k in queries_and_keys(model, torch.zeros(1, 5, dtype=torch.int64))]
+    [torch.Size([1, 2, 5, 8]), torch.Size([1, 2, 5, 8])]
+    """
+    layers = [layer.attention for layer in model.layers]
+    if getattr(layers[0], "keep", "rotated") != "rotated":
+        raise ValueError(
+            "model must rotate queries and keys before they meet, "
+            f"got the method {layers[0].method!r}"
+        )
+    inputs: list[Tensor] = []
+    hooks = [
+        layer.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+        for layer in layers
+    ]
+    try:
+        model(tokens.to(model.embedding.weight.device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [layer.project(x)[:2] for layer, x in zip(layers, inputs, strict=True)]
+
+
+class PairNorms(NamedTuple):
+    """Mean length of the pairs of queries and of keys: (layers, heads, d/2) each, float64."""
+
+    q: Tensor
+    k: Tensor
+
+
+def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNorms:
+    """Mean over all bytes of √(x² + y²) for each pair (x, y) of q and of k, per layer and head.
+
+    A rotation leaves it as it is, so it shows how much of each frequency the trained projections ask for: what Barbero et al. (2025),
+    *Round and Round We Go!*, plot. ``ValueError`` for a model that does not rotate.
+
+    >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
+    >>> pair_norms(model, torch.zeros(1, 5, dtype=torch.int64)).q.shape
+    torch.Size([2, 2, 4])
+    """
+    layout = rotary_of(model).layout
+    sums = [0.0, 0.0]
+    for rows in tokens.split(_BATCH):
+        layers = queries_and_keys(model, rows)
+        for at, heads in enumerate(zip(*layers, strict=True)):
+            lengths = torch.stack([to_complex(x, layout).abs() for x in heads])
+            sums[at] += lengths.sum((1, 3)).cpu().double()
+    return PairNorms(*(total / tokens.numel() for total in sums))
+
+
+class Attention(NamedTuple):
+    """What `attention_by_distance` gives; (layers, heads, T) float64 the first three, (layers, heads) the last."""
+
+    # mean weight at a distance, over the queries that are so far in
+    weights: Tensor
+    # mean score before the softmax, likewise
+    scores: Tensor
+    # of all weight: sums to 1 over the distances
+    share: Tensor
+    # share of all weight that falls on the first byte of the text
+    first: Tensor
+
+
+def attention_by_distance(
+    model: LanguageModel, tokens: Int[Tensor, "batch seq"], start: int | None = None
+) -> Attention:
+    """How much each head attends to what is 0, 1, 2, … bytes back, over all texts and the queries from position ``start`` on.
+
+    ``start``: by default T/2, so that every query has T/2 keys at least. Scores are ⟨q, k⟩/√d, and with ALiBi its bias too.
+
+    >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
+    >>> attention = attention_by_distance(model, torch.zeros(1, 6, dtype=torch.int64))
+    >>> attention.weights.shape, attention.share.sum(-1).allclose(torch.ones(2, 2).double())
+    (torch.Size([2, 2, 6]), True)
+    """
+    length = tokens.shape[1]
+    if start is None:
+        start = length // 2
+    checks.integer("start", start, minimum=0, maximum=length - 1)
+    places = torch.arange(length)
+    distance = places[start:, None] - places
+    seen = distance >= 0
+    mass, scores, first = 0.0, 0.0, 0.0
+    for rows in tokens.split(_BATCH):
+        layers = [
+            _met(model, q, k, start) for q, k in queries_and_keys(model, rows)
+        ]
+        met = [torch.stack(kind) for kind in zip(*layers, strict=True)]
+        first += met[0][..., 0].sum(-1)
+        # one column for each pair of query and key that are there, added up by their distance
+        by_distance = [
+            x.new_zeros(*x.shape[:2], length).index_add(
+                2, distance[seen], x[..., seen]
+            )
+            for x in met
+        ]
+        mass, scores = mass + by_distance[0], scores + by_distance[1]
+    texts, queries = tokens.shape[0], length - start
+    pairs = texts * torch.bincount(distance[seen], minlength=length)
+    total = texts * queries
+    return Attention(mass / pairs, scores / pairs, mass / total, first / total)
+
+
+def _met(
+    model: LanguageModel, q: Tensor, k: Tensor, start: int
+) -> tuple[Tensor, Tensor]:
+    """Weights and scores of a layer's queries from ``start`` on, added up over the texts: (heads, T − start, T), float64, CPU."""
+    bias = None
+    if model.scheme == "alibi":
+        bias = alibi_bias(model.n_heads, q.shape[-2], device=q.device).to(q.dtype)
+    weights = attention_weights(q, k, bias, is_causal=True)
+    scores = q @ repeat_heads(k, q.shape[-3]).mT / math.sqrt(q.shape[-1])
+    if bias is not None:
+        scores = scores + bias
+    weights, scores = (
+        x[:, :, start:].sum(0).cpu().double() for x in (weights, scores)
+    )
+    return weights, scores
+
+
+class Head(NamedTuple):
+    """How far one head looks. ``near_8``, ``near_32``: share of its weight on the last 8 and 32 bytes, its own included; ``median``: the
+    distance within which half of the weight lies; ``peak``: the distance with the highest mean weight, 1 for a head that
+    looks at the byte before; ``at_peak``: that weight; ``first``: share on the text's first byte; ``slope``: correlation of the
+    mean score with the distance, from 1 to T/2, below 0 where it decays."""
+
+    layer: int
+    head: int
+    near_8: float
+    near_32: float
+    median: int
+    peak: int
+    at_peak: float
+    first: float
+    slope: float
+
+
+def heads(attention: Attention) -> list[Head]:
+    """A row for each head of each layer. ``ValueError`` for texts too short for a correlation, T < 4."""
+    length = attention.share.shape[-1]
+    checks.integer("T", length, minimum=4)
+    middle = slice(1, length // 2 + 1)
+    distances = torch.arange(length, dtype=torch.float64)[middle]
+    rows = []
+    layers, n_heads = attention.first.shape
+    for layer, head in itertools.product(range(layers), range(n_heads)):
+        within = attention.share[layer, head].cumsum(0)
+        weights = attention.weights[layer, head]
+        scores = attention.scores[layer, head, middle]
+        rows.append(
+            Head(
+                layer,
+                head,
+                *(within[min(near, length) - 1].item() for near in NEAR),
+                median=int((within < 0.5).sum()),
+                peak=int(weights.argmax()),
+                at_peak=weights.max().item(),
+                first=attention.first[layer, head].item(),
+                slope=torch.corrcoef(torch.stack((distances, scores)))[0, 1].item(),
+            )
+        )
+    return rows

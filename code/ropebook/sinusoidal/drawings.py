@@ -1,0 +1,206 @@
+"""The pictures of the chapter's pages. Each function draws one and shows it, with its text for those who can't see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ropebook import checks
+from ropebook.rope import turns, wavelengths
+from ropebook.sinusoidal.codes import binary_digits, binary_waves
+from ropebook.sinusoidal.distances import distance_kernel
+from ropebook.sinusoidal.uniqueness import closest_values
+from ropebook.sinusoidal.vectors import encoding
+
+if TYPE_CHECKING:
+    from ropebook.sinusoidal.adding import FourTerms
+
+
+def draw_binary_waves(bits: int = 4) -> None:
+    """The binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
+    from ropebook.figures import BLUE, INK, display_figure, figure
+
+    bits = checks.integer("bits", bits, minimum=2, maximum=6)
+    positions = torch.arange(2**bits)
+    digits, dots = binary_digits(positions, bits), binary_waves(positions, bits)
+    between = torch.linspace(-0.5, 2**bits - 0.5, 8 * 2**bits + 1)
+    waves, edges = binary_waves(between, bits), torch.arange(2**bits + 1) - 0.5
+    fig, axes = figure(480, 80 * bits, rows=bits, sharex=True)
+    for j, ax in enumerate(reversed(axes)):
+        blocks = 2 * digits[:, j] - 1
+        ax.stairs(blocks, edges, fill=True, color=BLUE, alpha=0.2, linewidth=0)
+        ax.plot(between, waves[:, j], color=BLUE)
+        ax.plot(positions, dots[:, j], ".", color=INK, markersize=5)
+        ax.set(ylim=(-1.2, 1.2), yticks=[-0.6, 0.6], yticklabels=["0", "1"])
+        ax.set(ylabel=f"digit {j}")
+        ax.tick_params(length=0)
+        ax.grid(False)
+    axes[-1].set(xlim=(-0.5, 2**bits - 0.5), xlabel="position m")
+    display_figure(
+        fig,
+        f"{bits} rows, one for each binary digit of the positions 0 to {2**bits - 1}. Each row shows a block pattern of "
+        "zeros and ones and a sine wave of the same period through it; the wave is above the middle exactly where the "
+        f"digit is 1. The lowest digit repeats every 2 positions, the highest every {2**bits}.",
+        "Pale blocks: the digit, 1 up and 0 down. Line: the wave, with a dot at each whole position. The digit keeps "
+        "the dot's sign and drops its height.",
+    )
+
+
+def draw_table() -> None:
+    """The encoding of the positions 0 … 8 for d = 8, as coloured cells."""
+    from ropebook.figures import display_figure, figure, heatmap
+
+    fig, ax = figure(430, 420)
+    angles = ("m", "m/10", "m/10²", "m/10³")
+    columns = [f"{wave}\n{angle}" for angle in angles for wave in ("sin", "cos")]
+    rows = [f"m = {m}" for m in range(9)]
+    heatmap(ax, encoding(range(9), 8), limit=1, rows=rows, columns=columns)
+    display_figure(
+        fig,
+        "A table of numbers as coloured cells: nine rows for the positions 0 to 8, eight columns for the sines and "
+        "cosines of m, m/10, m/100 and m/1000. The first two columns change sign every few rows, the next two change "
+        "slowly, the last four hardly at all.",
+        "The encoding for d = 8. Blue is positive, orange negative. The fastest hand on the left runs through its turn "
+        "in six rows; the hour hand on the right has barely left twelve o'clock.",
+    )
+
+
+def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
+    """The wavelengths of all hands for three bases, and the length of a text as a line across."""
+    from ropebook.figures import (
+        BLUE,
+        MUTED,
+        ORANGE,
+        VIOLET,
+        display_figure,
+        figure,
+        powers,
+    )
+
+    length = checks.integer("length", length, minimum=1)
+    pairs = torch.arange(checks.even("dim", dim) // 2)
+    fig, ax = figure(480, 300)
+    for base, colour in ((1000, ORANGE), (10_000, BLUE), (1_000_000, VIOLET)):
+        ax.plot(
+            pairs, wavelengths(dim, base), color=colour, marker=".", markevery=7
+        )
+        end = wavelengths(dim, base)[-1].item()
+        ax.text(dim / 2, end, f"{base:,}", color=colour, va="center")
+    ax.axhline(length, color=MUTED, linewidth=1.2, linestyle="--")
+    ax.text(0.4 * dim, 0.5 * length, f"{length} tokens", color=MUTED)
+    ax.set(yscale="log", xlim=(-1, 0.6 * dim), xlabel="hand i")
+    ax.set(ylabel="tokens for one turn")
+    powers(ax.yaxis)
+    display_figure(
+        fig,
+        f"Wavelengths of {dim // 2} hands on a logarithmic axis for the bases 1000, 10000 and a million: three "
+        "straight lines from 6 upwards, the steeper the larger the base, and a dashed line across at the length of a "
+        "text.",
+        "On a logarithmic axis the wavelengths are a straight line: each is the same factor longer than the one "
+        "before. Hands above the dashed line do not finish a single turn within the text. Every seventh hand has a dot.",
+    )
+
+
+def draw_kernel(dim: int = 128, reach: int = 48) -> None:
+    """K(Δ) up to a distance, with the four distances whose values are closest marked."""
+    from ropebook.figures import BLUE, MUTED, ORANGE, display_figure, figure
+
+    distances = torch.arange(-checks.integer("reach", reach, minimum=2), reach + 1)
+    kernel = distance_kernel(distances, dim)
+    pair = closest_values(reach, dim)
+    twins = torch.tensor([-pair.second, -pair.first, pair.first, pair.second])
+    level = distance_kernel(pair.first, dim).item()
+    fig, ax = figure(480, 300)
+    ax.plot(distances, kernel, color=BLUE, linewidth=1, alpha=0.5)
+    ax.plot(distances, kernel, ".", color=BLUE, markersize=5)
+    ax.axhline(level, color=MUTED, linewidth=1, linestyle="--")
+    ax.plot(twins, distance_kernel(twins, dim), "o", color=ORANGE, markersize=7)
+    for distance in twins.tolist():
+        outer, right = abs(distance) == pair.second, distance > 0
+        across, up = (8, 8) if outer else (-4, -18)
+        ax.annotate(
+            str(distance).replace("-", "−"),
+            (distance, level),
+            xytext=(across if right else -across, up),
+            textcoords="offset points",
+            ha="left" if right == outer else "right",
+            color=ORANGE,
+        )
+    ax.set(xlim=(-reach - 1, reach + 1), xlabel="distance Δ = m − n", ylabel="K(Δ)")
+    display_figure(
+        fig,
+        f"The sum of cosines K against the distance from minus {reach} to {reach}: a sharp symmetric peak at distance "
+        "zero, falling within ten tokens, then a slow descent with small waves. Four orange dots, two on each side, "
+        "lie on one level.",
+        f"K for d = {dim}. It falls, but in swings. The orange dots are four distances with one value: two pairs that "
+        "are equal exactly, left and right, and two that differ by less than the eye can see.",
+    )
+
+
+def draw_terms(terms: FourTerms) -> None:
+    """The four terms of a score and their sum along a text, as `slide` gives them for the shifts 0, 1, 2, …"""
+    from ropebook.figures import (
+        BLUE,
+        GREEN,
+        INK,
+        ORANGE,
+        VIOLET,
+        display_figure,
+        figure,
+    )
+
+    last = len(terms.total) - 1
+    fig, ax = figure(480, 340)
+    for values, colour, name in (
+        (terms.total, INK, "score"),
+        (terms.position, BLUE, "position, position"),
+        (terms.content_position, ORANGE, "token, position"),
+        (terms.content, GREEN, "token, token"),
+        (terms.position_content, VIOLET, "position, token"),
+    ):
+        ax.plot(values, color=colour, linewidth=2.2 if name == "score" else 1.5)
+        ax.text(1.02 * last, values[-1], name, color=colour, va="center")
+    ax.set(xlim=(0, 1.43 * last), xticks=range(0, last + 2, 50))
+    ax.set(xlabel="where the key stands; the query moves with it")
+    display_figure(
+        fig,
+        "Five curves against the place in the text. The terms position-position and token-token are level lines. The "
+        "two cross terms swing up and down irregularly, and the score, the sum of all, swings with them by tens of "
+        "units.",
+        "Two random tokens at a fixed distance. Were the score relative, it would be level. The cross terms make it "
+        "swing.",
+    )
+
+
+def draw_turns(dim: int = 128, length: int = 512) -> None:
+    """How often each hand comes round within a text."""
+    from ropebook.figures import (
+        BLUE,
+        MUTED,
+        ORANGE,
+        display_figure,
+        figure,
+        powers,
+    )
+
+    length = checks.integer("length", length, minimum=2)
+    made = turns(length - 1, dim)
+    whole = made >= 1
+    pairs = torch.arange(dim // 2)
+    fig, ax = figure(480, 290)
+    for chosen, colour in ((whole, BLUE), (~whole, ORANGE)):
+        ax.plot(pairs[chosen], made[chosen], ".", color=colour, markersize=7)
+    ax.axhline(1, color=MUTED, linewidth=1.2, linestyle="--")
+    ax.text(dim / 2 - 1, 1.3, "one whole turn", color=MUTED, ha="right")
+    ax.text(0.13 * dim, 14, "came all the way round", color=BLUE)
+    ax.text(0.33 * dim, 0.35, "did not come round", color=ORANGE)
+    ax.set(yscale="log", xlabel="pair i", ylabel=f"turns in {length - 1} steps")
+    powers(ax.yaxis)
+    display_figure(
+        fig,
+        f"The number of turns that each of {dim // 2} hands makes in {length - 1} steps, on a logarithmic axis: a "
+        "straight line that falls and crosses the dashed line of one whole turn half way.",
+        f"Blue hands have been all the way round within {length} tokens. Orange hands go on, in a longer text, to "
+        "angles that were never seen.",
+    )

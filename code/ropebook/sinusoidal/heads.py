@@ -1,0 +1,32 @@
+"""What one head can make of the positions: any sum of waves of the distance, at the frequencies of the encoding."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+
+
+def head_matrix(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix B with PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n), at every m and n: (dim, dim).
+
+    It stands for W_Qᵀ W_K. One block for each pair, [[a_i, b_i], [−b_i, a_i]], and zeros elsewhere: so it commutes with
+    every step M_t. ``a``, ``b``: (dim/2,), floating point. a = 1 and b = 0 give the distance kernel;
+    a_i = cos kθ_i, b_i = sin kθ_i give M_{−k} transposed, K(Δ − k).
+
+    >>> head_matrix(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([[ 1.,  2.],
+            [-2.,  1.]])
+    """
+    for name, heights in (("a", a), ("b", b)):
+        if checks.floating(name, heights).ndim != 1:
+            raise ValueError(
+                f"{name} must have shape (dim/2,), got {tuple(heights.shape)}"
+            )
+    if a.shape != b.shape:
+        raise ValueError(
+            f"a and b must have one shape, got {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    blocks = torch.stack((a, b, -b, a), dim=-1).unflatten(-1, (2, 2))
+    return torch.block_diag(*blocks)

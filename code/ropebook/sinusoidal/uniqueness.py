@@ -1,0 +1,110 @@
+"""Is the code unique? The closest values of the kernel, the nearest returns, the exact period."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import torch
+
+from ropebook import checks
+from ropebook.rope import LARGEST_POSITION, dim_and_base, inv_freq
+from ropebook.sinusoidal.distances import chord, distance_kernel
+
+
+class ClosestValues(NamedTuple):
+    """Two distances whose kernel values are nearest: |K(first) − K(second)| = gap, known to within ``error``."""
+
+    first: int
+    second: int
+    gap: float
+    error: float
+
+
+class ClosestReturn(NamedTuple):
+    """The distance after which the encoding comes nearest to where it was: |PE_{m+distance} − PE_m| = gap."""
+
+    distance: int
+    gap: float
+
+
+def closest_values(
+    max_distance: int, dim: int, base: float = 10000.0
+) -> ClosestValues:
+    """Of the distances 0 … max_distance, the two whose values K are nearest to each other.
+
+    On whole distances of one sign K is one-to-one: for algebraic θ_i (any base that is a whole number or a float) equal
+    values would be a vanishing sum of exponentials of distinct algebraic numbers, which the theorem of Lindemann and
+    Weierstrass rules out. But N + 1 values in an interval of length d leave two within d/N of each other, so that in
+    any fixed precision the fingerprint stops being unique. ``error`` bounds the float64 error of ``gap``: a gap below
+    it says only that float64 cannot tell the two apart.
+
+    >>> found = closest_values(100, dim=64)
+    >>> found.gap > found.error
+    True
+    """
+    max_distance = checks.integer(
+        "max_distance", max_distance, minimum=1, maximum=LARGEST_POSITION
+    )
+    values, order = distance_kernel(
+        torch.arange(max_distance + 1), dim, base
+    ).sort()
+    gaps = values.diff()
+    narrowest = int(gaps.argmin())
+    first, second = sorted(order[narrowest : narrowest + 2].tolist())
+    # Two values, each with an angle error of a few units in the last place of Δθ_i, and the rounding of a sum of d/2.
+    largest_angles = max_distance * inv_freq(dim, base).sum().item()
+    error = 2 * 2**-51 * (largest_angles + (dim / 2) ** 2)
+    return ClosestValues(first, second, gaps[narrowest].item(), error)
+
+
+def closest_return(
+    max_distance: int, dim: int, base: float = 10000.0
+) -> ClosestReturn:
+    """Of the distances 1 … max_distance, the one after which the encoding comes nearest to where it was.
+
+    The whole vector is exactly unique on whole positions, for every base and dim: θ_0 = 1 radian, and two different
+    whole numbers never differ by a multiple of 2π. The gap says how narrowly.
+
+    >>> closest_return(1000, dim=2).distance  # 710/113 is nearly 2π
+    710
+    """
+    max_distance = checks.integer(
+        "max_distance", max_distance, minimum=1, maximum=LARGEST_POSITION
+    )
+    gaps = chord(torch.arange(1, max_distance + 1), dim, base)
+    nearest = int(gaps.argmin())
+    return ClosestReturn(nearest + 1, gaps[nearest].item())
+
+
+def exact_period(dim: int, base: float = 10000.0) -> float | None:
+    """The period of the encoding over *real* positions, or ``None`` where it has none.
+
+    All pairs return together exactly if the frequencies are commensurate, that is if base^(2/dim) is a rational number
+    p/q (in lowest terms): then θ_i = (q/p)^i, and the period is 2π·p^(dim/2 − 1). Otherwise the encoding is only almost
+    periodic. On whole positions it has no period at all, since every period is a multiple of 2π.
+    ``base`` is taken as the exact value of the float.
+
+    >>> round(exact_period(8, base=10000) / (2 * math.pi))
+    1000
+    >>> exact_period(128, base=10000) is None
+    True
+    """
+    dim, base = dim_and_base(dim, base)
+    pairs = dim // 2
+    exact = Fraction(base)
+    numerator = _whole_root(exact.numerator, pairs)
+    if numerator is None or _whole_root(exact.denominator, pairs) is None:
+        return None
+    return 2 * math.pi * numerator ** (pairs - 1)
+
+
+def _whole_root(value: int, degree: int) -> int | None:
+    """The whole number whose power ``degree`` is ``value``, if there is one."""
+    low, high = 1, 1 << -(-value.bit_length() // degree)
+    # Bisection in integers: a float root is a guess for numbers this long.
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if middle**degree < value else (low, middle)
+    return low if low**degree == value else None

@@ -1,0 +1,279 @@
+"""What was measured of the rotation (`results/rotary.json`) beside what was counted: columns of tables, and the roofline.
+
+``measured`` is ``results.load("rotary")`` throughout. A column is a list under its head, as `ropebook.show.table` takes it.
+A *pass* is one reading and one writing of all heads; a *copy* is the time of one, measured in the same run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ropebook import checks
+from ropebook.efficient import FORMS, rotation_cost
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Columns = dict[str, list]
+
+# Forms by the names of the benchmark, as tables write them.
+TITLES = {
+    "limit": "copy",
+    "dense": "matrix",
+    "blocks": "2 × 2 blocks",
+    "transformers": "transformers",
+    "sparse": "sparse",
+    "by_pairs": "two lines",
+    "complex": "complex",
+    "eager": "eager",
+    "in_place": "in place",
+    "compiled": "compiled",
+    "compiled_rolled": "compiled, rolled",
+}
+SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
+
+
+def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
+    """The entry of one form in one part of the file, such as ``measured["cpu"]["float32"]``; None if it has none.
+
+    Where a form was timed writing into several kinds of memory, it is the one with new memory, as it is commonly called.
+    """
+    found = [
+        one
+        for one in part["entries"]
+        if one["name"] == name and one["layout"] == layout
+    ]
+    found.sort(key=lambda one: one.get("writes") != "fresh")
+    return found[0] if found else None
+
+
+def passes(form: str, layout: str) -> float:
+    """How often a form carries all heads through memory, counted: once is the least.
+
+    >>> passes("sparse", "half"), passes("compiled", "half")
+    (5.0, 1.0)
+    """
+    least = rotation_cost("compiled", 2, 1)
+    return rotation_cost(form, 2, 1, layout).data_bytes / least.data_bytes
+
+
+def in_short(measured: dict, layout: str = "interleaved") -> Columns:
+    """One row for each form, in one layout: what is counted, and its time for a long text and for one token."""
+    checks.layout(layout)
+    long, one = measured["cpu"]["float32"], measured["cpu"]["one_token"]
+    shape = long["shape"]
+    heads, dim = shape["q_heads"] + shape["k_heads"], shape["head_dim"]
+    rows = []
+    for form in ("dense", "sparse", "by_pairs", "complex", "compiled", "in_place"):
+        many = entry(long, form, layout)
+        rows.append(
+            (
+                TITLES[form],
+                rotation_cost(form, dim, heads, layout).flops,
+                passes(form, layout),
+                many["ms"] if many else None,
+                1000 * entry(one, form, layout)["ms"],
+            )
+        )
+    rows.append(
+        (
+            "copy",
+            0,
+            1.0,
+            entry(long, "limit")["ms"],
+            1000 * entry(one, "limit")["ms"],
+        )
+    )
+    long_head = f"{shape['tokens']:,} tokens (ms)"
+    return _columns(
+        ("form", "operations a token", "passes", long_head, "1 token (µs)"), rows
+    )
+
+
+def counts(head_dim: int, n_heads: int) -> Columns:
+    """What each form costs for one token in float32, by `rotation_cost`; layouts that cost the same share a row."""
+    rows = []
+    for form in FORMS:
+        found = {
+            layout: rotation_cost(form, head_dim, n_heads, layout)
+            for layout in checks.LAYOUTS
+        }
+        same = found["interleaved"] == found["half"]
+        for layout, cost in (
+            [("interleaved", found["interleaved"])] if same else found.items()
+        ):
+            name = "both" if same else SHORT[layout]
+            rows.append(
+                (
+                    TITLES[form],
+                    name,
+                    cost.flops,
+                    cost.bytes / 1024,
+                    passes(form, layout),
+                    cost.intensity,
+                )
+            )
+    return _columns(
+        (
+            "form",
+            "layout",
+            "operations",
+            "moved (KiB)",
+            "passes",
+            "operations a byte",
+        ),
+        rows,
+    )
+
+
+def long_text(measured: dict) -> Columns:
+    """Times of the forms over a long text, float32 beside bfloat16, with the passes that were counted."""
+    wide, narrow = measured["cpu"]["float32"], measured["cpu"]["bfloat16"]
+    limits = [entry(part, "limit")["ms"] for part in (wide, narrow)]
+    rows = []
+    for name in (
+        "limit",
+        "transformers",
+        "sparse",
+        "by_pairs",
+        "complex",
+        "eager",
+        "compiled",
+        "in_place",
+    ):
+        for layout in (None,) if name == "limit" else checks.LAYOUTS:
+            one, other = entry(wide, name, layout), entry(narrow, name, layout)
+            form = {"limit": "compiled", "transformers": "sparse"}.get(name, name)
+            rows.append(
+                (
+                    TITLES[name],
+                    SHORT[layout],
+                    passes(form, layout or "half"),
+                    one["ms"],
+                    f"{one['p10']:.1f} to {one['p90']:.1f}",
+                    one["ms"] / limits[0],
+                    one["allocated"] / 2**20,
+                    other["ms"],
+                    other["ms"] / limits[1],
+                )
+            )
+    heads = (
+        "form",
+        "layout",
+        "passes",
+        "float32 (ms)",
+        "10 % to 90 %",
+        "copies",
+        "new memory (MiB)",
+    )
+    return _columns((*heads, "bfloat16 (ms)", "its copies"), rows)
+
+
+def few_tokens(measured: dict) -> Columns:
+    """Microseconds for one token and for 64, in both layouts."""
+    parts = [measured["cpu"][name] for name in ("one_token", "short")]
+    heads = ["form"]
+    heads += [
+        f"{_tokens(part)}, {SHORT[layout]} (µs)"
+        for part in parts
+        for layout in checks.LAYOUTS
+    ]
+    rows = []
+    for name in ("limit", "transformers", *FORMS):
+        times = [
+            1000 * entry(part, name, None if name == "limit" else layout)["ms"]
+            for part in parts
+            for layout in checks.LAYOUTS
+        ]
+        rows.append((TITLES[name], *times))
+    return _columns(heads, rows)
+
+
+def stores(measured: dict) -> Columns:
+    """Times of products, sums and copies of one thread, by where they write."""
+    found = measured["cpu"]["stores"]["entries"]
+    return _columns(
+        ("what", "ms", "times the first"),
+        [(one["name"], one["ms"], one["times"]) for one in found],
+    )
+
+
+def shares(measured: dict) -> Columns:
+    """Where the compiled form's time can go: a copy, new pages, and the loop beyond the copy."""
+    rows = []
+    for layout, share in measured["cpu"]["float32"]["shares_ms"].items():
+        loop = share["arithmetic"] + share["tables"]
+        rows.append(
+            (
+                SHORT[layout],
+                share["copy"],
+                share["new_pages"],
+                loop,
+                share["arithmetic"],
+            )
+        )
+    heads = (
+        "layout",
+        "a copy (ms)",
+        "new pages (ms)",
+        "the loop, beyond the copy (ms)",
+        "with one row of table (ms)",
+    )
+    return _columns(heads, rows)
+
+
+def roofline(measured: dict) -> Figure:
+    """Each form at its counted operations per byte and its measured speed, under the line that memory allows."""
+    from ropebook.figures import BLUE, MUTED, ORANGE, figure
+
+    part = measured["cpu"]["float32"]
+    shape = part["shape"]
+    tokens, heads = shape["tokens"], shape["q_heads"] + shape["k_heads"]
+    bandwidth = (
+        part["bytes"] / entry(part, "limit")["ms"] / 1e6
+    )  # GB/s, of the copy
+    labels = {  # where the label stands, from its point
+        ("transformers", "half"): (6, -4, "left"),
+        ("by_pairs", "half"): (-6, 2, "right"),
+        ("eager", "half"): (7, -3, "left"),
+        ("compiled", "half"): (-7, -4, "right"),
+        ("in_place", "half"): (0, 8, "center"),
+        ("eager", "interleaved"): (7, 3, "left"),
+        ("compiled", "interleaved"): (7, -5, "left"),
+        ("in_place", "interleaved"): (-8, 4, "right"),
+    }
+    fig, ax = figure(480, 330)
+    ends = [0.05, 1.2]
+    ax.plot(ends, [end * bandwidth for end in ends], color=MUTED, linewidth=1.5)
+    ax.text(0.55, 17, "what memory allows", color=MUTED, ha="right")
+    for (name, layout), (dx, dy, side) in labels.items():
+        form = "sparse" if name == "transformers" else name
+        cost = rotation_cost(form, shape["head_dim"], heads, layout)
+        speed = cost.flops * tokens / entry(part, name, layout)["ms"] / 1e6
+        colour = BLUE if layout == "half" else ORANGE
+        ax.plot(cost.intensity, speed, "o", color=colour, markersize=6)
+        where = {"textcoords": "offset points", "ha": side, "va": "center"}
+        ax.annotate(
+            TITLES[name], (cost.intensity, speed), (dx, dy), color=colour, **where
+        )
+    ax.text(1.15, 0.62, "half-split", color=BLUE, ha="right")
+    ax.text(1.15, 0.5, "interleaved", color=ORANGE, ha="right")
+    ax.set(xscale="log", yscale="log", xlim=(0.05, 1.2), ylim=(0.4, 30))
+    ax.set_xlabel("operations per byte moved, counted")
+    ax.set_ylabel("billion operations a second")
+    ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"])
+    ax.set_yticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+    ax.minorticks_off()
+    return fig
+
+
+def _tokens(part: dict) -> str:
+    count = part["shape"]["tokens"]
+    return "1 token" if count == 1 else f"{count:,} tokens"
+
+
+def _columns(heads: list[str] | tuple[str, ...], rows: list[tuple]) -> Columns:
+    return {
+        head: list(column)
+        for head, column in zip(heads, zip(*rows, strict=True), strict=True)
+    }

@@ -1,0 +1,63 @@
+"""What the tests of `ropebook.decay` share: plain loops, forty digits, a count of memory."""
+
+import itertools
+from functools import partial
+
+import mpmath
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ropebook import decay as D
+
+mpmath.mp.dps = 40
+
+
+dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)
+bases = st.one_of(st.sampled_from([1, 10000.0]), st.floats(0, 7).map(lambda power: 10**power))
+seeds = st.integers(0, 2**32 - 1)
+
+
+def kernel(dim, base=10000.0):
+    return partial(D.distance_kernel, dim=dim, base=base)
+
+
+def exact_kernel(distance, dim, base):
+    theta = [mpmath.power(base, -mpmath.mpf(2 * i) / dim) for i in range(dim // 2)]
+    return sum(mpmath.cos(frequency * distance) for frequency in theta)
+
+
+def plain_sums(distance, dim, base):
+    """S_1 … S_{d/2}, one complex number after the other."""
+    steps = (np.exp(1j * distance * base ** (-2 * i / dim)) for i in range(dim // 2))
+    return list(itertools.accumulate(steps))
+
+
+def plain_summary(values):
+    """Everything that `summarize` finds, in plain Python."""
+    inner = range(1, len(values) - 1)
+    return D.Summary(
+        mean=sum(values) / len(values),
+        least=min(values),
+        least_at=values.index(min(values)),
+        first_negative=next((i for i, value in enumerate(values) if value < 0), None),
+        local_maxima=sum(values[i - 1] < values[i] >= values[i + 1] for i in inner),
+        rises=sum(after > before for before, after in itertools.pairwise(values)),
+    )
+
+
+def looked_up(values):
+    """A curve that reads its values from a list."""
+    table = torch.tensor(values, dtype=torch.float64)
+    return lambda distances: table[distances.cpu()].to(distances.device)
+
+
+class LargestTensor(TorchDispatchMode):
+    numel = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor):
+            self.numel = max(self.numel, out.numel())
+        return out

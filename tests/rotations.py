@@ -1,0 +1,61 @@
+"""Rotations to compare with, and what the tests of the forms draw from."""
+
+import torch
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ropebook import efficient as E
+from ropebook import sinusoidal
+from tests.helpers import random
+
+LAYOUTS = ["interleaved", "half"]
+EAGER = ["dense", "blocks", "sparse", "by_pairs", "complex", "eager", "in_place"]
+layouts = st.sampled_from(LAYOUTS)
+seeds = st.integers(0, 2**32 - 1)
+bases = st.sampled_from([1.0, 100.0, 10000.0, 5e5])
+
+
+def tables(positions, dim, base=10000.0, dtype=torch.float64):
+    return E.cos_sin(torch.as_tensor(positions), sinusoidal.inv_freq(dim, base), dtype)
+
+
+def exact(x, positions, layout, base=10000.0):
+    """z e^{imθ} in complex float64, pair by pair; x (B, H, T, d), positions (T,) or (B, T)."""
+    x = x.double()
+    dim = x.shape[-1]
+    x1, x2 = (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., : dim // 2], x[..., dim // 2 :])
+    theta = torch.tensor([base ** (-2 * i / dim) for i in range(dim // 2)], dtype=torch.float64)
+    angles = torch.as_tensor(positions).double()[..., None] * theta
+    angles = angles[:, None] if angles.ndim == 3 else angles
+    y = torch.complex(x1, x2) * torch.polar(torch.ones_like(angles), angles)
+    result = torch.empty_like(x)
+    if layout == "interleaved":
+        result[..., 0::2], result[..., 1::2] = y.real, y.imag
+    else:
+        result[..., : dim // 2], result[..., dim // 2 :] = y.real, y.imag
+    return result
+
+
+def largest_allocation(function):
+    """The most numbers that one operation made anew while the function ran."""
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            known.update(t.untyped_storage().data_ptr() for t in tree_leaves(args) if isinstance(t, torch.Tensor))
+            for t in tree_leaves(result):
+                if isinstance(t, torch.Tensor) and t.untyped_storage().data_ptr() not in known:
+                    made.append(t.numel())
+            return result
+
+    known, made = set(), [0]
+    with Watch():
+        function()
+    return max(made)
+
+
+def qk(batch=2, tokens=5, dim=8, dtype=torch.float64, seed=0):
+    return random(batch, 4, tokens, dim, seed=seed, dtype=dtype), random(
+        batch, 2, tokens, dim, seed=seed + 1, dtype=dtype
+    )

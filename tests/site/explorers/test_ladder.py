@@ -1,0 +1,132 @@
+"""What only the explorer Ladder promises on a page."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from ropebook.explorers.ladder import METHODS as LAID
+from ropebook.explorers.ladder import Ladder
+from ropebook.extrapolation import METHODS
+from tests.explorers.oracles import expected_of
+from tests.site.figures import (
+    CSS_BLUE,
+    CSS_GREEN,
+    CSS_INK,
+    CSS_ORANGE,
+    CSS_VIOLET,
+    data,
+    dials,
+    enter,
+    hash_of,
+    lines,
+    of,
+    show_panel,
+    stage_width,
+    texts,
+)
+
+COLOURS = {"ink": CSS_INK, "3": CSS_GREEN, "4": CSS_VIOLET}
+ON = dict.fromkeys(LAID, True)
+
+
+@pytest.mark.parametrize("width, rows", [(390, 2), (760, 1)])
+@pytest.mark.parametrize("setting", [{}, {"dim": 16, "factor": 8.0}, {"base": 500.0, "trained_length": 16}])
+def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, setting):
+    figure = Ladder(**setting, **ON)
+    expected = expected_of(figure)
+    page = opened([figure], viewport={"width": width, "height": 900})
+    stage = stage_width(page)
+    waves, turned, pairs = np.array(expected["wavelengths"]), expected["turned"], len(expected["wavelengths"])
+    names = page.locator(".rb-stage svg text").evaluate_all(
+        "all => all.map((t) => [t.textContent, +t.getAttribute('y')])"
+    )
+    legend = {y for name, y in names if name in {METHODS[name].title for name in LAID}}
+    assert legend == {58 + 20 * row for row in range(rows)}
+    top, lower = 50 + 20 * rows, (358 if width == 390 else 558)
+    floor = lower if width == 390 else lower - 158
+    lower_top = top + 4 if width == 390 else floor + 44
+    longest = 1.5 * max(expected["target"], waves[-1] * figure.factor)
+    x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
+
+    def y(wave: np.ndarray | float) -> np.ndarray | float:
+        return floor - np.log(np.array(wave) / 5) / math.log(longest / 5) * (floor - top)
+
+    size = max(3, min(8, (x[-1] - x[0]) / pairs * 0.7))
+    for colour, some in ((CSS_BLUE, slice(0, turned)), (CSS_ORANGE, slice(turned, None))):
+        if waves[some].size:
+            [found] = [points for c, w, _, points in lines(page) if c == colour and abs(w - size) < 0.01]
+            np.testing.assert_allclose(found, np.stack([x[some], y(waves[some])], -1), atol=0.06)
+
+    def laid(heights) -> None:
+        for name, stretch in zip(LAID, expected["stretch"], strict=True):
+            colour, thick, dashes = LAID[name]["look"]
+            drawn = [line for line in of(page, COLOURS[colour], thick, dashes or "none") if len(line) == pairs]
+            wanted = np.stack([x, heights(np.array(stretch))], -1)
+            assert any(np.abs(line - wanted).max() < 0.06 for line in drawn), name
+
+    laid(lambda stretch: y(waves * stretch))
+    assert {f"L = {figure.trained_length}", f"L′ = {expected['target']}"} <= set(texts(page))
+    show_panel(page, "Stretch")
+    laid(lambda stretch: lower - np.log(stretch) / math.log(figure.factor) * (lower - lower_top))
+    shaded = page.locator(".rb-stage svg rect:not([rx])").evaluate_all("all => all.map((r) => +r.getAttribute('x'))")
+    assert shaded == pytest.approx([46 + turned / pairs * (stage - 56)] * (1 if width == 390 else 2), abs=0.01)
+
+
+def test_methods_are_switched_on_and_off(opened):
+    page = opened([Ladder()])
+    stats = page.locator(".rb-stats")
+    expect(stats).to_contain_text("16.4 radians")
+    expect(page.locator(".rb-summary")).to_contain_text("beyond those of training as the model is.")
+    assert "Stretch λ′/λ" not in texts(page)  # nothing stretches
+    for name in ("NTK-aware", "Llama 3.1"):
+        page.get_by_role("switch", name=name).check()
+    expect(stats).to_contain_text("with NTK-aware2.48 radians")
+    assert data(page)["shown"] == ["ntk", "llama3"]
+    assert {"NTK-aware", "Llama 3.1", "Stretch λ′/λ"} <= set(texts(page))
+    assert hash_of(page) == "#ladder.ntk=on&ladder.llama3=on"
+    page.get_by_role("switch", name="NTK-aware").uncheck()
+    expect(stats).not_to_contain_text("NTK-aware")
+    assert not of(page, CSS_VIOLET, 2)
+
+
+def test_the_lengths_are_dragged_and_the_axis_waits(opened):
+    page = opened([Ladder()])
+    known = page.get_by_role("slider", name="Trained length L", exact=True)
+    wanted = page.get_by_role("slider", name="Wanted length L′, by the factor")
+    floor, top = 558, 50
+    longest = 1.5 * 4 * max(data(page)["wavelengths"])
+    octave = math.log(2) / math.log(longest / 5) * (floor - top)
+    for handle, trait, goal in ((known, "trained_length", 8192), (wanted, "factor", 16)):
+        box = handle.bounding_box()
+        x, y = box["x"] + 30, box["y"] + 10
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 99, y - octave * math.log2(goal / dials(page)[trait]), steps=6)
+        assert dials(page)[trait] == pytest.approx(goal, rel=0.01)  # though a longer text asks for a longer axis
+        page.mouse.up()
+        assert dials(page)[trait] == pytest.approx(goal, rel=0.01)
+        page.mouse.move(0, 0)
+    wanted.press("Home")
+    assert dials(page)["factor"] == 1
+
+
+def test_a_model_is_chosen_by_its_name(opened):
+    page = opened([Ladder()])
+    menu = page.get_by_role("combobox", name="A published model’s setting")
+    expect(menu).to_have_value("Llama 2")
+    menu.select_option("GPT-NeoX")
+    assert {name: dials(page)[name] for name in ("base", "dim", "trained_length")} == {
+        "base": 10000,
+        "dim": 24,
+        "trained_length": 2048,
+    }
+    expect(page.locator(".rb-summary")).to_contain_text("4 of 12 pairs have not completed a turn within L = 2048")
+    enter(page, "Base b", 500)
+    enter(page, "Trained length L", 100000)
+    expect(page.locator(".rb-stage")).to_contain_text("Each of 12 pairs completes a turn within L")
+    expect(page.locator(".rb-stage svg rect:not([rx])")).to_have_count(0)
+    expect(menu).to_have_value("A model’s setting …")

@@ -1,0 +1,84 @@
+"""What only the explorer Ramp promises on a page."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from ropebook.explorers.ramp import Ramp
+from tests.explorers.oracles import expected_of
+from tests.site.figures import (
+    CSS_BLUE,
+    CSS_INK,
+    CSS_ORANGE,
+    dials,
+    of,
+    show_panel,
+    stage_width,
+    texts,
+)
+
+
+@pytest.mark.parametrize("width", [390, 760])
+@pytest.mark.parametrize("setting", [{}, {"dim": 8, "beta": 8.0}, {"factor": 1.0}])
+def test_both_ramps_and_their_quotient_are_drawn(opened, width, setting):
+    figure = Ramp(**setting)
+    expected = expected_of(figure)
+    page = opened([figure], viewport={"width": width, "height": 900})
+    stage, pairs = stage_width(page), figure.dim // 2
+    x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
+    floor = 358 if width == 390 else 376
+    high = floor - 86
+    for colour, name in ((CSS_BLUE, "paper"), (CSS_ORANGE, "code")):
+        line = of(page, colour, 2)[0]
+        np.testing.assert_allclose(line, np.stack([x, floor - np.array(expected[name]) * high], -1), atol=0.06)
+    show_panel(page, "Code over paper")
+    ratio, top, bottom = np.array(expected["ratio"]), *((54, 358) if width == 390 else (458, 558))
+    scale = [float(text) for text in texts(page) if re.fullmatch(r"[\d.]+", text)]
+    greatest = next(t for t in (1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if t >= ratio.max())
+    assert greatest in scale
+    least = min(0.9, *(1 / next(t for t in (1.25, 1.5, 2, 3, 4, 6) if t >= 1 / r) for r in ratio if r < 0.9), 0.9)
+    heights = bottom - np.log(ratio / least) / math.log(greatest / least) * (bottom - top)
+    [line] = of(page, CSS_INK, 2)
+    np.testing.assert_allclose(line, np.stack([x, heights], -1), atol=0.06)
+    dot = page.locator(".rb-stage svg circle")
+    assert float(dot.get_attribute("cy")) == pytest.approx(heights[expected["pair"]], abs=0.06)
+    assert f"Largest factor between them: {expected['largest']:.2f}, at pair {expected['pair']}" in texts(page)
+    shown = page.locator(".rb-stats dd").all_inner_texts()
+    assert [float(text.split()[0]) for text in shown] == pytest.approx(
+        [expected["largest"], expected["paperMixes"], expected["codeMixes"]], abs=0.006
+    )
+
+
+def test_the_ends_of_the_ramp_can_be_dragged(opened):
+    page = opened([Ramp()], viewport={"width": 760, "height": 1000})
+    step = (stage_width(page) - 56) / 64
+
+    def turns(index: float) -> float:
+        return 4096 / (2 * math.pi) * 1e4 ** (-2 * index / 128)
+
+    def pair(turns: float) -> float:
+        return 64 * math.log(4096 / (2 * math.pi * turns)) / math.log(1e4)
+
+    def pull(name: str, by: float) -> None:
+        box = page.get_by_role("slider", name=name, exact=True).bounding_box()
+        x, y = box["x"] + box["width"] / 2 + 9, box["y"] + 20
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + by * step, y + 50, steps=4)
+        page.mouse.up()
+
+    beta, alpha = (dial["label"] for dial in (Ramp.beta.declared(), Ramp.alpha.declared()))
+    pull(beta, 3)
+    assert dials(page)["beta"] == pytest.approx(turns(pair(32) + 3), rel=0.02)
+    pull(beta, 50)  # as far as β goes, and α stays
+    assert (dials(page)["beta"], dials(page)["alpha"]) == (2.5, 1)
+    expect(page.locator(".rb-stage")).to_contain_text("β: 2.5 turns")
+    pull(alpha, 4)
+    assert dials(page)["alpha"] == pytest.approx(turns(pair(1) + 4), rel=0.02)
+    page.get_by_role("slider", name=alpha, exact=True).press("End")
+    assert dials(page)["alpha"] == 2

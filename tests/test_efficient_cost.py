@@ -1,0 +1,95 @@
+"""What each form costs, against counts of what torch runs."""
+
+import types
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+from ropebook import efficient as E
+from tests.helpers import random
+from tests.rotations import EAGER, LAYOUTS, tables
+
+
+class Count(TorchDispatchMode):
+    """Operations, and numbers read and written, of every step that torch runs on tensors larger than a table."""
+
+    EACH = types.MappingProxyType({"mul": 1, "mul_": 1, "add": 1, "sub": 1, "neg": 1, "addcmul_": 2})
+
+    def __init__(self, table):
+        super().__init__()
+        self.table, self.flops, self.data, self.tables = table, 0, 0, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if any(ret.alias_info and not ret.alias_info.is_write for ret in func._schema.returns):
+            return result  # a view moves nothing
+        name = func._schema.name.removeprefix("aten::")
+        read = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if all(t.numel() <= self.table for t in read):
+            return result  # the making of tables
+        written = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor)]
+        real = 2 if written[0].is_complex() else 1
+        for t in read + written:
+            size = t.numel() * (2 if t.is_complex() else 1)
+            if t.numel() <= self.table:
+                self.tables += size
+            else:
+                self.data += size
+        if name == "bmm":
+            self.flops += 2 * read[0].numel() * read[1].shape[-1]
+        else:
+            self.flops += self.EACH.get(name, 0) * written[0].numel() * (6 if real == 2 else 1)
+        return result
+
+
+@pytest.mark.parametrize("form", EAGER)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_costs_are_what_torch_runs(form, layout):
+    tokens, dim, heads = 3, 8, 40
+    x = random(1, heads, tokens, dim, dtype=torch.float32)
+    cos, sin = tables(range(tokens), dim, dtype=torch.float32)
+    table = tokens * dim * (dim if form == "dense" else 4)
+    if (form, layout) == ("in_place", "half"):  # head by head: each step is as small as a table
+        counts = [count_one_head(x[:, head], cos, sin) for head in range(heads)]
+        flops, data, read = (sum(column) for column in zip(*counts, strict=True))
+    else:
+        with Count(table) as count:
+            E.FORMS[form](x, cos, sin, layout)
+        flops, data, read = count.flops, count.data, count.tables
+    ours = E.rotation_cost(form, dim, heads, layout, bytes_per_element=4)
+    assert ours.flops * tokens == flops
+    assert ours.data_bytes * tokens == 4 * data
+    assert ours.table_bytes * tokens == 4 * read
+
+
+def count_one_head(head, cos, sin):
+    # a batch of many makes of one head something larger than a table
+    many = 50
+    x = head[:, None].expand(many, 1, *head.shape[1:]).clone()
+    with Count(cos.numel()) as count:
+        E.rotate_in_place(x, cos, sin, "half")
+    return count.flops / many, count.data / many, count.tables
+
+
+def test_products_counted_by_torch_itself():
+    x = random(1, 5, 3, 8, dtype=torch.float32)
+    for form in ("dense", "blocks"):
+        with FlopCounterMode(display=False) as counter:
+            E.FORMS[form](x, *tables(range(3), 8, dtype=torch.float32))
+        assert counter.get_total_flops() == 3 * E.rotation_cost(form, 8, 5).flops
+
+
+def test_costs_by_hand():
+    # Llama-3-8B in bfloat16: 20480 bytes a token are the least
+    least = E.rotation_cost("compiled", 128, 40, bytes_per_element=2)
+    assert least.data_bytes == 20480
+    assert least == E.RotationCost(3 * 128 * 40, 20480, 256)
+    assert least.bytes == 20736
+    assert least.intensity == 15360 / 20736
+    assert E.rotation_cost("dense", 128, 40).flops == 2 * 128 * 128 * 40
+    assert E.rotation_cost("compiled", 8, layout="half") == E.RotationCost(24, 64, 32)
+    costs = [E.rotation_cost(form, 64, 8, layout) for form in E.FORMS for layout in LAYOUTS]
+    assert min(cost.bytes for cost in costs) == E.rotation_cost("compiled", 64, 8).bytes

@@ -1,0 +1,233 @@
+"""Methods in tiny random models of transformers: against its own, against this package's layers, cached and padded."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import transformers
+
+from ropebook.extrapolation import BaseChange, ExtendedAttention, from_transformers, install, make, ntk_base
+from ropebook.rotary_attention import LlamaModel
+
+TRAINED = 64
+WORDS = 50
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_attention_heads": 4,
+    "vocab_size": WORDS,
+    "max_position_embeddings": TRAINED,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+    "initializer_range": 0.4,
+}
+GROUPED = SIZES | {"num_key_value_heads": 2}
+# of 32 entries a quarter turns
+NEOX = SIZES | {"hidden_size": 128, "hidden_act": "gelu"}
+KINDS = {
+    "Llama": GROUPED,
+    "Qwen2": GROUPED,
+    "GPTNeoX": NEOX,
+    "Gemma": GROUPED | {"head_dim": 8},
+    # turns neighbours
+    "Cohere": GROUPED,
+}
+THEIRS = {
+    "linear": {"rope_type": "linear", "factor": 4.0},
+    "dynamic": {"rope_type": "dynamic", "factor": 1.0},
+    "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": TRAINED},
+    "llama3": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": TRAINED,
+    },
+}
+
+
+def built(kind: str, num_hidden_layers: int = 2, **rope) -> torch.nn.Module:
+    config = getattr(transformers, f"{kind}Config")(**KINDS[kind] | {"num_hidden_layers": num_hidden_layers})
+    config.rope_parameters = config.rope_parameters | rope
+    config.use_cache = True
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+    return model.double()
+
+
+def tokens(length: int, rows: int = 2) -> torch.Tensor:
+    return torch.randint(3, WORDS, (rows, length), generator=torch.Generator().manual_seed(length))
+
+
+@torch.no_grad()
+def logits(model: torch.nn.Module, text: torch.Tensor, **options) -> torch.Tensor:
+    return model(text, **options).logits
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(kind):
+    return built(kind)
+
+
+# Their angles are rounded to float32.
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_what_transformers_has_gives_the_same_logits(kind, model, name):
+    text = tokens(100)
+    plain = logits(model, text)
+    theirs = built(kind, **THEIRS[name])
+    theirs.load_state_dict(model.state_dict())
+    method = from_transformers(THEIRS[name] | {"rope_theta": model.config.rope_parameters["rope_theta"]}, TRAINED)
+    install(model, method.method)
+    found = logits(model, text)
+    install(model, None)
+    torch.testing.assert_close(found, logits(theirs, text), **CLOSE)
+    assert (found - plain).abs().max() > 0.01
+
+
+def test_ntk_aware_is_another_base(kind, model):
+    text = tokens(100)
+    base, dim = model.config.rope_parameters["rope_theta"], 8
+    theirs = built(kind, rope_theta=ntk_base(base, dim, 4.0))
+    theirs.load_state_dict(model.state_dict())
+    install(model, make("ntk", factor=4.0))
+    found = logits(model, text)
+    install(model, BaseChange(ntk_base(base, dim, 4.0)))
+    again = logits(model, text)
+    install(model, None)
+    torch.testing.assert_close(found, logits(theirs, text), **CLOSE)
+    torch.testing.assert_close(again, found)
+
+
+OURS = {
+    "ntk_by_parts": {"factor": 4.0, "trained_length": TRAINED, "beta": 4.0},
+    "dynamic_ntk": {"trained_length": TRAINED},
+    "dynamic_yarn": {"trained_length": TRAINED, "beta": 4.0},
+    "rerope": {"window": 12},
+    "leaky_rerope": {"window": 12, "step": 4.0},
+    "self_extend": {"window": 12, "group": 4},
+    "log_n": {"trained_length": 16},
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_transformers_has_not_gives_the_logits_of_this_packages_layers(name):
+    """Those are tested against brute force."""
+    model, text = built("Llama"), tokens(100)
+    ours = LlamaModel.from_transformers(model.state_dict(), model.config)
+    plain = logits(model, text)
+    for layer in ours.layers:
+        layer.attention = ExtendedAttention.of(layer.attention, method=name, options=OURS[name])
+    install(model, make(name, **OURS[name]))
+    found = logits(model, text)
+    with torch.no_grad():
+        expected = ours(text)
+    torch.testing.assert_close(found, expected, **CLOSE)
+    assert (found - plain).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if not name.startswith("dynamic")])
+def test_a_cache_changes_nothing(kind, model, name):
+    install(model, make(name, **OURS[name]))
+    text = tokens(90)
+    whole = logits(model, text)
+    with torch.no_grad():
+        cache = model(text[:, :70], use_cache=True).past_key_values
+        for at in range(70, 90):
+            last = model(text[:, at : at + 1], past_key_values=cache).logits
+    install(model, None)
+    torch.testing.assert_close(last[:, 0], whole[:, -1], **CLOSE)
+
+
+def test_keys_of_a_cache_turn_by_the_frequencies_of_now():
+    """So with one layer the last token sees what it sees without a cache. In a second layer it would not: what it
+    attends to there was made of the first one's, with the frequencies of then."""
+    model, text = built("Llama", num_hidden_layers=1), tokens(90)
+    install(model, make("dynamic_ntk", trained_length=TRAINED))
+    whole = logits(model, text)
+    with torch.no_grad():
+        cache = model(text[:, :70], use_cache=True).past_key_values
+        last = model(text[:, 70:], past_key_values=cache).logits
+    torch.testing.assert_close(last, whole[:, 70:], **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["rerope", "log_n", "ntk_by_parts"])
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_padding_on_the_left_and_room_in_the_cache_change_nothing(name, cache):
+    model, text = built("Llama"), tokens(70, rows=1)
+    install(model, make(name, **OURS[name]))
+    options = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
+    alone = model.generate(text, attention_mask=torch.ones_like(text), use_cache=False, **options)[:, -8:]
+    padded = torch.cat((torch.zeros(1, 5).long(), text), 1)
+    rows = torch.cat((padded, tokens(75, rows=1)))
+    found = model.generate(rows, attention_mask=(rows != 0).long(), cache_implementation=cache, **options)[:1, -8:]
+    assert torch.equal(found, alone)
+
+
+def test_the_model_is_as_it_was_when_the_method_is_out_again(kind, model):
+    text, names = tokens(80), list(model.state_dict())
+    before, attention = logits(model, text), model.config._attn_implementation
+    for name in ("rerope", "log_n", "ntk_by_parts"):
+        install(model, make(name, **OURS[name]))
+        assert list(model.state_dict()) == names
+    install(model, None)
+    assert torch.equal(logits(model, text), before)
+    assert model.config._attn_implementation == attention
+    assert type(model.base_model.rotary_emb).__module__.startswith("transformers.")
+
+
+def test_two_models_have_each_their_own_method():
+    one, other, text = built("Llama"), built("Llama"), tokens(80)
+    install(one, make("rerope", window=12))
+    expected = logits(one, text)
+    install(other, make("log_n", trained_length=16))
+    assert torch.equal(logits(one, text), expected)
+
+
+def test_half_types_stay_half():
+    model = built("Llama").to(torch.bfloat16)
+    plain = logits(model, tokens(80))
+    for name in OURS:
+        install(model, make(name, **OURS[name]))
+        found = logits(model, tokens(80))
+        assert found.dtype == torch.bfloat16
+        assert (found - plain).float().abs().max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("changes", "method", "error", "message"),
+    [
+        ({}, "rerope", TypeError, "method must be one of ropebook.extrapolation or None, got 'rerope'"),
+        ({}, make("partial", fraction=0.5), ValueError, "method must turn the entries that the weights were"),
+        (THEIRS["linear"], make("rerope", window=9), ValueError, "must be 'default' for a method .* got 'linear'"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(changes, method, error, message):
+    model = built("Llama", **changes)
+    before = logits(model, tokens(70))
+    with pytest.raises(error, match=message):
+        install(model, method)
+    assert torch.equal(logits(model, tokens(70)), before)
+
+
+@pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), None], ids=["no rotary_emb", "two"])
+def test_models_that_are_made_otherwise_are_refused(model):
+    if model is None:
+        model = torch.nn.ModuleList([built("Llama"), built("Llama")])
+    with pytest.raises(ValueError, match="model must be one of transformers whose layers share one rotary_emb, got"):
+        install(model, make("rerope", window=9))
+
+
+def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
+    model = built("Llama")
+    model.config.rope_parameters["rope_theta"] = 777.0
+    with pytest.raises(ValueError, match=r"must have a rotary_emb that gives cosines and sines of base 777\.0 for 8"):
+        install(model, make("rerope", window=9))

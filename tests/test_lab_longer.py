@@ -1,0 +1,110 @@
+"""A trained model with a method, against the attention layer and token-by-token decoding."""
+
+import pytest
+import torch
+
+from ropebook.extrapolation import ExtendedAttention
+from ropebook.lab import evaluation as E
+from ropebook.lab import longer
+from ropebook.rotary_attention import RotaryAttention
+from tests.lab_models import METHOD_OPTIONS, L, bits_from, decoded, random_windows, slow_method, tiny
+
+EXACT = 1e-10  # float64, through two layers
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny()
+
+
+@pytest.mark.parametrize("method", METHOD_OPTIONS)
+def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, monkeypatch):
+    monkeypatch.setattr(longer, "_PIECE", 7)
+    tokens = random_windows(2, 40)[:, :-1]
+    with torch.no_grad():
+        before = model(tokens)
+        ours = E.with_method(model, method, METHOD_OPTIONS[method])
+        found, wanted = ours(tokens), slow_method(model, method, METHOD_OPTIONS[method])(tokens)
+        assert (found - wanted).abs().max() < EXACT
+        assert (found - before).abs().max() > 1e-3  # it does something
+        assert torch.equal(model(tokens), before)  # and leaves the model alone
+
+
+def test_a_method_shares_weights_and_one_rotary(model):
+    ours = E.with_method(model, "yarn", METHOD_OPTIONS["yarn"])
+    shared = dict(model.named_parameters())
+    assert all(weight is shared[name] for name, weight in ours.named_parameters())
+    assert len(dict(ours.named_parameters())) == len(shared)
+    assert len({layer.attention.rotary for layer in ours.layers}) == 1
+    assert type(model.layers[0].attention) is RotaryAttention
+    assert E.with_method(model, "none") is model
+
+
+@pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "alibi", "none"])
+def test_a_model_that_does_not_rotate_takes_no_method(scheme):
+    with pytest.raises(ValueError, match=f"must rotate its queries and keys, got scheme '{scheme}'"):
+        E.with_method(tiny(scheme), "linear", {"factor": 2.0})
+
+
+def test_bad_methods(model):
+    with pytest.raises(ValueError, match="method must be one of 'none', 'linear'"):
+        E.with_method(model, "nothing")
+    for method in ("none", "linear", "rerope"):
+        with pytest.raises(ValueError, match=f"does not follow the length, got True for '{method}'"):
+            E.with_method(model, method, METHOD_OPTIONS.get(method), arrival=True)
+    with pytest.raises(TypeError, match="factor"):
+        E.with_method(model, "linear")
+
+
+@pytest.mark.parametrize("length", [1, 4, 7, 8, 23])
+@pytest.mark.parametrize("kv_heads", [1, 4])
+@pytest.mark.parametrize("method", ["rerope", "self_extend"])
+def test_scores_in_pieces(method, kv_heads, length, monkeypatch):
+    monkeypatch.setattr(longer, "_PIECE", 7)
+    layer = RotaryAttention(16, 4, kv_heads, dtype=torch.float64)
+    options = METHOD_OPTIONS[method]
+    pieces, whole = (kind.of(layer, method=method, options=options) for kind in (longer._InPieces, ExtendedAttention))
+    x = torch.randn(2, length, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(length))
+    assert (pieces(x) - whole(x)).abs().max() < 1e-13
+    mask = torch.rand(length, length) < 0.7
+    mask.fill_diagonal_(True)
+    assert torch.equal(pieces(x, mask=mask), whole(x, mask=mask))
+    assert torch.equal(pieces(x, is_causal=False), whole(x, is_causal=False))
+    assert torch.equal(pieces(x, torch.arange(length) + 3), whole(x, torch.arange(length) + 3))
+    assert torch.equal(pieces(x, return_weights=True)[1], whole(x, return_weights=True)[1])
+
+
+def test_pieces_in_float32_are_rounded_no_worse():
+    layer = RotaryAttention(16, 2)
+    x = torch.randn(1, 50, 16, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        pieces, whole = (
+            kind.of(layer, method="rerope", options={"window": 9})(x) for kind in (longer._InPieces, ExtendedAttention)
+        )
+    assert pieces.dtype == torch.float32
+    assert (pieces - whole).abs().max() < 1e-6
+
+
+def test_distances_decode_to_the_same(model):
+    window = random_windows(1, 30)[0]
+    ours = E.with_method(model, "self_extend", METHOD_OPTIONS["self_extend"])
+    assert (E.position_bits(ours, window[None])[0] - bits_from(decoded(ours, window[:-1]), window)).abs().max() < 1e-5
+
+
+def test_arrival_is_decoding_with_a_cache_of_rotated_keys(model):
+    window, options = random_windows(1, 5 * L)[0], METHOD_OPTIONS["dynamic_ntk"]
+    literal = decoded(slow_method(model, "dynamic_ntk", options, keep="rotated"), window[:-1])
+    ours = E.with_method(model, "dynamic_ntk", options, arrival=True)
+    prefill = E.with_method(model, "dynamic_ntk", options)
+    with torch.no_grad():
+        assert (ours(window[None, :-1])[0] - literal).abs().max() < EXACT
+        assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT  # a shorter text from the same rows
+        assert (decoded(ours, window[:-1]) - literal).abs().max() < EXACT  # an offset
+        assert (prefill(window[None, :-1])[0] - literal)[
+            :L
+        ].abs().max() > 1e-3  # a whole text at its length is not that
+        assert (ours(window[None, :L]) - model(window[None, :L])).abs().max() < EXACT  # up to L nothing changes
+        assert ours.float()(window[None, :-1]).dtype == torch.float32
+    model.double()  # the weights are shared
+    with pytest.raises(ValueError, match="positions must be None"):
+        ours(window[None, :4], torch.arange(4))

@@ -1,0 +1,82 @@
+"""The file that is made to be copied, against the package: layouts, offset, positions, scalings, types, bad input."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import rope_single
+from ropebook.checks import LAYOUTS
+from ropebook.efficient import RotaryEmbedding
+from ropebook.extrapolation import make
+from tests.helpers import largest, random
+
+DIM = 64
+# theirs, ours
+SCALINGS = {
+    "none": (None, None),
+    "llama3": (rope_single.llama3, make("llama3")),
+    "llama3, other": (functools.partial(rope_single.llama3, factor=4.0, trained=512, low=2.0, high=9.0),
+                      make("llama3", factor=4.0, trained_length=512, low_freq_factor=2.0, high_freq_factor=9.0)),
+    "yarn": (functools.partial(rope_single.yarn, factor=4.0, trained=4096),
+             make("yarn", factor=4.0, trained_length=4096)),
+    "yarn, other": (functools.partial(rope_single.yarn, factor=16.0, trained=300, slow=0.5, fast=7.0),
+                    make("yarn", factor=16.0, trained_length=300, alpha=0.5, beta=7.0)),
+    "yarn, factor 1": (functools.partial(rope_single.yarn, factor=1.0, trained=4096),
+                       make("yarn", factor=1.0, trained_length=4096)),
+}  # fmt: skip
+PLACES = {
+    "from 0": {},
+    "offset": {"offset": 100_000},
+    "positions": {"positions": torch.tensor([5, 0, 131_071, 7])},
+    "rows": {"positions": torch.tensor([[0, 1, 2, 3], [0, 0, 0, 1], [9, 8, 7, 6]])},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("base", [10000.0, 500000.0])
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("places", PLACES)
+def test_it_rotates_as_the_package_does(layout, base, scaling, places):
+    copied, ours = SCALINGS[scaling]
+    one = rope_single.RoPE(DIM, base, layout=layout, scaling=copied)
+    other = RotaryEmbedding(DIM, base, layout=layout, scaling=ours)
+    q, k = random(3, 4, 4, DIM), random(3, 2, 4, DIM, seed=1)
+    for found, expected in zip(one(q, k, **PLACES[places]), other(q, k, **PLACES[places]), strict=True):
+        assert found.dtype == torch.float64
+        assert largest(found - expected) < 1e-9  # of angles up to 131,071, in float64
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_only_the_result_is_rounded(dtype):
+    rope = rope_single.RoPE(DIM, layout="half").to(dtype)
+    q = random(1, 2, 8, DIM).to(dtype)
+    found, _ = rope(q, q, offset=100_000)
+    exact, _ = rope(q.double(), q.double(), offset=100_000)
+    assert found.dtype == dtype
+    assert largest(found.double() - exact) <= torch.finfo(dtype).eps * 4
+
+
+@pytest.mark.parametrize(("dim", "layout"), [(7, "half"), (0, "half"), (8, "neox")])
+def test_what_it_refuses(dim, layout):
+    with pytest.raises(
+        ValueError, match=f"dim must be even and layout 'half' or 'interleaved', got {dim} and '{layout}'"
+    ):
+        rope_single.RoPE(dim, layout=layout)
+    with pytest.raises(TypeError, match="layout"):
+        rope_single.RoPE(8)
+
+
+def test_it_stands_alone_and_is_short():
+    path = Path(rope_single.__file__)
+    code = (
+        "import sys; sys.path = [p for p in sys.path if 'code' not in p]; import runpy; runpy.run_path(sys.argv[1]); "
+    )
+    code += "assert not [name for name in sys.modules if name.startswith('ropebook')]"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, env={})
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 90

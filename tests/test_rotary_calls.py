@@ -1,0 +1,142 @@
+"""How `RotaryEmbedding` may be called: q alone, tokens first, in place; and how often a model computes its tables."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from ropebook import rope
+from ropebook.checks import LAYOUTS
+from ropebook.efficient import RotaryEmbedding
+from ropebook.extrapolation import ExtendedAttention, make
+from ropebook.rotary_attention import LlamaModel
+from tests.helpers import random
+
+Q, K = random(2, 4, 5, 8), random(2, 2, 5, 8, seed=1)
+PLACES = [{}, {"offset": 7}, {"positions": torch.tensor([3, 1, 4, 1, 5])}, {"positions": torch.arange(10).view(2, 5)}]
+
+
+@pytest.fixture(params=[(layout, rotary_dim) for layout in LAYOUTS for rotary_dim in (8, 4)], ids=str)
+def embedding(request):
+    layout, rotary_dim = request.param
+    return RotaryEmbedding(8, layout=layout, rotary_dim=rotary_dim)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: " ".join(place))
+def test_q_alone(embedding, place):
+    assert torch.equal(embedding(Q, **place), embedding(Q, K, **place)[0])
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: " ".join(place))
+def test_tokens_first(embedding, place):
+    by_tokens = embedding(Q.transpose(1, 2).contiguous(), K.transpose(1, 2).contiguous(), tokens_first=True, **place)
+    for found, expected in zip(by_tokens, embedding(Q, K, **place), strict=True):
+        assert torch.equal(found, expected.transpose(1, 2))
+    assert torch.equal(embedding(Q.transpose(1, 2), tokens_first=True, **place), by_tokens[0])
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: " ".join(place))
+@pytest.mark.parametrize("tokens_first", [False, True])
+def test_in_place(embedding, place, tokens_first):
+    expected = embedding(Q, K, **place)
+    given = [x.transpose(1, 2).contiguous() if tokens_first else x.clone() for x in (Q, K)]
+    found = embedding(*given, **place, tokens_first=tokens_first, in_place=True)
+    for x, turned, wanted in zip(given, found, expected, strict=True):
+        assert turned.data_ptr() == x.data_ptr()
+        torch.testing.assert_close(x, wanted.transpose(1, 2) if tokens_first else wanted)
+
+
+def test_in_place_has_the_gradient_of_the_rotation():
+    embedding, gradients = RotaryEmbedding(8, rotary_dim=4), []
+    for in_place in (False, True):
+        q = Q.clone().requires_grad_()
+        (embedding(q * 1, in_place=in_place) * K.repeat(1, 2, 1, 1)).sum().backward()
+        gradients.append(q.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_shared_memory_is_not_rotated_in_place():
+    with pytest.raises(ValueError, match="x must"):
+        RotaryEmbedding(8)(Q, K[:, :1].expand(2, 4, 5, 8), in_place=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((Q[0],), r"q must have shape \(batch, seq, heads, 8\), got \(4, 5, 8\)"),
+        ((Q[..., :6],), r"q must have shape \(batch, seq, heads, 8\), got \(2, 4, 5, 6\)"),
+        ((Q, K), r"q and k must agree in batch and seq, got \(2, 4, 5, 8\) and \(2, 2, 5, 8\)"),
+    ],
+)
+def test_shapes_with_tokens_first(given, message):
+    with pytest.raises(ValueError, match=message):
+        RotaryEmbedding(8)(*given, tokens_first=True)
+
+
+def counted(monkeypatch, model, *given, **options) -> int:
+    calls, compute = [], rope.tables
+    monkeypatch.setattr(rope, "tables", lambda *args: calls.append(0) or compute(*args))
+    with torch.no_grad():
+        model(*given, **options)
+    monkeypatch.undo()
+    return len(calls)
+
+
+TOKENS = torch.arange(12).view(2, 6)
+
+
+@pytest.mark.parametrize("scaling", [None, make("yarn", factor=4.0, trained_length=64)], ids=["plain", "yarn"])
+def test_a_model_computes_its_tables_once_a_call(monkeypatch, scaling):
+    model = LlamaModel(20, 16, 24, n_layers=4, n_heads=2, scaling=scaling)
+    assert counted(monkeypatch, model, TOKENS, positions=torch.arange(6) + 3) == 1
+    assert counted(monkeypatch, model, TOKENS) == 1
+    # and keeps none beyond it, but for the table of a model without scaling
+    assert counted(monkeypatch, model, TOKENS) == (scaling is not None)
+    assert model.layers[0].attention.rotary._kept is None
+
+
+def test_kept_tables_are_those_of_their_positions():
+    embedding = RotaryEmbedding(8)
+    with embedding.keeping_tables():
+        for place in PLACES:
+            for x in (Q, Q.float(), Q[:1], Q):
+                if x.shape[0] == 1 and "positions" in place and place["positions"].ndim == 2:
+                    continue
+                assert torch.equal(embedding(x, **place), RotaryEmbedding(8)(x, **place))
+
+
+def test_tables_are_let_go_after_an_error():
+    model = LlamaModel(20, 16, 24, n_layers=2, n_heads=2)
+    with pytest.raises(ValueError, match="positions must have shape"):
+        model(TOKENS, positions=torch.arange(5))
+    assert model.layers[0].attention.rotary._kept is None
+
+
+def greedy(model: LlamaModel, tokens: torch.Tensor, new: int) -> torch.Tensor:
+    """Without any cache."""
+    for _ in range(new):
+        with torch.no_grad():
+            tokens = torch.cat((tokens, model(tokens)[:, -1:].argmax(-1)), 1)
+    return tokens
+
+
+@pytest.mark.parametrize("name", ["dynamic_ntk", "dynamic_yarn"])
+def test_a_method_that_follows_the_length_generates(name):
+    torch.manual_seed(0)
+    model = LlamaModel(20, 16, 24, n_layers=2, n_heads=2, scaling=make(name, trained_length=4), dtype=torch.float64)
+    assert torch.equal(model.generate(TOKENS, 8), greedy(model, TOKENS, 8))
+    with pytest.raises(ValueError, match="length must be known where the frequencies follow it, got None"):
+        model.generate(TOKENS, 2, lengths=[6, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("rerope", {"window": 4}), ("dynamic_ntk", {"trained_length": 4}), ("log_n", {"trained_length": 4})],
+)
+def test_a_model_of_extended_layers_generates(name, options):
+    torch.manual_seed(0)
+    layers = 1 if name == "dynamic_ntk" else 2
+    model = LlamaModel(20, 16, 24, n_layers=layers, n_heads=2, dtype=torch.float64)
+    for layer in model.layers:
+        layer.attention = ExtendedAttention.of(layer.attention, method=name, options=options)
+    assert torch.equal(model.generate(TOKENS, 8), greedy(model, TOKENS, 8))

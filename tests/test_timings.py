@@ -1,0 +1,143 @@
+"""The tables of what was measured of the rotation say what the file says."""
+
+import pytest
+
+from ropebook import checks, results, timings
+from ropebook.efficient import FORMS, rotation_cost
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return results.load("rotary")
+
+
+def raw(measured, part, name, layout, writes=("fresh", "in place", "existing")):
+    (found,) = [
+        one
+        for one in measured["cpu"][part]["entries"]
+        if one["name"] == name and one["layout"] == layout and one["writes"] in writes
+    ]
+    return found
+
+
+def rows(columns):
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+
+
+def row(columns, **wanted):
+    (found,) = [one for one in rows(columns) if wanted.items() <= one.items()]
+    return found
+
+
+def test_an_entry_with_new_memory_comes_first(measured):
+    part = measured["cpu"]["bfloat16"]
+    assert timings.entry(part, "compiled_rolled", "half") is raw(
+        measured, "bfloat16", "compiled_rolled", "half", ("fresh",)
+    )
+    backwards = {"entries": part["entries"][::-1]}
+    assert timings.entry(backwards, "compiled_rolled", "half")["writes"] == "fresh"
+    assert timings.entry(part, "limit")["name"] == "limit"
+    assert timings.entry(part, "dense", "half") is None
+
+
+def test_passes_are_the_counted_bytes_by_the_least():
+    for form in FORMS:
+        for layout in checks.LAYOUTS:
+            ours = rotation_cost(form, 128, 40, layout).data_bytes / (2 * 128 * 40 * 4)
+            assert timings.passes(form, layout) == ours
+    assert timings.passes("sparse", "interleaved") == 5
+    assert timings.passes("eager", "half") == 2.5
+
+
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
+def test_in_short_one_row_for_each_form(measured, layout):
+    columns = timings.in_short(measured, layout)
+    assert columns["form"] == ["matrix", "sparse", "two lines", "complex", "compiled", "in place", "copy"]
+    sparse = row(columns, form="sparse")
+    assert sparse["operations a token"] == 3.5 * 128 * 40
+    assert sparse["2,048 tokens (ms)"] == raw(measured, "float32", "sparse", layout)["ms"]
+    assert sparse["1 token (µs)"] == 1000 * raw(measured, "one_token", "sparse", layout)["ms"]
+    assert sparse["passes"] == 5
+    matrix, copy = row(columns, form="matrix"), row(columns, form="copy")
+    assert matrix["2,048 tokens (ms)"] is None
+    assert (copy["operations a token"], copy["passes"]) == (0, 1)
+    assert copy["2,048 tokens (ms)"] == raw(measured, "float32", "limit", None)["ms"]
+
+
+def test_forms_that_cost_the_same_in_both_layouts_share_a_row():
+    columns = timings.counts(head_dim=128, n_heads=40)
+    assert len(rows(columns)) == len(FORMS) + 3
+    for one in rows(columns):
+        form = {title: name for name, title in timings.TITLES.items()}[one["form"]]
+        for layout in checks.LAYOUTS if one["layout"] == "both" else [one["layout"].removesuffix("-split")]:
+            cost = rotation_cost(form, 128, 40, layout)
+            assert one["operations"] == cost.flops
+            assert one["moved (KiB)"] == cost.bytes / 1024
+            assert one["operations a byte"] == cost.intensity
+            assert one["passes"] == timings.passes(form, layout)
+    assert [one["layout"] for one in rows(columns) if one["form"] == "complex"] == ["interleaved", "half-split"]
+
+
+def test_the_long_text_in_float32_and_in_bfloat16(measured):
+    columns = timings.long_text(measured)
+    limits = [raw(measured, part, "limit", None)["ms"] for part in ("float32", "bfloat16")]
+    assert len(rows(columns)) == 1 + 7 * 2
+    for title, name, label, layout in (
+        ("sparse", "sparse", "interleaved", "interleaved"),
+        ("in place", "in_place", "half-split", "half"),
+        ("transformers", "transformers", "half-split", "half"),
+    ):
+        found = row(columns, form=title, layout=label)
+        wide, narrow = (raw(measured, part, name, layout) for part in ("float32", "bfloat16"))
+        assert (found["float32 (ms)"], found["bfloat16 (ms)"]) == (wide["ms"], narrow["ms"])
+        assert (found["copies"], found["its copies"]) == (wide["ms"] / limits[0], narrow["ms"] / limits[1])
+        assert found["10 % to 90 %"] == f"{wide['p10']:.1f} to {wide['p90']:.1f}"
+        assert found["new memory (MiB)"] == wide["allocated"] / 2**20
+    assert row(columns, form="transformers", layout="interleaved")["passes"] == 5
+    copy = row(columns, form="copy")
+    assert (copy["layout"], copy["passes"], copy["copies"], copy["its copies"]) == ("–", 1, 1, 1)
+
+
+def test_few_tokens_in_microseconds(measured):
+    columns = timings.few_tokens(measured)
+    assert columns["form"] == ["copy", "transformers", *(timings.TITLES[form] for form in FORMS)]
+    assert [head.split(",")[0] for head in columns] == ["form", "1 token", "1 token", "64 tokens", "64 tokens"]
+    sparse = row(columns, form="sparse")
+    for part, tokens in (("one_token", "1 token"), ("short", "64 tokens")):
+        for layout, label in (("interleaved", "interleaved"), ("half", "half-split")):
+            assert sparse[f"{tokens}, {label} (µs)"] == 1000 * raw(measured, part, "sparse", layout)["ms"]
+    assert (
+        row(columns, form="copy")["1 token, half-split (µs)"] == 1000 * raw(measured, "one_token", "limit", None)["ms"]
+    )
+
+
+def test_stores_and_shares_are_the_files(measured):
+    columns = timings.stores(measured)
+    assert columns["what"][0] == "scaled in place"
+    assert columns["times the first"] == [one["times"] for one in measured["cpu"]["stores"]["entries"]]
+    assert columns["ms"] == [one["ms"] for one in measured["cpu"]["stores"]["entries"]]
+    half = row(timings.shares(measured), layout="half-split")
+    share = measured["cpu"]["float32"]["shares_ms"]["half"]
+    assert half == {
+        "layout": "half-split",
+        "a copy (ms)": share["copy"],
+        "new pages (ms)": share["new_pages"],
+        "the loop, beyond the copy (ms)": share["arithmetic"] + share["tables"],
+        "with one row of table (ms)": share["arithmetic"],
+    }
+
+
+def test_the_roofline_has_a_point_at_each_forms_count_and_speed(measured):
+    (ax,) = timings.roofline(measured).axes
+    line, *points = ax.lines
+    places = [(point.get_xdata()[0], point.get_ydata()[0]) for point in points]
+    for name, form, layout in (("transformers", "sparse", "half"), ("in_place", "in_place", "interleaved")):
+        cost = rotation_cost(form, 128, 40, layout)
+        speed = cost.flops * 2048 / (raw(measured, "float32", name, layout)["ms"] / 1000) / 1e9
+        assert any(x == cost.intensity and y == pytest.approx(speed) for x, y in places)
+    assert len(places) == len(ax.texts) - 3 == 8
+    # what memory allows: bytes a second of the copy, by operations a byte
+    limit = raw(measured, "float32", "limit", None)
+    moved = measured["cpu"]["float32"]["bytes"] / (limit["ms"] / 1000) / 1e9
+    x, y = line.get_data()
+    assert list(y) == pytest.approx([moved * one for one in x])
