@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.site.pages import CHAPTERS, GENERATED, PAGES
 from tools import assets
@@ -37,7 +37,7 @@ def unfold(page: Page) -> None:
 def put_on(page: Page, theme: str) -> None:
     """A reader's system turns dark or light."""
     page.emulate_media(color_scheme=theme)
-    expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
 
 
 @each(PAGES + GENERATED)
