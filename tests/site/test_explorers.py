@@ -418,6 +418,30 @@ def test_print_and_pages_without_javascript_show_the_still(opened):
     expect(dead.locator(".explorer-live")).to_have_count(0)
 
 
+def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
+    """As in JupyterLab, which draws the cells that are out of sight."""
+    page = opened([Timelapse()])
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_timeout(200)
+    page.evaluate(
+        """async () => {
+          const { state, parts } = JSON.parse(document.querySelector("script[type$='widget-state+json']").textContent);
+          const { _esm, ...values } = Object.values(state).map((one) => one.state).find((one) => one._esm);
+          const source = _esm.parts.map((name) => parts[name]).join("\\n");
+          const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+          const { default: script } = await import(address);
+          const el = document.createElement("div");
+          const model = { get: (name) => values[name], set() {}, on() {}, off() {}, save_changes() {} };
+          script.render({ model, el });
+          document.querySelector(".explorer-live").after(el);
+        }"""
+    )
+    expect(page.locator(".rb-summary")).to_have_count(2)
+    page.wait_for_timeout(200)
+    looks = page.locator(".rb-stage canvas").evaluate_all("all => all.map((c) => [c.width, c.height, c.toDataURL()])")
+    assert looks[0] == looks[1]
+
+
 # ---- When something fails ----
 
 

@@ -100,9 +100,9 @@ def test_the_strip_of_the_bank_is_dragged(opened):
 @pytest.mark.parametrize(
     "figure, name, trait, share, value, keys",
     [
-        (Lock(), "Shift of query and key", "shift", 0.5, 128, {"ArrowRight": 129, "End": 255, "Home": 0}),
+        (Lock(), "Shift of query and key", "shift", 0.25, 64, {"ArrowRight": 65, "End": 255, "Home": 0}),
         (Heatmap(), "Reference position", "reference", 0.75, 480, {"ArrowLeft": 479, "End": 639}),
-        (Saturation(), "Head dimension", "dim", 0.5, 23, {"ArrowRight": 24, "End": 512}),
+        (Saturation(), "Head dimension", "dim", 0.25, 5, {"ArrowRight": 6, "End": 512}),
         (Pairing(), "Position of the key", "n", 0.25, 16, {"ArrowRight": 17, "End": 64}),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "dials") else "",

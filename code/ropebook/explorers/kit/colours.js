@@ -4,15 +4,18 @@ import { html } from "./elements.js";
 
 export const COLOURS = ["ink", "muted", "grid", "zero", "pos", "neg", "1", "2", "3", "4", "5", "6"];
 
-// The theme's colours as [r, g, b], from the CSS variables that hold for el.
+// The theme's colours as [r, g, b], from the CSS variables that hold for el; what is not in the page yet, as the cells
+// that JupyterLab draws before they come into sight, has none, and gets those of the page's body.
 export function readTheme(el) {
-  const probe = el.appendChild(html("span", { class: "rb-hidden" }));
+  const box = html("div", { class: "rb rb-hidden" });
+  const probe = box.appendChild(html("span"));
+  (el.isConnected ? el : document.body).append(box);
   const theme = {};
   for (const name of COLOURS) {
     probe.style.color = `var(--rb-${name})`;
     theme[name] = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
   }
-  probe.remove();
+  box.remove();
   return theme;
 }
 

@@ -206,7 +206,11 @@ export function mount(spec, { model, el, page }) {
   let frame = 0;
   const resize = new ResizeObserver(() => {
     cancelAnimationFrame(frame); // in the next frame: drawing changes the height, which would come back here at once
-    frame = requestAnimationFrame(() => Math.floor(stage.clientWidth) === width || redraw(true));
+    frame = requestAnimationFrame(() => {
+      if (Math.floor(stage.clientWidth) === width) return;
+      theme = readTheme(root); // it may have come into the page just now
+      redraw(true);
+    });
   });
   resize.observe(stage);
   // An address that does not speak of this figure (a heading's, say) leaves it alone.
