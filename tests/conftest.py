@@ -5,6 +5,7 @@ every kind that knows float64.
 """
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -35,3 +36,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("device", present, ids=str)
     if "float64_device" in wanted:
         metafunc.parametrize("float64_device", [d for d in present if d.type != "mps"], ids=str)
+
+
+@pytest.fixture(scope="session")
+def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book's notebooks: those beside the site if that is up to date, else new ones."""
+    # here: most tests need no book
+    from tools import book
+    from tools.paths import HTML
+
+    if book.STAMP.exists() and book.STAMP.read_text() == book.fingerprint():
+        return HTML / "notebooks"
+    out = tmp_path_factory.mktemp("notebooks")
+    book.build("notebooks", out)
+    return out

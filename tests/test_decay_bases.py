@@ -58,6 +58,9 @@ def test_a_grid_has_at_most_six_digits():
 
 
 def test_labels_are_counted_in_1024_unless_told():
+    assert (D.tokens("4K"), D.tokens("1m"), D.tokens("128000"), D.tokens("128,000"), D.tokens(128000)) == (
+        4096, 1048576, 128000, 128000, 128000
+    )  # fmt: skip
     assert (D.tokens("4k"), D.tokens("128k", 1000), D.tokens("1M"), D.tokens("2M", 1000)) == (
         4096, 128_000, 2**20, 2_000_000)  # fmt: skip
 

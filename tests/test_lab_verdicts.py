@@ -33,7 +33,7 @@ def per_file(name, means, size=0.01, same=None):
     """(files, bands) as the results hold them: what a file costs, a cell's mean in each band, and a little noise."""
     common = noise("what this file costs", 0.7)
     columns = []
-    for band, mean in zip(V.BANDS, means, strict=True):
+    for band, mean in zip(evaluation.BANDS, means, strict=True):
         columns.append((common + mean + noise(f"{same or name}{band}", size)).tolist())
     rows = [list(row) for row in zip(*columns, strict=True)]
     for row in rows[-SHORT:]:
@@ -64,7 +64,7 @@ def world():
         rope = f"rope-10000-{seed}"
         plain = f"{rope}/none"
         cells.append(cell(plain, 2.0, 5.0))
-        for factor in V.FACTORS:
+        for factor in evaluation.FACTORS:
             cells.append(cell(f"{rope}/linear/{factor}", 2.2, 2.4))
             cells.append(cell(f"{rope}/ntk/{factor}", 1.9, 2.4))
             cells.append(cell(f"{rope}/ntk_by_parts/{factor}", 2.02, 2.03))
@@ -80,8 +80,8 @@ def world():
         windowed[f"alibi-{seed}"] = {"files": per_file(f"alibi {seed} windowed", [2.0] + [1.9] * 4)}
     cells.append(cell("sinusoidal-0/none", 3.5, 6.0))
     return {
-        "bands": [list(band) for band in V.BANDS],
-        "distances": list(V.DISTANCES),
+        "bands": [list(band) for band in evaluation.BANDS],
+        "distances": list(evaluation.DISTANCES),
         "cells": cells,
         "windowed": windowed,
     }
@@ -161,8 +161,8 @@ def test_a_method_is_tried_up_to_its_factor_and_no_farther():
     assert stretched[0] == (f"{ROPE}/linear/2", (256, 512))
     assert len(stretched) == 1 + 2 + 3 + 4
     for name, band in stretched:
-        assert band[0] >= V.LENGTH
-        assert band[1] <= int(name.rpartition("/")[2]) * V.LENGTH
+        assert band[0] >= evaluation.LENGTH
+        assert band[1] <= int(name.rpartition("/")[2]) * evaluation.LENGTH
 
 
 def test_bytes_beyond_are_set_against_those_within_in_the_last_band_of_each_factor():

@@ -10,6 +10,7 @@ from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotary
 
 from ropebook import attention as A
 from ropebook import rotary_attention as R
+from ropebook.efficient import RotaryEmbedding
 from tests.rotary_attention_helpers import (
     CLOSE,
     DIM,
@@ -122,14 +123,14 @@ def test_shift_change_is_relative():
 
 @pytest.mark.parametrize("layers, heads, kv_heads, head_dim, rotary_dim", [(3, 4, 2, 6, None), (1, 2, 1, 8, 4)])
 def test_rotations_per_token_are_those_made(monkeypatch, layers, heads, kv_heads, head_dim, rotary_dim):
-    turned, forward = [], R.RotaryEmbedding.forward
+    turned, forward = [], RotaryEmbedding.forward
 
     def counted(self, q, k, *arguments, **options):
         ones = torch.ones_like(q), torch.ones_like(k)
         turned.extend((r != 1).sum().item() // 2 for r in forward(self, *ones, *arguments, **options))
         return forward(self, q, k, *arguments, **options)
 
-    monkeypatch.setattr(R.RotaryEmbedding, "forward", counted)
+    monkeypatch.setattr(RotaryEmbedding, "forward", counted)
     model = R.LlamaModel(9, 12, 20, layers, heads, kv_heads, head_dim=head_dim, rotary_dim=rotary_dim)
     model(torch.tensor([[3]]), torch.tensor([5]))
     assert sum(turned) == R.rotations_per_token(layers, heads, kv_heads, rotary_dim or head_dim)

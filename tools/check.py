@@ -27,11 +27,13 @@ def changed(base: str, root: Path = ROOT) -> set[Path]:
 
 def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]]:
     """What pytest is asked for: changed modules of the package, for their examples, with the tests that keep its order;
-    the test files that were changed, import a changed module by its name, or are named after a changed page. And the
-    explorers that changed, a name each ("kit" where it is what all share, which every explorer's test looks at)."""
+    the test files that were changed, import a changed module by its name, or are named after it or a changed page. And
+    the explorers that changed, a name each ("kit" where it is what all share, which every explorer's test looks at)."""
     explorers = {_explorer(path) for path in files} - {""}
     modules = {_module(path) for path in files if path.suffix == ".py"}
-    pages = {path.stem for path in files if path.parts[0] == "book"}
+    titles = {path.stem for path in files if path.parts[0] == "book"}
+    titles |= {module.removeprefix("ropebook.").replace(".", "_") for module in modules}
+    modules |= {_module(path.parent) for path in files if _is_handed_on(path, root)}
     wanted = sorted(str(path) for path in files if path.suffix == ".py" and path.parts[0] == "code")
     if wanted:
         modules.add("tests.test_house")
@@ -42,7 +44,7 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
         known = imports.names(path.read_text(encoding="utf-8"))
         known |= {name.rpartition(".")[0] for name in known}
         known.add(_module(relative))
-        if modules & known or path.stem.removeprefix("test_") in pages:
+        if modules & known or path.stem.removeprefix("test_") in titles:
             wanted.append(str(relative))
     return wanted, sorted(explorers)
 
@@ -50,6 +52,15 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
 def _module(path: Path) -> str:
     parts = path.with_suffix("").parts
     return ".".join(part for part in parts[parts[0] == "code" :] if part != "__init__")
+
+
+def _is_handed_on(path: Path, root: Path) -> bool:
+    """Whether a file's package makes its names its own, or finds it by itself, so that tests need not name it."""
+    whole = root / path.parent / "__init__.py"
+    if path.suffix != ".py" or path.parts[:2] != ("code", "ropebook") or len(path.parts) < 4 or not whole.is_file():
+        return False
+    known = imports.names(whole.read_text(encoding="utf-8"))
+    return path.parts[2] == "proofs" or any(name.startswith(f"{_module(path)}.") for name in known)
 
 
 def _explorer(path: Path) -> str:

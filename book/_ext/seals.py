@@ -75,8 +75,6 @@ def balance(app: Sphinx, env: BuildEnvironment) -> None:
     if app.builder.name == "lab":  # nothing is executed for copies
         return
     for docname, blocks in equations(env).items():
-        if docname in app.config.ropebook_unsealed:
-            continue
         for line, sentence in problems(blocks, seals(env).get(docname, {"outcomes": {}, "wrong": []})):
             LOGGER.warning(sentence, location=(docname, line), type="seals")
 
@@ -128,7 +126,6 @@ def _words(text: str) -> str:
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_config_value("ropebook_unsealed", [], "env", list)
     app.add_post_transform(Seals)
     app.connect("env-purge-doc", forget)
     app.connect("env-check-consistency", balance)

@@ -64,6 +64,8 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
         start = attributes.get("body", "")[:60]  # the widgets' state, a long one, may hold any word
         return not UNUSED.search(f"{getattr(asset, 'filename', asset)} {start}")
 
+    if context.get("title") == context.get("docstitle"):
+        context["docstitle"] = ""  # else the first page's title says the book's name twice
     for kind in ("script_files", "css_files"):
         context[kind] = [asset for asset in context[kind] if used(asset)]
     # sphinx-thebe also writes its configuration into the body.

@@ -120,7 +120,20 @@
     addEventListener("scroll", () => meaning.matches(":popover-open") && meaning.hidePopover(), { passive: true });
   }
 
+  // A popover that opened by itself, not by a click, does not count on the browser for this.
+  function closeByEscape(event) {
+    if (event.key === "Escape") document.querySelector(".meaning:popover-open")?.hidePopover();
+  }
+
   // ---- Names, and places in the tab order ----
+
+  // The arrows in the book's list of pages, which open a chapter's depth pages.
+  function nameArrows() {
+    for (const summary of document.querySelectorAll(".bd-links summary")) {
+      const chapter = summary.closest("li").querySelector("a").textContent.trim();
+      summary.setAttribute("aria-label", `Pages under ${chapter}`);
+    }
+  }
 
   function nameCopyButtons() {
     for (const button of document.querySelectorAll(".copybtn")) button.setAttribute("aria-label", "Copy this code");
@@ -146,6 +159,8 @@
   const nav = document.getElementById("pst-page-toc-nav");
   if (nav) outline(nav);
   document.querySelectorAll("a[href*='#term-']:has(> .std-term)").forEach(explain);
+  addEventListener("keydown", closeByEscape);
   addEventListener("DOMContentLoaded", nameCopyButtons); // a script before this one makes them at that time
+  nameArrows();
   watchTables();
 })();

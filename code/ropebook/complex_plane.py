@@ -81,10 +81,6 @@ def phases(
     return torch.polar(torch.ones_like(radians), radians)
 
 
-# what a page still calls it
-_turns = phases
-
-
 def rotate(
     x: Float[Tensor, "... dim"],
     positions: Positions,

@@ -46,3 +46,8 @@ def test_only_plain_imports_are_understood(line):
 def test_a_script_without_parts_is_refused(script):
     with pytest.raises(ValueError, match="script must begin with a line '//# part: name', got"):
         split(script)
+
+
+def test_several_parts_share_what_a_python_file_declares():
+    text = 'import { L } from "./a.py";\nimport { S, L } from "./b/../a.py";\nexport default [S, L];\n'
+    assert split(join("a.js", {"S": 1, "L": 2, "T": 3}, text))["a.py"] == "const L = 2;\nconst S = 1;\n"

@@ -57,7 +57,7 @@ def test_nothing_is_cut_off_overlaps_or_moves_what_is_below(opened, entry):
         assert page.evaluate("document.documentElement.scrollWidth") == width
         edges = page.locator(".rb-stage").evaluate_all(
             """all => all.flatMap((stage) => [...stage.querySelectorAll('text')].filter((t) => t.textContent
-                && t.checkVisibility()).map((t) => {
+                && t.checkVisibility() && t.getBoundingClientRect().width).map((t) => {
               const [a, b] = [t.getBoundingClientRect(), stage.getBoundingClientRect()];
               return [b.left - a.left, a.right - b.right, t.textContent];
             }))"""

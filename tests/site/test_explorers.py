@@ -67,7 +67,7 @@ def test_a_number_can_be_typed_and_a_bad_one_is_refused_with_its_reason(opened):
     assert dials(page)["dim"] == 512
     expect(slider).to_have_value("1000")
     expect(slider).to_have_attribute("aria-valuetext", "512")
-    expect(page.locator(".rb-stage")).to_contain_text("at d = 512")
+    expect(page.locator(".rb-stage")).to_contain_text("At d = 512")
     reset = page.get_by_role("button", name="Reset Head dimension d to 64")
     expect(reset).to_have_attribute("aria-disabled", "false")
     reset.click()

@@ -19,7 +19,7 @@ from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.turn import Turn
 from tests.explorers.registry import every
-from tests.site.figures import data, dials, enter
+from tests.site.figures import data, dials, enter, hash_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 16
@@ -117,8 +117,10 @@ def test_the_link_opens_the_same_setting(opened):
 def test_without_a_clipboard_the_link_is_in_the_address(opened):
     page = opened([Turn()])
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    enter(page, "Position m", 7)
     page.get_by_role("button", name="Copy link").click()
     page.get_by_role("button", name="It is in the address").wait_for()
+    assert hash_of(page) == "#turn.position=7"
 
 
 def test_reset_all_brings_every_dial_back(opened):

@@ -32,19 +32,26 @@ PUBLISHED_BASES = MappingProxyType(
 )
 
 
-def tokens(label: str, thousand: int = 1024) -> int:
-    """The context length that a label such as "128k" or "1M" stands for; a thousand is 1024 here, or 1000.
+def tokens(label: str | int, thousand: int = 1024) -> int:
+    """The context length that a label such as "128k", "128K" or "1M" stands for; a thousand is 1024 here, or 1000.
 
-    >>> tokens("4k"), tokens("4k", thousand=1000), tokens("1M")
-    (4096, 4000, 1048576)
+    A number, or a label that is one, is taken as it stands.
+
+    >>> tokens("4k"), tokens("4K", thousand=1000), tokens("1M"), tokens(128000), tokens("131,072")
+    (4096, 4000, 1048576, 128000, 131072)
     """
     checks.choice("thousand", thousand, (1000, 1024))
-    match = re.fullmatch(r"([1-9][0-9]*)([kM])", label)
+    if not isinstance(label, str):
+        return checks.integer("label", label, minimum=1)
+    match = re.fullmatch(
+        r"([1-9][0-9]*|[1-9][0-9]{0,2}(?:,[0-9]{3})+)([kKmM]?)", label
+    )
     if not match:
         raise ValueError(
-            f"label must be a whole number with k or M, such as '128k', got {label!r}"
+            f"label must be a whole number, with k or M or without, such as '128k', got {label!r}"
         )
-    return int(match[1]) * thousand ** {"k": 1, "M": 2}[match[2]]
+    power = {"": 0, "k": 1, "m": 2}[match[2].lower()]
+    return int(match[1].replace(",", "")) * thousand**power
 
 
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
@@ -89,7 +96,8 @@ def smallest_base(
 ) -> float | None:
     """The first of ``bases`` (which rise) that is admissible for ``length`` positions; None if none is.
 
-    It has to try them one by one: the admissible bases are no interval (`runs`), so bisection may miss.
+    It has to try them one by one: the admissible bases are no interval (`runs`), so bisection may miss. And so the answer
+    belongs to the grid: between two of its points a smaller base may be admissible, that a finer grid would find.
 
     >>> smallest_base(1024, significant_grid(2, 1e3, 1e4))
     4300.0

@@ -7,7 +7,7 @@ import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
-import { hand, ofDial } from "./kit/hand.js";
+import { across } from "./kit/hand.js";
 import { outlineOf, paintOutline, setPaints } from "./kit/outlines.js";
 import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
@@ -93,22 +93,17 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, crest));
   let place;
   let drawn; // the data, as last drawn
-  const limits = ({ span }) => [0, span];
-  const handOf = (node, trait, label, more) => hand(app, node, {
+  const handOf = (node, trait, label, more) => across(app, node, dials.find((dial) => dial.trait === trait), {
     label,
-    cursor: "ew-resize",
-    at(x) {
-      const { span } = app.values();
-      return { [trait]: Math.min(span, Math.max(0, Math.round(((x - place.from) / (place.to - place.from)) * span))) };
-    },
-    ...ofDial(app, dials.find((dial) => dial.trait === trait), {
-      limits,
-      text: (values) => `Δ = ${values[trait]}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
-    }),
+    ends: () => [place.from, place.to],
+    limits: ({ span }) => [0, span],
+    text: (values) => `Δ = ${values[trait]}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
     ...more,
   });
-  const showPad = handOf(pad, "distance", "Distance in the picture", { area: true });
-  const showCrest = handOf(crest, "peak", "Peak in the picture", { place: ({ peak }) => [place.x(peak), 0] });
+  const showPad = handOf(pad, "distance", "Distance in the picture");
+  const showCrest = handOf(crest, "peak", "Peak in the picture", {
+    area: false, place: ({ peak }) => [place.x(peak), 0],
+  });
 
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showLengths, showAxes] = [lengths, axes].map((make, k) => {

@@ -5,8 +5,9 @@ import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
+import { legend, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
 import { panels } from "./kit/panels.js";
 import { presets } from "./kit/presets.js";
 import { keptByIndex, keptByTurns } from "./kit/yarn.js";
@@ -58,8 +59,6 @@ function compute(dials) {
 
 // ---- On the page ----
 
-const LEGEND = 58; // where the names of the methods begin
-const ROW = 20;
 
 function build(stage, app) {
   const settings = MODELS.map(([name, base, dim, trained_length]) => [name, { base, dim, trained_length }]);
@@ -95,8 +94,7 @@ function build(stage, app) {
   return ({ data, values, width, most }) => {
     showModel(values);
     const panel = panelAt(width);
-    const rows = data.shown.length ? places(data.shown, width).at(-1).row + 1 : 0;
-    const top = 50 + rows * ROW;
+    const top = 50 + legendRows(itemsOf(data.shown), width) * LEGEND_ROW;
     const low = data.shown.length > 0 && panel === null; // the stretch under the wavelengths
     const lowFloor = most - 42;
     const floor = low ? lowFloor - 158 : lowFloor;
@@ -123,34 +121,15 @@ function build(stage, app) {
   };
 }
 
-// Where the names of the methods stand: as many in a row as fit.
-function places(shown, width) {
-  let [x, row] = [0, 0];
-  return shown.map((name) => {
-    const needs = 38 + textWidth(METHODS[name].title, 12);
-    if (x && x + needs > width) [x, row] = [0, row + 1];
-    const place = { name, x, row };
-    x += needs + 22;
-    return place;
-  });
-}
-
-function styled([colour, width, dashes]) {
-  return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
+function itemsOf(shown) {
+  return shown.map((name) => ({ name: METHODS[name].title, look: METHODS[name].look }));
 }
 
 function names({ width }, { shown, wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   const note = young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
     : [`Each of ${pairs} pairs completes a turn within L`];
-  return [...titled(0, 0, "Wavelength of each pair", ...note), ...legend(width, shown)];
-}
-
-function legend(width, shown) {
-  return places(shown, width).flatMap(({ name, x, row }) => [
-    svg("path", { d: `M${x + 2},${LEGEND + row * ROW - 4}h26`, ...styled(METHODS[name].look) }),
-    svg("text", { x: x + 36, y: LEGEND + row * ROW, "font-size": 12 }, METHODS[name].title),
-  ]);
+  return [...titled(0, 0, "Wavelength of each pair", ...note), ...legend(itemsOf(shown), width)];
 }
 
 // The names of L and L′, to be taken hold of: side by side where they are too near to stand over one another.
@@ -214,7 +193,8 @@ function stretches(plot, data, { factor }) {
     x: (from + to) / 2, y: (lowTop + lowFloor) / 2, "font-size": 13, "text-anchor": "middle", class: "rb-quiet",
   }, "No method is switched on.")];
   const heading = upper ? [svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ")]
-    : [...titled(0, 0, "Stretch λ′/λ", "By how much each method slows each pair down"), ...legend(width, data.shown)];
+    : [...titled(0, 0, "Stretch λ′/λ", "By how much each method slows each pair down"),
+      ...legend(itemsOf(data.shown), width)];
   return [
     ...heading,
     ...young(plot, data, [lowTop - 6, lowFloor]),

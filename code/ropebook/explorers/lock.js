@@ -5,7 +5,7 @@ import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, si
 import { exact, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, scale, titled } from "./kit/drawing.js";
-import { hand, ofDial } from "./kit/hand.js";
+import { across } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
@@ -111,15 +111,9 @@ function build(stage, app) {
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
   let area; // of the curves
-  const grip = hand(app, handle, {
+  const grip = across(app, handle, dials.find(({ trait }) => trait === "shift"), {
     label: "Shift of query and key",
-    area: true,
-    cursor: "ew-resize",
-    at(x) {
-      const share = (x - area[0]) / area[2];
-      return { shift: Math.min(SHIFTS - 1, Math.max(0, Math.round(share * (SHIFTS - 1)))) };
-    },
-    ...ofDial(app, dials.find(({ trait }) => trait === "shift")),
+    ends: () => [area[0], area[0] + area[2]],
   });
   return ({ data, values, width }) => {
     steps.show();

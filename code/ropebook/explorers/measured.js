@@ -1,12 +1,15 @@
 // The measured grid: bits per byte at each position, or what is found again at each distance, with every method.
 
 import { CHOSEN, dials, METHODS, MOST_TEXT, PLAIN, RUNS, SCHEMES, WINDOW } from "./measured.py";
-import { exact } from "./kit/text.js";
+import { exact, percent } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, lined, scale, textWidth, titled } from "./kit/drawing.js";
-import { hand } from "./kit/hand.js";
+import { axis, lined, scale, titled } from "./kit/drawing.js";
+import { hand, stopKeys } from "./kit/hand.js";
+import { apartText, levels, pathOf, range, signed, stepOf, whisker } from "./kit/intervals.js";
+import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
 import { panels } from "./kit/panels.js";
 import { explorer, mount } from "./kit/mount.js";
+import { describe, idleNote, nameOf, readings, valueHere } from "./words/measured.js";
 
 function keyOf(run, method, factor, tuned) {
   return [run, method, factor, tuned && "tuned"].filter(Boolean).join("/");
@@ -70,8 +73,6 @@ function compute(dials) {
 
 // ---- On the page ----
 
-const LEGEND = 58; // where the names of the lines begin
-const ROW = 20;
 const LEFT = 46;
 
 function build(stage, app) {
@@ -89,17 +90,10 @@ function build(stage, app) {
     cursor: "ew-resize",
     at: (x) => ({ position: placeAt(x) }),
     keys(key) {
-      if (!/^(Arrow|Page|Home|End)/.test(key)) return null;
       const { show, measured } = app.values();
-      const stops = show === "loss" ? measured.edges.slice(1) : measured.distances;
-      const now = readAt(app.values());
-      const [before, after] = [stops.filter((stop) => stop < now), stops.filter((stop) => stop > now)];
-      const goal = {
-        ArrowLeft: before.at(-1), ArrowDown: before.at(-1), ArrowRight: after[0], ArrowUp: after[0],
-        PageDown: Math.max(1, Math.round(now / 2)), PageUp: Math.min(MOST_TEXT, now * 2),
-        Home: stops[0], End: stops.at(-1),
-      }[key];
-      return { position: goal ?? now };
+      const goal = stopKeys(key, show === "loss" ? measured.edges.slice(1) : measured.distances,
+        readAt(app.values()), [1, MOST_TEXT]);
+      return goal && { position: goal };
     },
     value(values) {
       const now = readAt(values);
@@ -113,33 +107,32 @@ function build(stage, app) {
     const panel = panelAt(retrieval ? Infinity : width); // the other figure has one panel
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
-    const top = LEGEND + rowsOf(values, width) * ROW + 18;
+    const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;
     const lowFloor = most - 44;
     const apart = panel === 1; // the differences alone
-    const lowTop = apart ? top : lowFloor - 104;
-    const floor = retrieval ? most - 42 : panel === 0 ? lowFloor : lowTop - 100;
+    const lowTop = apart ? top : lowFloor - 120;
+    const both = !retrieval && panel === null; // one over the other, on one axis
+    const floor = retrieval ? most - 42 : both ? lowTop - 62 : lowFloor;
     const x = scale([leastOf(values), MOST_TEXT], [from, to], true);
-    const plot = { wide, from, to, top, floor, lowTop, lowFloor, x };
+    const { bands } = values.measured;
+    const columns = bands.map(([start, stop], b) => (both ? [x(Math.max(1, start)), x(stop)]
+      : [b, b + 1].map((edge) => from + (edge * (to - from)) / bands.length)));
+    const plot = { wide, both, from, to, top, floor, lowTop, lowFloor, x, columns };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     redrawn(picture, () => [
       ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))), ...legend(legendOf(values, data), width),
       ...(apart ? [] : frame(plot, values, data, readAt(values))),
       ...(retrieval ? shares(plot, values, data) : apart ? [] : losses(plot, values, data)),
-      ...(retrieval || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 52)),
+      ...(retrieval || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 50)),
     ]);
     placeAt = (at) => {
       const share = Math.min(1, Math.max(0, (at - from) / (to - from)));
-      if (apart) return bandEnd(values.measured.bands, share);
+      if (apart) return bands[Math.min(bands.length - 1, Math.floor(share * bands.length))][1]; // the band's end
       const least = leastOf(values);
       return Math.round(least * (MOST_TEXT / least) ** share);
     };
     showPad(apart ? [from, lowTop, to - from, lowFloor - lowTop] : [from, top, to - from, floor - top]);
   };
-}
-
-// The last position of the band at a share of the width, which the bands share evenly.
-function bandEnd(bands, share) {
-  return bands[Math.min(bands.length - 1, Math.floor(share * bands.length))][1];
 }
 
 // The axis begins here.
@@ -149,7 +142,7 @@ function leastOf({ show }) {
 
 function titleOf({ show, measured }, wide) {
   if (show === "loss") {
-    return ["Bits per byte at each position", wide ? "Lower is better. Shaded: ± one standard error over files, by band"
+    return ["Bits per byte at each position", wide ? "Lower is better. Shaded: ± one standard error over files"
       : "Lower is better. Shaded: ± standard error"];
   }
   return ["Planted values given back, by distance", wide
@@ -162,45 +155,16 @@ function legendOf(dials, data) {
   const last = dials.show === "loss" ? `last ${dials.measured.length} bytes only` : "guessing";
   return [...data.lines.map((key, k) => {
     const value = dials.run === "schemes" ? valueHere(dials, data, k) : "";
-    return [nameOf(dials, data, key), lookOf(dials, data, key), value];
-  }), [last, WINDOW, ""]];
+    return { name: nameOf(dials, data, key), look: lookOf(dials, data, key), value };
+  }), { name: last, look: WINDOW, value: "" }];
 }
 
 // As many rows as any setting of the other dials needs: nothing below moves.
 function rowsOf({ show, run }, width) {
-  const long = `${METHODS.linear}, s = 16, fine-tuned`;
-  const value = show === "loss" ? "0.00" : "100 %";
-  const names = run === "schemes" ? Object.values(SCHEMES).map(([name]) => [name, [], value])
-    : [[long, [], ""], ["as trained", [], ""]];
-  return places([...names, [`last ${MOST_TEXT} bytes only`, [], ""]], width).at(-1).row + 1;
-}
-
-// Where they stand: as many in a row as fit.
-function places(items, width) {
-  let [x, row] = [0, 0];
-  return items.map(([name, look, value]) => {
-    const needs = 36 + textWidth(name, 12) + (value ? 6 + textWidth(value, 12, 600) : 0);
-    if (x && x + needs > width) [x, row] = [0, row + 1];
-    const found = { name, look, value, x, row };
-    x += needs + 22;
-    return found;
-  });
-}
-
-function legend(items, width) {
-  return places(items, width).flatMap(({ name, look, value, x, row }) => {
-    const y = LEGEND + row * ROW;
-    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }),
-      svg("text", { x: x + 36, y, "font-size": 12 }, name,
-        ...(value ? [svg("tspan", { "font-weight": 600, dx: 6 }, value)] : []))];
-  });
-}
-
-function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, key) {
-  const [trained, method] = key.split("/");
-  if (run === "schemes") return SCHEMES[trained.slice(0, -2)][0];
-  if (key === against) return "as trained";
-  return `${METHODS[method]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
+  const value = run !== "schemes" ? "" : show === "loss" ? "0.00" : "100 %";
+  const names = run === "schemes" ? Object.values(SCHEMES).map(([name]) => name)
+    : [`${METHODS.linear}, s = 16, fine-tuned`, "as trained"];
+  return legendRows([...names.map((name) => ({ name, value })), { name: `last ${MOST_TEXT} bytes only` }], width);
 }
 
 function lookOf({ run }, { lines }, key) {
@@ -208,33 +172,23 @@ function lookOf({ run }, { lines }, key) {
   return key === lines[0] ? CHOSEN : PLAIN;
 }
 
-function styled([colour, width, dashes]) {
-  return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
-}
-
-// What a line is where the figure is read.
-function valueHere({ show }, { here, far, near, distance }, k) {
-  if (show === "loss") return here[k] === null ? "–" : exact(here[k], 2);
-  return percent(far[k][distance] ?? near[k][distance]);
-}
-
-function percent(share) {
-  return share === null ? "–" : `${Math.round(100 * share)} %`;
-}
-
 // The axis of positions, lines at L and s·L, and the line where the figure is read.
-function frame({ wide, from, to, top, floor, x }, dials, { factor }, here) {
+function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials, { factor }, here) {
   const { length } = dials.measured;
   const least = leastOf(dials);
   const powers = Array.from({ length: Math.log2(MOST_TEXT / least) + 1 }, (_, k) => least * 2 ** k);
-  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  const end = both ? lowFloor : floor;
+  const bottom = svg("g", { transform: `translate(0 ${end})` });
   axis(bottom, "bottom", x, powers.filter((_, k) => wide || k % 2 === 0));
   const lengths = [["L", length, ""], ...(factor ? [[`${factor} L`, factor * length, "6 4"]] : [])];
-  const upright = (position) => `M${x(position).toFixed(1)},${top}V${floor}`;
+  const upright = (position) => {
+    const at = x(position).toFixed(1);
+    return `M${at},${top}V${floor}${both ? `M${at},${lowTop}V${lowFloor}` : ""}`;
+  };
   return [
     bottom,
     svg("text", {
-      x: (from + to) / 2, y: floor + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+      x: (from + to) / 2, y: end + 38, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, dials.show === "loss" ? "position in the text, bytes" : "distance, bytes"),
     ...lengths.flatMap(([name, position, dashes]) => [
       svg("path", { d: upright(position), ...styled(["muted", 1.5, dashes]) }),
@@ -243,22 +197,6 @@ function frame({ wide, from, to, top, floor, x }, dials, { factor }, here) {
     ]),
     svg("path", { d: upright(here), ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
-}
-
-function pathOf(points) {
-  return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}` : "";
-}
-
-// Ticks on the left, with lines across.
-function levels({ from, to }, y, ticks, format) {
-  const left = svg("g", { transform: `translate(${from} 0)` });
-  axis(left, "left", y, ticks, format);
-  return [svg("path", { d: ticks.map((tick) => `M${from},${y(tick).toFixed(1)}H${to}`).join(""), ...lined("grid", 1) }),
-    left];
-}
-
-function range(from, to, step = 1) {
-  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, k) => from + k * step);
 }
 
 // Bits at each position: all lines, the spread of the first, and the model with a window.
@@ -293,7 +231,7 @@ function losses(plot, dials, data) {
 
 // The differences band by band, with two standard errors; filled where both seeds say the same.
 function differences(plot, dials, { lines, against, apart, apartError, decided, windowApart, band, ...data }, head) {
-  const { wide, from, to, lowTop, lowFloor } = plot;
+  const { wide, both, from, to, lowTop, lowFloor, columns } = plot;
   const { bands, length } = dials.measured;
   const keys = lines.filter((key) => key !== against);
   const ends = apart.flatMap((ones, k) => ones.flatMap((one, b) => {
@@ -305,28 +243,34 @@ function differences(plot, dials, { lines, against, apart, apartError, decided, 
   const low = Math.floor(least / step);
   const high = Math.max(low + 1, Math.ceil(most / step));
   const y = scale([low * step, high * step], [lowFloor, lowTop]);
-  const column = (to - from) / windowApart.length;
-  const middle = (b) => from + (b + 0.5) * column;
+  const middle = (b) => (columns[b][0] + columns[b][1]) / 2;
+  const column = columns.at(-1)[1] - columns.at(-1)[0];
   const look = (key) => lookOf(dials, { lines, ...data }, key)[0];
-  const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴" : "Difference to the model as trained";
+  const textOf = (b) => (apart[0][b] === null ? "–"
+    : `${apartText(apart[0][b])}${wide ? ` ± ${exact(2 * apartError[0][b])}` : ""}`);
+  const title = dials.run === "schemes" ? "Difference to RoPE, base 10⁴"
+    : `Difference to the model as trained${both && keys.length ? `: ${textOf(band)}` : ""}`;
   const heading = titled(0, head, title, wide
-    ? "Bits per byte, ± two standard errors. ● more than that, with the same sign, in both seeds"
+    ? "By band, ± two standard errors. ● more than that, with the same sign, in both seeds"
     : "± two standard errors. ● beyond in both seeds");
   return [
     ...heading,
-    svg("rect", { x: middle(band) - column / 2, y: lowTop - 4, width: column, height: lowFloor - lowTop + 8,
+    svg("rect", { x: columns[band][0], y: lowTop - 4, width: columns[band][1] - columns[band][0],
+      height: lowFloor - lowTop + (both ? 4 : 8),
       style: "fill: var(--rb-ink); opacity: 0.06" }),
     ...levels(plot, y, range(low, high).map((k) => k * step), signed),
     svg("path", { d: `M${from},${y(0).toFixed(1)}H${to}`, ...lined("muted", 1) }),
-    ...bands.map(([start, stop], b) => svg("text", {
-      x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, wide ? `${start + 1} to ${stop}` : `to ${stop}`)),
-    ...(keys.length === 1 ? apart[0].map((one, b) => svg("text", {
-      x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle",
-      "font-weight": decided[0][b] ? 600 : 400,
-    }, one === null ? "–" : `${apartText(one)}${wide ? ` ± ${exact(2 * apartError[0][b])}` : ""}`)) : [svg("text", {
-      x: (from + to) / 2, y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-    }, "band of positions, bytes")]),
+    ...(both ? [] : [
+      ...bands.map(([, stop], b) => svg("text", {
+        x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+      }, `to ${stop}`)),
+      ...(keys.length === 1 ? bands.map((_, b) => svg("text", {
+        x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle",
+        "font-weight": decided[0][b] ? 600 : 400,
+      }, textOf(b))) : [svg("text", {
+        x: (from + to) / 2, y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
+      }, "band of positions, bytes")]),
+    ]),
     svg("path", { d: windowApart.map((one, b) => {
       return bands[b][0] < length ? ""
         : `M${(middle(b) - 0.4 * column).toFixed(1)},${y(one).toFixed(1)}h${(0.8 * column).toFixed(1)}`;
@@ -334,32 +278,8 @@ function differences(plot, dials, { lines, against, apart, apartError, decided, 
     ...keys.flatMap((key, k) => apart[k].flatMap((one, b) => (one === null ? []
       : whisker(middle(b) + ((k + 0.5) / keys.length - 0.5) * 0.7 * column, y(one),
         y(one - 2 * apartError[k][b]), y(one + 2 * apartError[k][b]), look(key), decided[k][b],
-        keys.length > 1 && !wide ? 3 : 4)))),
+        keys.length > 1 ? 3 : 4)))),
   ];
-}
-
-// A value with its limits: a disc, or a circle with the paper in it.
-function whisker(x, y, low, high, colour, filled, radius = 4) {
-  return [
-    svg("path", { d: pathOf([[x, low], [x, high]]), ...lined(colour, 1.5) }),
-    svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: radius,
-      style: `fill: var(--rb-${filled ? colour : "zero"}); stroke: var(--rb-${colour}); stroke-width: 2` }),
-  ];
-}
-
-// A difference with its sign.
-function apartText(value) {
-  return `${value > 0 ? "+" : ""}${exact(value)}`;
-}
-
-// 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the size.
-function stepOf(size, most) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(size, 0.02) / most));
-  return [1, 2, 5, 10].find((factor) => factor * power * most >= size) * power;
-}
-
-function signed(value) {
-  return `${value > 0 ? "+" : ""}${Number(value.toPrecision(10))}`.replace("-", "−");
 }
 
 // Shares given back at each distance: in the long texts as lines, in those of the trained length as rings.
@@ -385,100 +305,6 @@ function shares(plot, dials, { lines, far, farError, near }) {
     svg("path", { d: `M${from},${y(chance).toFixed(1)}H${to}`, ...styled(WINDOW) }),
     ...drawn.reverse().flat(),
   ];
-}
-
-// ---- In words ----
-
-// Why a dial has no effect now.
-function idleNote(trait, { run, method, tuned }) {
-  if (run === "schemes") return "No effect here: all schemes are shown as they were trained.";
-  if (trait === "method") return `${capital(METHODS[method])} was not measured: shown as trained.`;
-  if (trait === "factor") {
-    return method === "none" ? "No effect here: the model as trained has no factor."
-      : `No effect here: ${METHODS[method]} has no factor.`;
-  }
-  return tuned ? `There is no model fine-tuned with ${METHODS[method]}: shown without.` : "";
-}
-
-function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-// Name, value and remark of what is in large type.
-function readings(dials, data) {
-  const { show, run, measured } = dials;
-  const { lines, here, window, band, bytes, distance, far, near } = data;
-  const name = (k) => capital(nameOf(dials, data, lines[k]));
-  const value = (k) => valueHere(dials, data, k);
-  const [first, last] = bytes;
-  if (show === "loss") {
-    const where = first === last ? `bits, byte ${first}` : `bits, bytes ${first} to ${last}`;
-    const [start, stop] = measured.bands[band];
-    const windowed = [`Last ${measured.length} bytes only`, ...(start < measured.length ? ["–", "there is no more text"]
-      : [exact(window[band], 2), `bits, bytes ${start + 1} to ${stop}`])];
-    if (run !== "schemes") return [...lines.map((_, k) => [name(k), value(k), k ? "bits" : where]), windowed];
-    const best = bestOf(here);
-    return [[name(0), value(0), where], [`Fewest: ${nameOf(dials, data, lines[best])}`, value(best), "bits"], windowed];
-  }
-  const onlyNear = (k) => far[k][distance] === null && near[k][distance] !== null;
-  const shown = (k) => (onlyNear(k) ? `in texts of ${measured.length}` : "");
-  const chance = ["Guessing", percent(measured.chance), ""];
-  if (run !== "schemes") return [...lines.map((_, k) => [name(k), value(k), shown(k)]), chance];
-  const best = bestOf(far.map((one) => (one[distance] === null ? null : -one[distance])));
-  return [[name(0), value(0), ""], [`Most: ${nameOf(dials, data, lines[best])}`, value(best), ""], chance];
-}
-
-// Which is least, of those there are.
-function bestOf(values) {
-  return values.reduce((best, one, k) => (one !== null && one < values[best] ? k : best), 0);
-}
-
-function describe(data, dials) {
-  const words = dials.show === "loss" ? describeLoss(data, dials) : describeRetrieval(data, dials);
-  const unmet = data.idle.filter((trait) => dials.run !== "schemes" && trait !== "factor");
-  return [words, ...unmet.map((trait) => idleNote(trait, dials))].join(" ");
-}
-
-function describeLoss(data, dials) {
-  const { lines, here, hereApart, window, apart, apartError, decided, band } = data;
-  const { position, measured } = dials;
-  const [start, stop] = measured.bands[band];
-  const times = position / measured.length;
-  const where = `At byte ${position}, ${times <= 1 ? "within the trained length"
-    : `${Number(times.toPrecision(2))} times the trained length`},`;
-  const windowed = start < measured.length ? ""
-    : `; with the last ${measured.length} bytes only it needs ${exact(window[band], 2)}`;
-  if (dials.run === "schemes") {
-    const known = here.flatMap((value, k) => (value === null ? [] : [[value, lines[k]]])).sort((a, b) => a[0] - b[0]);
-    const [best, worst] = [known[0], known.at(-1)].map(([value, key]) => {
-      return `those of ${nameOf(dials, data, key)}, ${exact(value, 2)}`;
-    });
-    const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
-    return `${where} the fewest bits are ${best}, the most ${worst}.`
-      + `${gone.length ? ` Not there: ${gone.join(", ")}.` : ""}`;
-  }
-  if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits${windowed}.`;
-  const name = nameOf(dials, data, lines[0]);
-  if (here[0] === null) return `${where} ${name} was not measured.`;
-  const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
-  const first = `${where} ${name} needs ${exact(here[0], 2)} bits, ${more} than the model as trained${windowed}.`;
-  const [by, error] = [apart[0][band], apartError[0][band]];
-  if (by === null) return first;
-  const verdict = decided[0][band] ? "more than that, with the same sign, in both seeds"
-    : Math.abs(by) + 2 * error <= dials.measured.margin ? "no difference, in this seed" : "undecided here";
-  return `${first} Over bytes ${start + 1} to ${stop} the difference is ${apartText(by)} ± ${exact(2 * error)} `
-    + `(two standard errors over files): ${verdict}.`;
-}
-
-function describeRetrieval({ lines, far, near, distance, ...data }, dials) {
-  const { distances, length, chance } = dials.measured;
-  const parts = lines.map((key, k) => {
-    const [name, long, short] = [nameOf(dials, { lines, ...data }, key), far[k][distance], near[k][distance]];
-    if (long !== null) return `${name}: ${percent(long)}`;
-    return short === null ? `${name}: not asked` : `${name}: ${percent(short)} in texts of ${length}`;
-  });
-  return `Of the values planted ${distances[distance]} bytes before they are asked for, these shares are given back: `
-    + `${parts.join("; ")}. Guessing finds ${percent(chance)}.`;
 }
 
 const SPEC = {

@@ -6,7 +6,7 @@ import { dot, invFreq, normals } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, moveTo, put, svg } from "./kit/elements.js";
 import { axis, inColour, levelsOf, scale, textWidth, titled } from "./kit/drawing.js";
-import { hand, ofDial } from "./kit/hand.js";
+import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
 
@@ -74,31 +74,14 @@ const ARCS_END = K_TOP + CELL + 58;
 const CELLS_END = ARCS_END + 84;
 
 function build(stage, app) {
-  const { change, listen, values } = app;
-  const toggles = /** @type {[string, string, () => any][]} */ ([
-    ["Permute q", "permute_q", () => !values().permute_q],
-    ["Permute k", "permute_k", () => !values().permute_k],
-    ["Rotate in halves", "pairing", () => (values().pairing === "half" ? "interleaved" : "half")],
-  ]).map(([text, trait, next]) => {
-    const button = html("button", { type: "button", class: "rb-button" }, text);
-    listen(button, "click", () => change({ [trait]: next() }));
-    return [button, trait];
-  });
   const shown = panels(app, ["Channels", "Score"]);
-  app.tools.append(...toggles.map(([button]) => button));
   const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
   let box; // of the curves
-  const grip = hand(app, handle, {
+  const grip = across(app, handle, dials.find(({ trait }) => trait === "n"), {
     label: "Position of the key",
-    area: true,
-    cursor: "ew-resize",
-    at(x) {
-      const at = Math.round(((x - box.left) / (box.right - box.left)) * MOST_POSITION);
-      return { n: Math.min(MOST_POSITION, Math.max(0, at)) };
-    },
-    ...ofDial(app, dials.find(({ trait }) => trait === "n")),
+    ends: () => [box.left, box.right],
   });
   let pieces; // the cells of q and of k, by channel, kept so that they can glide
   const behind = svg("g");
@@ -111,14 +94,11 @@ function build(stage, app) {
       node.classList.toggle("rb-faint", pair !== undefined && node.dataset.pair !== pair);
     }
   };
-  listen(picture, "pointerover", point);
-  listen(picture, "pointerleave", point);
+  app.listen(picture, "pointerover", point);
+  app.listen(picture, "pointerleave", point);
   picture.append(channels, front);
 
   return ({ data, values: now, width, jump }) => {
-    for (const [button, trait] of toggles) {
-      put(button, { "aria-pressed": String(trait === "pairing" ? now.pairing === "half" : now[trait]) });
-    }
     const only = shown(width);
     const wide = only === null;
     const fresh = pieces?.[0].length !== now.dim;

@@ -26,7 +26,6 @@ class Pairing(Explorer):
         True,
         label="Permute q",
         note="Stores q’s channels 0, 2, 4, … first, then 1, 3, 5, …",
-        more=True,
     )
     permute_k = Switch(
         False,
@@ -47,6 +46,7 @@ class Pairing(Explorer):
         below="one pair can be stored in one way only",
         above="the cells would be too narrow",
         note="Two channels for each pair.",
+        more=True,
     )
     m = Whole(
         40,

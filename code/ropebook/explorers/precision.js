@@ -1,12 +1,12 @@
 // Tables of cosines and sines for neighbouring positions, exact and rounded on the way, bit by bit as PyTorch rounds.
 
 import { dials, MOST_FIRST } from "./precision.py";
-import { cosSinGrid, evenEdges, hundredths, invFreq, lastCall } from "./kit/rope.js";
+import { cosSinGrid, evenEdges, invFreq, lastCall } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
-import { diverging } from "./kit/colours.js";
+import { diverging, mix } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, niceStep, scale, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, niceStep, paintCells, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
@@ -124,10 +124,10 @@ function compute({ dtype, rounded, first, count, dim, base }) {
 // ---- On the page ----
 
 const TOP = 62; // of the pictures
-const UNDER = 42; // of their names
+const UNDER = 52; // of their names and of the scale
 const SECONDS = 1.5; // in which a playing position goes twice as far
 const NAMES = 70; // width of a column of positions
-const LEAST_ERROR = 1e-9; // where the scale of errors begins; it ends at 2
+const [LEAST_ERROR, MOST_ERROR] = [2 ** -30, 2]; // of the scale of errors, in equal ratios
 const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary ones, after the first
 
 // How far apart the type's numbers are at a position, in words.
@@ -144,7 +144,7 @@ function build(stage, app) {
     step: SECONDS,
   });
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const [small, small2] = [html("canvas"), html("canvas")];
+  const [small, small2, small3] = [html("canvas"), html("canvas"), html("canvas")];
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const names = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, names));
@@ -163,27 +163,36 @@ function build(stage, app) {
   });
   return ({ data, values, width, most, theme }) => {
     const wide = width >= 620;
-    const errors = Math.round(wide ? width * 0.18 : 64);
-    const between = wide ? NAMES + 6 : 10;
-    const panel = Math.floor((width - NAMES - between - errors - 26) / 2);
+    const names = wide ? NAMES : 42;
+    const between = wide ? 58 : 10;
+    const panel = Math.floor((width - names - between - 26) / 3);
     const height = Math.min(most, 520);
     const tall = height - TOP - UNDER;
     row = tall / values.count;
-    const place = {
-      wide, panel, tall, left: NAMES, right: NAMES + panel + between,
-      ends: [width - errors, width - 12], // of the errors
-    };
+    const right = names + panel + between;
+    const place = { wide, panel, tall, left: names, right, errors: right + panel + 20 };
     const context = fitCanvas(canvas, width, height);
     context.imageSmoothingEnabled = false; // cells keep their edges
-    paintTable(context, small, [place.left, panel, tall], data.exact, values, values.count, theme, () => true);
-    paintTable(context, small2, [place.right, panel, tall], data.cells, values, values.count - data.lost, theme,
-      (one) => data.fresh[one]);
+    const rows = values.count - data.lost;
+    const { exact, cells } = data;
+    const palette = lastPalette(theme);
+    const shades = lastShades(theme);
+    paintTable(context, small, [place.left, panel, tall], values, values.count, () => true, (from, to) => {
+      return palette[((sumOf(exact, from, to) / (to - from)) * 127 + 128.5) | 0];
+    });
+    paintTable(context, small2, [place.right, panel, tall], values, rows, (one) => data.fresh[one], (from, to) => {
+      return palette[((sumOf(cells, from, to) / (to - from)) * 127 + 128.5) | 0];
+    });
+    paintTable(context, small3, [place.errors, panel, tall], values, rows, () => true, (from, to) => {
+      return shades[shadeOf(largestOff(cells, exact, from, to))];
+    });
+    paintScale(context, scaleOf(place), theme);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     showTitles(place, values.dtype, values.rounded);
     showFrames(place);
     showLevels(place);
-    redrawn(groups[3], () => [...positions(place, data, values), profile(place, data, values)]);
-    showNames([0, TOP, NAMES - 6, tall]);
+    redrawn(groups[3], () => positions(place, data, values));
+    showNames([0, TOP, names - 6, tall]);
   };
 }
 
@@ -192,8 +201,10 @@ function rowTop(p, count, tall) {
   return TOP + (p / count) * tall;
 }
 
-function errorScale(ends) {
-  return scale([LEAST_ERROR, 2], ends, true);
+// The strip of all shades, under the errors: left, top, width.
+/** @returns {[number, number, number]} */
+function scaleOf({ errors, panel, tall }) {
+  return [errors, TOP + tall + 24, panel];
 }
 
 // Colours for −1 … 1, at 128 + 127 times that, as ImageData keeps them.
@@ -204,14 +215,46 @@ const lastPalette = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, le
 
 const lastImage = lastCall((width, height) => new ImageData(width, height));
 
-// The first rows of a table as a picture; a row that is not `fresh` is the one before. Columns that share a pixel are
-// blended, cosines and sines apart.
-function paintTable(context, small, [x, width, tall], cells, { count, dim }, rows, theme, fresh) {
+// Of an error: eight to an octave, by the upper bits of its float32.
+const SHADES = 8 * 31;
+const TURN = 150; // the shade in full colour, that of 10⁻³ or so; those beyond go on to the ink's
+
+function shadeOf(error) {
+  oneFloat[0] = error;
+  return Math.min(SHADES - 1, Math.max(0, (itsBits[0] >>> 20) - ((127 - 30) << 3)));
+}
+
+const lastShades = lastCall((theme) => Uint32Array.from({ length: SHADES }, (_, shade) => {
+  const [r, g, b] = shade < TURN ? mix(theme.zero, theme.neg, shade / TURN)
+    : mix(theme.neg, theme.ink, (shade - TURN) / (SHADES - 1 - TURN));
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}));
+
+function paintScale(context, [left, top, width], theme) {
+  const turn = (width * TURN) / SHADES;
+  paintCells(context, [left, top, turn, 8], TURN, 1, [theme.zero, theme.neg], (shade) => shade / TURN);
+  paintCells(context, [left + turn, top, width - turn, 8], TURN, 1, [theme.neg, theme.ink], (shade) => shade / TURN);
+}
+
+function sumOf(values, from, to) {
+  let sum = 0;
+  for (let at = from; at < to; at += 1) sum += values[at];
+  return sum;
+}
+
+function largestOff(values, wanted, from, to) {
+  let most = 0;
+  for (let at = from; at < to; at += 1) most = Math.max(most, Math.abs(values[at] - wanted[at]));
+  return most;
+}
+
+// The first rows of a table as a picture: paintOf(from, to) is the colour of the entries from one number to before
+// another; a row that is not `fresh` is the one before. Columns that share a pixel are one, cosines and sines apart.
+function paintTable(context, small, [x, width, tall], { count, dim }, rows, fresh, paintOf) {
   if (!rows) return;
   const pairs = dim / 2;
   const edges = evenEdges(pairs, Math.min(pairs, Math.floor(width / 2)));
   const columns = edges.length - 1;
-  const palette = lastPalette(theme);
   const image = lastImage(2 * columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   for (let row = 0, at = 0; row < rows; row += 1) {
@@ -222,9 +265,7 @@ function paintTable(context, small, [x, width, tall], cells, { count, dim }, row
     }
     for (let from = row * dim; from < row * dim + dim; from += pairs) {
       for (let column = 0; column < columns; column += 1, at += 1) {
-        let sum = 0;
-        for (let k = edges[column]; k < edges[column + 1]; k += 1) sum += cells[from + k];
-        pixels[at] = palette[((sum / (edges[column + 1] - edges[column])) * 127 + 128.5) | 0];
+        pixels[at] = paintOf(from + edges[column], from + edges[column + 1]);
       }
     }
   }
@@ -237,25 +278,25 @@ function quietText(x, y, text, more = {}) {
   return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
 }
 
-function titles({ wide, left, right, ends }, dtype, rounded) {
+function titles({ wide, left, right, errors }, dtype, rounded) {
   const what = { frequencies: "result, θ", positions: "result, m" }[rounded] ?? rounded;
   return [
     ...titled(left, 0, "Exact", wide ? "blue above 0, orange below" : "float64"),
     ...titled(right, 0, dtype, wide ? `rounded: ${what}` : what),
-    ...titled(ends[0], 0, "Error", wide ? "of a row’s cosines" : "of cosines"),
+    ...titled(errors, 0, "Error", wide ? "of each entry" : "by entry"),
   ];
 }
 
 // Around the pictures, with their halves named.
-function frames({ left, right, panel, tall }) {
+function frames({ left, right, errors, panel, tall }) {
   const bottom = TOP + tall;
-  return [left, right].flatMap((x) => [
+  return [left, right, errors].flatMap((x) => [
     svg("rect", { x, y: TOP, width: panel, height: tall, style: "fill: none; stroke: var(--rb-grid)" }),
     svg("path", { d: `M${x + panel / 2},${TOP}V${bottom}`, style: "stroke: var(--rb-zero); stroke-width: 2" }),
     .../** @type {[string, number][]} */ ([["cos", 0.25], ["sin", 0.75]]).map(([name, share]) => {
       return quietText(x + share * panel, bottom + 19, name, { "text-anchor": "middle" });
     }),
-    quietText(x + panel / 2, bottom + 37, "fast to slow", { "text-anchor": "middle" }),
+    ...(x === errors ? [] : [quietText(x + panel / 2, bottom + 37, "fast to slow", { "text-anchor": "middle" })]),
   ]);
 }
 
@@ -278,7 +319,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   }
   const place = (x, p, text) => quietText(x - 8, middle(p), text, { "text-anchor": "end" });
   return [
-    quietText(left - 8, TOP - 8, "position", { "text-anchor": "end" }),
+    quietText(left - 8, TOP - 8, wide ? "position" : "m", { "text-anchor": "end" }),
     ...(wide ? [quietText(right - 8, TOP - 8, "as used", { "text-anchor": "end" })] : []),
     ...ticks.map((m) => place(left, m - first, String(m))),
     ...runs.map((p) => place(right, p, String(used[p]))),
@@ -291,26 +332,14 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   ];
 }
 
-// The scale of errors, of equal ratios.
-function levels({ wide, ends, tall }) {
-  const floor = TOP + tall;
-  const error = errorScale(ends);
-  const bottom = svg("g", { transform: `translate(0 ${floor})` });
-  const shown = wide ? [1e-8, 1e-4, 1] : [1e-8, 1];
-  axis(bottom, "bottom", error, shown, (value) => ({ 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1" })[value]);
-  const upright = (x, colour) => svg("path", { d: `M${x},${TOP}V${floor}`, style: `stroke: var(--rb-${colour})` });
-  return [...shown.map((value) => upright(error(value), "grid")), upright(ends[0], "muted"), bottom];
-}
-
-// Beside the tables: for each position the largest error of its cosines.
-function profile({ ends, tall }, { errors, lost }, { count }) {
-  const error = errorScale(ends);
-  let d = `M${ends[0]},${TOP}`;
-  errors.subarray(0, count - lost).forEach((one, p) => {
-    d += `H${hundredths(error(Math.max(one, LEAST_ERROR)))}V${hundredths(rowTop(p + 1, count, tall))}`;
-  });
-  return svg("path", { d: `${d}H${ends[0]}Z`, class: "rb-errors",
-    style: "fill: var(--rb-neg); fill-opacity: 0.3; stroke: var(--rb-neg); stroke-linejoin: round" });
+// What the shades of the errors mean.
+function levels(place) {
+  const [left, top, width] = scaleOf(place);
+  const at = scale([LEAST_ERROR, MOST_ERROR], [left, left + width], true);
+  const bottom = svg("g", { transform: `translate(0 ${top + 8})` });
+  const names = { 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1" };
+  axis(bottom, "bottom", at, place.wide ? [1e-8, 1e-4, 1] : [1e-8, 1], (value) => names[value]);
+  return [bottom];
 }
 
 function describe({ different, lost, error }, { dtype, rounded, first, count }) {

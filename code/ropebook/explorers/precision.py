@@ -70,6 +70,6 @@ class Precision(Explorer):
     def _default_alt(self) -> str:
         return (
             "Two tables of cosines and sines as pictures, one row for each of many neighbouring positions: exact on the "
-            "left, rounded on the right, where neighbouring rows merge into bands. Beside them, for each position, the "
-            "largest error of any cosine."
+            "left, rounded on the right, where neighbouring rows merge into bands. Beside them the error of every entry, "
+            "the darker the larger."
         )

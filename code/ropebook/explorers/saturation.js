@@ -4,10 +4,11 @@ import { dials, DRAWS, MEAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
 import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, bandPath, fitCanvas, paintCells, scale, textWidth } from "./kit/drawing.js";
-import { hand, ofDial } from "./kit/hand.js";
+import {
+  axis, bandPath, fitCanvas, inColour, lined, NARROW, paintCells, scale, textWidth, titled,
+} from "./kit/drawing.js";
+import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
-import { panels } from "./kit/panels.js";
 
 // For each draw and key: q·k over the first d numbers, at [d − 1]. Shorter vectors are the beginnings of longer ones,
 // so that turning d changes little. Made once.
@@ -56,97 +57,88 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
   };
 }
 
+// ---- On the page ----
+
+const LEFT = 38;
+const MAP_TOP = 46;
+
+// One picture with shared sides: the weights of every key for every d as a map, beside it the same keys' at one d as
+// bars, under it the size of the gradient for every d.
 function build(stage, app) {
-  const shown = panels(app, ["One d", "Every d"]);
-  const bars = svg("svg", { role: "img", "aria-label": app.alt });
   const canvas = html("canvas", { "aria-hidden": "true" });
-  const curves = svg("svg", { "aria-hidden": "true", style: "position: absolute; inset: 0" }, svg("g"), svg("g"));
+  const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  const [curves, bars, cursor] = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const handle = html("div");
-  const left = html("div", {}, bars);
-  const right = html("div", { style: "position: relative" }, canvas, curves, handle);
-  stage.append(html("div", { style: "display: flex; justify-content: space-between" }, left, right));
+  stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
   let places;
-  const grip = hand(app, handle, {
+  const grip = across(app, handle, dials.find(({ trait }) => trait === "dim"), {
     label: "Head dimension",
-    area: true,
-    cursor: "ew-resize",
-    at(x) {
-      const share = Math.min(1, Math.max(0, (x - places.left) / places.columns));
-      return { dim: Math.round(MOST_DIMS ** share) };
-    },
-    ...ofDial(app, dials.find(({ trait }) => trait === "dim")),
+    ends: () => [LEFT, LEFT + places.columns],
+    valueAt: (share) => Math.round(MOST_DIMS ** share),
   });
   let painted = [];
-  return ({ data, values, width, theme }) => {
-    const only = shown(width);
-    const wide = only === null;
-    left.hidden = only === 1;
-    right.hidden = only === 0;
-    const barsWidth = wide ? Math.round(width * 0.42) : width;
-    if (!left.hidden) drawBars(bars, barsWidth, data, values);
-    if (right.hidden) return;
-    places = placesOf(wide ? width - barsWidth - 48 : width);
-    const now = [data.everyDim, places.width, theme];
+  return ({ data, values, width, most, theme }) => {
+    places = placesOf(width, most);
+    put(picture, { width, height: places.height, viewBox: `0 0 ${width} ${places.height}` });
+    const now = [data.everyDim, width, theme];
     if (now.some((part, i) => part !== painted[i])) drawDims(canvas, curves, places, data, values, theme);
     painted = now;
-    drawCursor(curves.lastChild, places, data, values);
-    grip([places.left - 8, places.mapTop - 4, places.columns + 14, places.floor - places.mapTop + 8]);
+    redrawn(bars, () => barsOf(places, data, values));
+    drawCursor(cursor, places, data, values);
+    grip([LEFT - 8, MAP_TOP - 4, places.columns + 14, places.floor - MAP_TOP + 8]);
   };
 }
 
-function heading(text, y = 13) {
-  return svg("text", { y, "font-size": 14, "font-weight": 600 }, text);
+// Where things stand: the map's columns, how high it is, the bars to its right, the curve's top and floor.
+function placesOf(width, most) {
+  const wide = width >= NARROW;
+  const height = Math.min(most, 480);
+  const mapHeight = Math.round(height * (wide ? 0.42 : 0.36));
+  const barsWidth = Math.round(width * (wide ? 0.3 : 0.34)) - 14;
+  const columns = Math.round(width - LEFT - barsWidth - (wide ? 36 : 24));
+  const [top, floor] = [MAP_TOP + mapHeight + 66, height - 42];
+  return {
+    width, wide, height, mapHeight, mapFloor: MAP_TOP + mapHeight, columns, top, floor, barsWidth,
+    barsLeft: width - barsWidth - 10,
+    x: scale([1, MOST_DIMS], [LEFT, LEFT + columns], true),
+    y: scale([0, 0.5], [floor, top]),
+  };
 }
 
-function drawBars(picture, width, { weights }, { dim, n_keys: keys, scaled }) {
-  const [left, top, floor] = [38, 44, 306];
-  const y = scale([0, 1], [floor, top]);
-  const pitch = (width - left) / keys;
+// The keys' weights at one d, each in the row that the key has in the map.
+function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights }, { dim, n_keys: keys, scaled }) {
+  const x = scale([0, 1], [barsLeft, barsLeft + barsWidth]);
+  const pitch = mapHeight / keys;
   const gap = Math.min(8, pitch * 0.2);
-  const ticks = svg("g", { transform: `translate(${left} 0)` });
-  axis(ticks, "left", y, [0, 0.5, 1]);
-  const level = (share, style) => svg("line", { x1: left, x2: width, y1: y(share), y2: y(share), style });
+  const middle = (n) => MAP_TOP + (n + 0.5) * pitch;
   const winner = weights.indexOf(Math.max(...weights));
-  const [x, word] = [left + (winner + 0.5) * pitch, tidy(weights[winner])];
-  const half = textWidth(word, 13, 600) / 2 + 2;
-  put(picture, { width, height: 350, viewBox: `0 0 ${width} 350` });
-  redrawn(picture, () => [
-    heading(`Weights of the ${keys} keys at d = ${dim}`),
-    level(0.5, "stroke: var(--rb-grid)"), level(1, "stroke: var(--rb-grid)"),
-    ...weights.map((weight, n) => svg("rect", {
-      x: left + n * pitch + gap / 2, width: pitch - gap, y: y(weight), height: floor - y(weight),
-      rx: Math.min(3, pitch / 6), style: `fill: var(--rb-${scaled ? 1 : 2})`,
-    })),
-    level(0, "stroke: var(--rb-muted)"),
-    level(1 / keys, "stroke: var(--rb-ink); stroke-dasharray: 2 4"),
-    svg("text", { x: Math.min(width - half, Math.max(left + half, x)), y: y(weights[winner]) - 7, "font-size": 13,
-      "text-anchor": "middle", "font-weight": 600 }, word),
-    ticks,
-    caption((left + width) / 2, floor + 38, "keys (dotted: all alike)"),
-  ]);
-}
-
-function caption(x, y, text) {
-  return svg("text", { x, y, "text-anchor": "middle", "font-size": 12, class: "rb-quiet" }, text);
-}
-
-// Where things stand in the two panels over d.
-function placesOf(width) {
-  const [left, mapTop, mapHeight, top, floor] = [38, 26, 104, 204, 306];
-  const columns = Math.round(width - 6 - left);
-  const x = scale([1, MOST_DIMS], [left, left + columns], true);
-  const y = scale([0, 0.5], [floor, top]);
-  return { width, left, mapTop, mapHeight, top, floor, columns, x, y };
+  const word = tidy(weights[winner]);
+  const inside = x(weights[winner]) + 10 + textWidth(word, 13, 600) > barsLeft + barsWidth + 10;
+  const across = svg("g", { transform: `translate(0 ${mapFloor})` });
+  axis(across, "bottom", x, wide ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]);
+  const upright = (share, colour, more = "") => svg("path", { d: `M${x(share)},${MAP_TOP}V${mapFloor}`,
+    ...lined(colour, 1, `stroke-linecap: butt; ${more}`) });
+  return [
+    ...titled(barsLeft, 0, `At d = ${dim}`, wide ? "dotted: every key alike" : "dotted: all alike"),
+    upright(0.5, "grid"), upright(1, "grid"),
+    ...weights.map((weight, n) => svg("rect", { class: "rb-weight", x: barsLeft, width: x(weight) - barsLeft,
+      y: MAP_TOP + n * pitch + gap / 2, height: pitch - gap, rx: Math.min(3, pitch / 6),
+      style: `fill: var(--rb-${scaled ? 1 : 2})` })),
+    upright(1 / keys, "ink", "stroke-dasharray: 2 4"), upright(0, "muted"), across,
+    svg("text", { x: x(weights[winner]) + (inside ? -7 : 7), y: middle(winner) + 4.5, "font-size": 13,
+      "font-weight": 600, "text-anchor": inside ? "end" : "start", ...(inside ? inColour("zero") : {}),
+      ...(inside ? {} : { style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }) }, word),
+  ];
 }
 
 // What stays when only d is turned. Where one column of pixels holds several d, the map shows their mean and the curve
 // becomes the band from least to greatest.
-function drawDims(canvas, picture, places, data, { n_keys: keys, scaled }, theme) {
-  const { width, left, mapTop, mapHeight, top, floor, columns, x, y } = places;
+function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) {
+  const { width, wide, height, mapHeight, mapFloor, top, floor, columns, x, y } = places;
   const here = scaled ? "1" : "2";
   const firstDims = Array.from({ length: columns + 1 }, (_, column) => Math.round(MOST_DIMS ** (column / columns)));
-  const map = [left, mapTop, columns, mapHeight];
-  paintCells(fitCanvas(canvas, width, 350), map, columns, keys, [theme.zero, theme[here]], (column, key) => {
+  const map = [LEFT, MAP_TOP, columns, mapHeight];
+  paintCells(fitCanvas(canvas, width, height), map, columns, keys, [theme.zero, theme[here]], (column, key) => {
     const from = firstDims[column];
     const to = Math.max(from + 1, firstDims[column + 1]);
     let sum = 0;
@@ -159,35 +151,46 @@ function drawDims(canvas, picture, places, data, { n_keys: keys, scaled }, theme
   const { low, high } = minMaxBand(data.everyGradient, [...edges, MOST_DIMS]);
   const middles = edges.map((i, b) => (x(i + 1) + x(edges[b + 1] ?? MOST_DIMS)) / 2);
   const band = svg("path", { d: bandPath(middles, low.map(y), high.map(y)), "stroke-linejoin": "round",
-    style: `fill: var(--rb-${here}); stroke: var(--rb-${here}); opacity: 0.3` });
+    style: `fill: var(--rb-${here}); stroke: var(--rb-${here}); opacity: 0.35` });
   const dots = (values, colour) => values.map((value, i) => {
     return svg("circle", { cx: x(data.meanDims[i]), cy: y(value), r: 3, style: `fill: var(--rb-${colour})` });
   });
-  const across = svg("g", { transform: `translate(0 ${floor})` });
-  axis(across, "bottom", x, [1, 4, 16, 64, 256]);
-  const up = svg("g", { transform: `translate(${left} 0)` });
+  const sideways = svg("g", { transform: `translate(0 ${floor})` });
+  axis(sideways, "bottom", x, [1, 4, 16, 64, 256]);
+  const up = svg("g", { transform: `translate(${LEFT} 0)` });
   axis(up, "left", y, [0, 0.25, 0.5]);
   const level = (at, name) => {
-    return svg("line", { x1: left, x2: left + columns, y1: at, y2: at, style: `stroke: var(--rb-${name})` });
+    return svg("line", { x1: LEFT, x2: LEFT + columns, y1: at, y2: at, style: `stroke: var(--rb-${name})` });
   };
-  const part = (colour, text) => svg("tspan", { style: `fill: var(--rb-${colour})`, "font-weight": 600 }, text);
-  put(picture, { width, height: 350, viewBox: `0 0 ${width} 350` });
-  redrawn(picture.firstChild, () => [
-    heading("Weights for every d, by key"),
-    svg("rect", { x: left, y: mapTop, width: columns, height: mapHeight, style: "fill: none; stroke: var(--rb-grid)" }),
-    heading("Size of the softmax gradient", top - 40),
-    svg("text", { y: top - 21, "font-size": 12, class: "rb-quiet" }, `Mean of ${DRAWS} draws `,
-      part(1, "with 1/√d"), " and ", part(2, "without")),
+  redrawn(group, () => [
+    ...titled(LEFT, 0, wide ? "Weights of the keys, for every d" : "Weights, every d", "a row for each key"),
+    svg("rect", { x: LEFT, y: MAP_TOP, width: columns, height: mapHeight,
+      style: "fill: none; stroke: var(--rb-grid)" }),
+    ...titled(LEFT, mapFloor + 18, wide ? "Size of the softmax gradient" : "Softmax gradient",
+      wide ? "the line is this draw" : "line: this draw"),
+    ...legend(places),
     level(y(0.25), "grid"), level(top, "grid"), level(floor, "muted"),
-    band, ...dots(data.meanScaled, 1), ...dots(data.meanRaw, 2), across, up,
-    caption((left + width) / 2, floor + 38, "head dimension d"),
+    band, ...dots(data.meanScaled, 1), ...dots(data.meanRaw, 2), sideways, up,
+    svg("text", { x: LEFT + columns / 2, y: floor + 38, "text-anchor": "middle", "font-size": 12, class: "rb-quiet" },
+      "head dimension d"),
   ]);
 }
 
-function drawCursor(group, { mapTop, mapHeight, top, floor, x, y }, { gradient }, { dim, scaled }) {
+// What the dots are, in the corner beside them.
+function legend({ wide, barsLeft, top, floor }) {
+  const line = (k, colour, text) => [
+    svg("circle", { cx: barsLeft + 5, cy: (top + floor) / 2 - 10 + 24 * k, r: 3, ...inColour(colour) }),
+    svg("text", { x: barsLeft + 18, y: (top + floor) / 2 - 6 + 24 * k, "font-size": 13, ...inColour(colour) }, text),
+  ];
+  const quiet = svg("text", { x: barsLeft, y: (top + floor) / 2 - 30, "font-size": 12, class: "rb-quiet" },
+    wide ? `Dots: mean of ${DRAWS} draws` : `dots: ${DRAWS} draws`);
+  return [quiet, ...line(0, "1", "with 1/√d"), ...line(1, "2", "without")];
+}
+
+function drawCursor(group, { mapFloor, top, floor, x, y }, { gradient }, { dim, scaled }) {
   const line = (from, to) => svg("line", { x1: x(dim), x2: x(dim), y1: from, y2: to,
     style: "stroke: var(--rb-ink); stroke-width: 1.5" });
-  redrawn(group, () => [line(mapTop - 4, mapTop + mapHeight + 4), line(top - 4, floor), svg("circle", { cx: x(dim),
+  redrawn(group, () => [line(MAP_TOP - 4, mapFloor + 4), line(top - 4, floor), svg("circle", { cx: x(dim),
     cy: y(gradient), r: 6.5, style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-zero); stroke-width: 2.5` })]);
 }
 

@@ -88,7 +88,7 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
         end = wavelengths(dim, base)[-1].item()
         ax.text(dim / 2, end, f"{base:,}", color=colour, va="center")
     ax.axhline(length, color=MUTED, linewidth=1.2, linestyle="--")
-    ax.text(0, 1.2 * length, f"a text of {length} tokens", color=MUTED)
+    ax.text(0.4 * dim, 0.5 * length, f"{length} tokens", color=MUTED)
     ax.set(yscale="log", xlim=(-1, 0.6 * dim), xlabel="hand i")
     ax.set(ylabel="tokens for one turn")
     powers(ax.yaxis)

@@ -48,20 +48,17 @@ def test_arcs_and_lines_tell_what_belongs_together(opened, width):
     for clicked, q, k, half in [
         (None, True, False, True),
         ("Permute k", True, True, True),
-        ("Rotate in halves", True, True, False),
+        ("interleaved", True, True, False),
         ("Permute q", False, True, False),
         ("Permute k", False, False, False),
-        ("Rotate in halves", False, False, True),
+        ("half-split", False, False, True),
     ]:
         if clicked:
-            page.get_by_role("button", name=clicked, exact=True).click()
+            page.get_by_role("switch" if "Permute" in clicked else "radio", name=clicked, exact=True).click()
         assert dials(page) == {
             "permute_q": q, "permute_k": k, "pairing": "half" if half else "interleaved", "dim": 8, "m": 40, "n": 32,
         }  # fmt: skip
         assert cells(page) == [halves if q else order, halves if k else order]
-        pressed = {b.inner_text(): b.get_attribute("aria-pressed") for b in page.locator(".rb-tools > button").all()}
-        assert pressed == {name: str(on).lower() for name, on in
-                           [("Permute q", q), ("Permute k", k), ("Rotate in halves", half)]}  # fmt: skip
         arcs = links(page, "rb-arc")
         good = [q == half, k == half]
         for row, whole in enumerate(good):
@@ -115,8 +112,10 @@ def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):
     before = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     wide = before - first.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     assert wide > 20
-    page.get_by_role("button", name="Permute q", exact=True).click()
-    at_once = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
+    switch = page.get_by_role("switch", name="Permute q", exact=True).element_handle()
+    at_once = second.evaluate(
+        "(e, switch_) => { switch_.click(); return new DOMMatrix(getComputedStyle(e).transform).e; }", switch
+    )
     page.wait_for_timeout(700)
     after = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     assert after - before == pytest.approx(3 * wide, abs=1)

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from ropebook.explorers.saturation import Saturation
 from tests.explorers.oracles import expected_of
+from tests.site.figures import ORANGE, WHITE, pixels, stage_width
 
 
 def test_saturation_shows_what_python_computes(opened):
     figure = Saturation(dim=24, n_keys=3, draw=4, scaled=False)
     expected = expected_of(figure)
     page = opened([figure])
-    heights = page.locator(".explorer-live svg[role=img] rect").evaluate_all(
-        "all => all.map((r) => parseFloat(r.getAttribute('height')))"
+    bars = page.locator(".rb-weight").evaluate_all(
+        "all => all.map((r) => ['x', 'width', 'y', 'height'].map((name) => +r.getAttribute(name)))"
     )
-    assert [height / 262 for height in heights] == pytest.approx(expected["weights"], abs=1e-4)
+    left, widths = bars[0][0], [width for _, width, *_ in bars]
+    assert [width / (stage_width(page) - 10 - left) for width in widths] == pytest.approx(expected["weights"], abs=1e-4)
+    # each in the row of its key in the map, whose columns are one d each where there is room
+    columns = left - 36 - 38
+    for (_, _, y, height), shares in zip(bars, np.transpose(expected["everyDim"]), strict=True):
+        for d in (1, 2, 4):
+            [found] = pixels(page, [(38 + (math.log(d + 0.5) / math.log(512)) * columns, y + height / 2)])
+            np.testing.assert_allclose(found, WHITE + (ORANGE - WHITE) * shares[d - 1], atol=4)
     largest, gradient, entropy = page.locator(".rb-stats dd").all_inner_texts()
     assert float(largest) == pytest.approx(max(expected["weights"]), rel=0.01)
     assert float(gradient.split()[0]) == pytest.approx(expected["gradient"], rel=0.01)
     assert float(entropy.split()[0]) == pytest.approx(expected["entropy"], rel=0.01)
-    cursor = page.locator("svg[aria-hidden] > g:last-child > circle")
-    assert (306 - float(cursor.get_attribute("cy"))) / 102 / 2 == pytest.approx(expected["gradient"], abs=1e-6)
+    cursor = page.locator(".rb-stage svg > g:last-child > circle")
+    top, floor = 46 + 202 + 66, 480 - 42
+    assert (floor - float(cursor.get_attribute("cy"))) / (floor - top) / 2 == pytest.approx(
+        expected["gradient"], abs=1e-6
+    )

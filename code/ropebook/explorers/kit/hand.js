@@ -26,7 +26,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
   const thumb = (event) => area && event.pointerType === "touch";
   // A thumb that goes rather up or down than across is about to scroll.
-  const across = ({ clientX: x, clientY: y }) => Math.abs(x - held.from[0]) > Math.max(6, Math.abs(y - held.from[1]));
+  const sideways = ({ clientX: x, clientY: y }) => Math.abs(x - held.from[0]) > Math.max(6, Math.abs(y - held.from[1]));
 
   app.listen(node, "pointerdown", (event) => {
     if (event.button !== 0) return;
@@ -42,7 +42,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   });
   app.listen(node, "pointermove", (event) => {
     if (!held || !node.hasPointerCapture(event.pointerId)) return;
-    if (!thumb(event) || held.followed || across(event)) follow(event);
+    if (!thumb(event) || held.followed || sideways(event)) follow(event);
   });
   app.listen(node, "pointerup", (event) => {
     if (held && !held.followed && thumb(event)) follow(event); // a tap
@@ -89,4 +89,35 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
       return { now: now(values), min, max, text: text?.(values) ?? `${dial.label}: ${now(values)}` };
     },
   };
+}
+
+// A hand over a wide area of the picture that turns a dial by where it is across: valueAt(share) is the dial's value at
+// a share, 0 … 1, of ends() = [left, right], pixels; limits: those that hold now.
+export function across(app, node, dial, /** @type {Record<string, any>} */ options) {
+  const { ends, limits = () => [dial.min, dial.max], valueAt, text, ...more } = options;
+  const evenly = (share) => {
+    const [min, max] = limits(app.values());
+    return Math.round(min + share * (max - min));
+  };
+  return hand(app, node, {
+    area: true,
+    cursor: "ew-resize",
+    at(x) {
+      const [left, right] = ends();
+      return { [dial.trait]: (valueAt ?? evenly)(Math.min(1, Math.max(0, (x - left) / (right - left)))) };
+    },
+    ...ofDial(app, dial, { limits, ...(text && { text }) }),
+    ...more,
+  });
+}
+
+// Where a key leads from a value to the next of several stops; page keys halve and double it, within the limits. null:
+// the key is left to the page.
+export function stopKeys(key, /** @type {number[]} */ stops, now, [least, most]) {
+  if (!KEYS.includes(key)) return null;
+  const [before, after] = [stops.findLast((stop) => stop < now), stops.find((stop) => stop > now)];
+  return {
+    ArrowLeft: before, ArrowDown: before, ArrowRight: after, ArrowUp: after,
+    PageDown: Math.max(least, Math.round(now / 2)), PageUp: Math.min(most, now * 2), Home: stops[0], End: stops.at(-1),
+  }[key] ?? now;
 }

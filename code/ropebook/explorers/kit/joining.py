@@ -45,13 +45,20 @@ def join(
     <BLANKLINE>
     """
     parts: dict[str, str] = {}
+    imported: dict[
+        str, list[str]
+    ] = {}  # from each Python file, by one part or another
     declared = declared or {}
 
     def add(name: str, text: str) -> None:
         for names, path in _IMPORT.findall(text):
             path = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
             if path.endswith(".py"):
-                parts[path] = constants(name, names)
+                wanted = imported.setdefault(path, [])
+                wanted += [
+                    one for one in re.findall(r"\w+", names) if one not in wanted
+                ]
+                parts[path] = constants(name, wanted)
             elif path not in parts:
                 add(path, source(path))
         text = _IMPORT.sub("", text)
@@ -62,8 +69,7 @@ def join(
             )
         parts[name] = _EXPORT.sub("", text)
 
-    def constants(name: str, names: str) -> str:
-        wanted = re.findall(r"\w+", names)
+    def constants(name: str, wanted: list[str]) -> str:
         unknown = [one for one in wanted if one not in declared]
         if unknown:
             raise ValueError(

@@ -25,3 +25,11 @@ export function count(number, noun) {
 export function exact(value, decimals = 3) {
   return value.toFixed(decimals).replace("-", "−");
 }
+
+export function percent(share) {
+  return share === null ? "–" : `${Math.round(100 * share)} %`;
+}
+
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

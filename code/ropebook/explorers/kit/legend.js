@@ -1,0 +1,38 @@
+// The names of lines with their looks, [colour, width, dashes], over a plot.
+
+import { svg } from "./elements.js";
+import { lined, textWidth } from "./drawing.js";
+
+export const LEGEND = 58; // where they begin
+export const LEGEND_ROW = 20;
+
+// The attribute of a line with such a look.
+export function styled([colour, width, dashes]) {
+  return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
+}
+
+// Where the items { name, look, value } stand, as many in a row as fit; value: what stands in bold after a name.
+function placed(items, width) {
+  let [x, row] = [0, 0];
+  return items.map(({ name, look, value }) => {
+    const needs = 36 + textWidth(name, 12) + (value ? 6 + textWidth(value, 12, 600) : 0);
+    if (x && x + needs > width) [x, row] = [0, row + 1];
+    const found = { name, look, value, x, row };
+    x += needs + 22;
+    return found;
+  });
+}
+
+// How many rows they take.
+export function legendRows(items, width) {
+  return items.length ? placed(items, width).at(-1).row + 1 : 0;
+}
+
+export function legend(items, width) {
+  return placed(items, width).flatMap(({ name, look, value, x, row }) => {
+    const y = LEGEND + row * LEGEND_ROW;
+    return [svg("path", { d: `M${x + 2},${y - 4}h26`, ...styled(look) }),
+      svg("text", { x: x + 36, y, "font-size": 12 }, name,
+        ...(value ? [svg("tspan", { "font-weight": 600, dx: 6 }, value)] : []))];
+  });
+}

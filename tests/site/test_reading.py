@@ -1,0 +1,155 @@
+"""What a page of the site does by itself: the list of its sections, seals, terms, tables, names of buttons, paper."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.site.pages import CHAPTERS
+
+STOPS = 12
+# Scrolls to so many places, then follows each link of the list; says what was marked where something else should be.
+# The page may move a little after it was scrolled, when something above changes its height: it has a second.
+MARKED = """async stops => {
+  document.documentElement.style.scrollBehavior = 'auto';
+  const links = [...document.querySelectorAll('.page-toc a[href^="#"]')];
+  const marked = () => links.filter(link => link.getAttribute('aria-current')).map(link => link.hash).join();
+  const top = link => document.getElementById(decodeURIComponent(link.hash.slice(1))).getBoundingClientRect().top;
+  const passed = () => links.filter(link => top(link) <= innerHeight * 0.3).at(-1)?.hash ?? '';
+  const wrong = [];
+  async function compare(what, wanted) {
+    for (let k = 0; k < 20; k += 1) {
+      await new Promise(done => setTimeout(done, 50));
+      if (marked() === wanted()) return;
+    }
+    wrong.push([what, wanted(), marked()]);
+  }
+  for (let k = 1; k <= stops; k += 1) {
+    dispatchEvent(new Event('wheel'));
+    scrollTo(0, k / (stops + 1) * (document.documentElement.scrollHeight - innerHeight));
+    await compare(k, passed);
+  }
+  for (const link of links) {
+    link.click();
+    await compare('jump', () => link.hash);
+  }
+  return wrong;
+}"""
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_on_this_page_marks_where_the_reader_is(visit, path):
+    page = visit(path).page
+    assert page.locator(".page-toc a[href^='#']").count() > 0
+    assert page.evaluate(MARKED, STOPS) == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_on_this_page_can_be_reached_to_its_end_and_holds_exercises_once(visit, path):
+    page = visit(path).page
+    inside = page.evaluate(
+        """() => { const list = document.querySelector('.bd-sidebar-secondary'), box = list.getBoundingClientRect();
+                   return box.bottom <= innerHeight + 1 && (list.scrollHeight <= list.clientHeight + 1
+                       || getComputedStyle(list).overflowY === 'auto'); }"""
+    )
+    assert inside
+    links = page.locator(".page-toc a").all_inner_texts()
+    assert [text for text in links if text.startswith("Exercise")] in ([], ["Exercises"])
+
+
+def test_a_seal_opens_and_closes_by_keyboard_without_a_script(visit):
+    page = visit("book/lab.html", javascript=False).page
+    seal = page.locator(".seal").first
+    text = seal.locator(".seal-text")
+    assert not text.is_visible()
+    seal.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert text.is_visible()
+    assert re.search(r"What is checked\n.+\nOutcome\n(.+\n)+Wrong twin, refused\n", text.inner_text())
+    page.keyboard.press("Escape")
+    assert not text.is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_seal_stands_at_the_right_under_its_equation_and_opens_beside_it(visit, width):
+    page = visit("book/lab.html", width=width).page
+    for label in page.evaluate("[...document.querySelectorAll('.seal-text')].map(one => one.id.slice(5))"):
+        equation, button = page.locator(f"#equation-{label}"), page.locator(f"[popovertarget=seal-{label}]")
+        button.scroll_into_view_if_needed()
+        formula, seal = equation.locator(".katex-html").first.bounding_box(), button.bounding_box()
+        assert seal["y"] >= formula["y"] + formula["height"]
+        assert seal["x"] + seal["width"] <= width
+        button.click()
+        opened = page.locator(f"#seal-{label}").bounding_box()
+        assert opened["x"] >= 0
+        assert opened["x"] + opened["width"] <= width
+        page.keyboard.press("Escape")
+
+
+@pytest.fixture
+def with_terms(visit):
+    page = visit("book/attention.html").page
+    link = page.locator("a[aria-describedby^=meaning-]:visible").first
+    return page, link, page.locator(f"#{link.get_attribute('aria-describedby')}")
+
+
+def test_a_term_says_what_it_means_under_the_pointer(with_terms):
+    page, link, meaning = with_terms
+    assert not meaning.is_visible()
+    link.hover()
+    meaning.wait_for(state="visible")
+    assert len(meaning.inner_text()) > 20
+    meaning.hover()
+    page.wait_for_timeout(400)
+    assert meaning.is_visible(), "the pointer may move into the text"
+    page.mouse.move(0, 0)
+    meaning.wait_for(state="hidden")
+
+
+def test_a_term_says_what_it_means_by_keyboard_and_escape_closes_it(with_terms):
+    page, link, meaning = with_terms
+    link.evaluate("link => link.focus({ focusVisible: true })")
+    meaning.wait_for(state="visible")
+    page.keyboard.press("Escape")
+    meaning.wait_for(state="hidden")
+    assert link.evaluate("link => link === document.activeElement")
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_every_button_has_a_name(visit, path):
+    page = visit(path).page
+    nameless = """() => [...document.querySelectorAll('main button, .bd-links summary')].filter(
+        one => !(one.getAttribute('aria-label') || one.title || one.textContent.trim())).map(one => one.outerHTML)"""
+    assert page.evaluate(nameless) == []
+
+
+def test_the_magnifier_does_not_cover_the_text(visit):
+    page = visit("search.html").page
+    icon = page.locator("main .bd-search i").bounding_box()
+    field = page.locator("main .bd-search input")
+    padding = float(field.evaluate("field => parseFloat(getComputedStyle(field).paddingLeft)"))
+    assert field.bounding_box()["x"] + padding >= icon["x"] + icon["width"]
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_paper_gets_no_list_of_sections_and_no_folded_bars(visit, path):
+    page = visit(path).page
+    page.emulate_media(media="print")
+    for name in (".bd-sidebar-secondary", "#jb-print-toc", "article details:not([open])", ".seal-text", ".copybtn"):
+        assert page.locator(f"{name}:visible").count() == 0, name
+
+
+def test_a_table_that_scrolls_is_reached_by_keys_and_another_is_no_stop(visit):
+    page = visit("book/glossary.html", width=390).page
+    page.evaluate(
+        """() => { for (const columns of [2, 40]) {
+            const cells = '<td>12345</td>'.repeat(columns);
+            document.querySelector('article').insertAdjacentHTML('beforeend',
+                `<div class="table-box"><table class="book-table"><caption><span>Of ${columns}</span></caption>
+                 <tbody><tr>${cells}</tr></tbody></table></div>`); } }"""
+    )
+    page.add_script_tag(url="../_static/page.js")
+    page.wait_for_selector(".table-box[tabindex]")
+    named = page.evaluate("[...document.querySelectorAll('.table-box')].map(one => one.getAttribute('aria-label'))")
+    assert named == [None, "Of 40"]
