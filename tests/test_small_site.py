@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from docutils import nodes
 from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat.v4 import new_output
 from sphinx.application import Sphinx
@@ -161,7 +162,12 @@ def test_equations_are_numbered_page_by_page_and_no_number_comes_twice(small):
 def test_depth_pages_have_numbers_under_their_chapter_and_headings_have_none(small):
     assert headings(small.page("decay_base"))[:3] == ["2.1. Which base?", "First", "Second"]
     assert headings(small.page("decay_bound"))[0] == "2.2. Is it tight?"
-    assert headings(small.page("decay"))[0] == "2. Decay"
+    assert headings(small.page("decay"))[:6] == ["2. Decay", "First", "Below", "Second", "Exercises", "Exercise 1"]
+
+
+def test_the_list_of_sections_has_one_entry_for_the_exercises(small):
+    entries = [entry.astext() for entry in small.env.tocs["book/decay"].findall(nodes.reference)]
+    assert entries == ["Decay", "First", "Below", "Second", "Exercises"]
 
 
 def test_the_numbers_survive_another_build(small, tmp_path, monkeypatch):

@@ -91,7 +91,7 @@ def test_the_long_text_in_float32_and_in_bfloat16(measured):
         wide, narrow = (raw(measured, part, name, layout) for part in ("float32", "bfloat16"))
         assert (found["float32 (ms)"], found["bfloat16 (ms)"]) == (wide["ms"], narrow["ms"])
         assert (found["copies"], found["its copies"]) == (wide["ms"] / limits[0], narrow["ms"] / limits[1])
-        assert found["10 % to 90 %"] == f"{wide['p10']:.1f} to {wide['p90']:.1f}"
+        assert found["10–90 %"] == f"{wide['p10']:.1f}–{wide['p90']:.1f}"
         assert found["new memory (MiB)"] == wide["allocated"] / 2**20
     assert row(columns, form="transformers", layout="interleaved")["passes"] == 5
     copy = row(columns, form="copy")

@@ -42,6 +42,23 @@ def install(app: Sphinx) -> None:
     Collector.assign_section_numbers = assign_section_numbers
 
 
+def one_entry_for_exercises(app: Sphinx, doctree: nodes.document) -> None:
+    """In the list of a page's sections "Exercises" is one entry."""
+    for item in list(app.env.tocs[app.env.docname].findall(nodes.list_item)):
+        if item[0].astext() == "Exercises":
+            del item[1:]
+
+
+def number_no_other_headings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Headings that the list leaves out have no number: Sphinx would write the page's before each of them."""
+    numbers = app.env.toc_secnumbers.get(docname, {})
+    for section in doctree.findall(nodes.section):
+        if isinstance(section.parent, nodes.section):
+            numbers.setdefault(f"#{section['ids'][0]}", None)
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", install)
+    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after the list was made
+    app.connect("doctree-resolved", number_no_other_headings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

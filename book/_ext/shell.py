@@ -115,16 +115,6 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         bundle.bundle(Path(app.outdir))
 
 
-# -- on this page -----------------------------------------------------------------------------------------------------
-
-
-def one_entry_for_exercises(app: Sphinx, doctree: nodes.document) -> None:
-    """In the list of a page's sections "Exercises" is one entry."""
-    for item in list(app.env.tocs[app.env.docname].findall(nodes.list_item)):
-        if item[0].astext() == "Exercises":
-            del item[1:]
-
-
 # -- folded boxes -----------------------------------------------------------------------------------------------------
 
 
@@ -211,7 +201,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("doctree-resolved", add_first_line)
     app.connect("doctree-read", check_alternative_text)
-    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after the list was made
     app.connect("build-finished", finish, priority=900)
     app.add_post_transform(FoldedBoxes)
     app.add_js_file("page.js", defer="defer")

@@ -150,7 +150,7 @@ def long_text(measured: dict) -> Columns:
                     SHORT[layout],
                     passes(form, layout or "half"),
                     one["ms"],
-                    f"{one['p10']:.1f} to {one['p90']:.1f}",
+                    f"{one['p10']:.1f}–{one['p90']:.1f}",
                     one["ms"] / limits[0],
                     one["allocated"] / 2**20,
                     other["ms"],
@@ -162,7 +162,7 @@ def long_text(measured: dict) -> Columns:
         "layout",
         "passes",
         "float32 (ms)",
-        "10 % to 90 %",
+        "10–90 %",
         "copies",
         "new memory (MiB)",
     )

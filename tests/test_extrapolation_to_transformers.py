@@ -46,7 +46,7 @@ def test_what_is_written_transformers_rotates_alike(name, length):
     torch.testing.assert_close(sin[0, :, : DIM // 2].double(), angles.sin() * factor, rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize("name", WRITTEN.keys() - {"ntk", "base"})
+@pytest.mark.parametrize("name", [name for name in WRITTEN if name not in ("ntk", "base")])
 def test_what_is_written_comes_back(name):
     written = X.to_transformers(WRITTEN[name], base=1e3)
     assert X.from_transformers(written, TRAINED) == X.Configured(WRITTEN[name], 1e3)
