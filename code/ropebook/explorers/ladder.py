@@ -1,4 +1,4 @@
-"""The explorer of chapter *Longer texts* that shows which pairs never turned in training, and what each method does to them."""
+"""The explorer of chapter *Context extension* that shows which pairs never turned in training, and what each method does to them."""
 
 from __future__ import annotations
 

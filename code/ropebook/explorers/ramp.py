@@ -1,4 +1,4 @@
-"""The explorer of chapter *Longer texts* that sets YaRN's ramp as its paper writes it beside the ramp of its code."""
+"""The explorer of chapter *Context extension* that sets YaRN's ramp as its paper writes it beside the ramp of its code."""
 
 from __future__ import annotations
 

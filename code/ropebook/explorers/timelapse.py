@@ -1,4 +1,4 @@
-"""The explorer of chapter *Longer texts* that shows a cache of keys under a base that grows with the text."""
+"""The explorer of chapter *Context extension* that shows a cache of keys under a base that grows with the text."""
 
 from __future__ import annotations
 

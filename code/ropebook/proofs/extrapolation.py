@@ -1,4 +1,4 @@
-"""The checks of chapter *Longer texts*.
+"""The checks of chapter *Context extension*.
 
 The identities are about one pair and hold for each; b, d, s, L and the positions are letters. The definitions compare the
 module with the formulas on the page, written out in plain Python; the statement compares two of the module's methods.
