@@ -163,14 +163,13 @@ function build(stage, app) {
   });
   return ({ data, values, width, most, theme }) => {
     const wide = width >= 620;
-    const names = wide ? NAMES : 42;
-    const between = wide ? 58 : 10;
-    const panel = Math.floor((width - names - between - 26) / 3);
+    const between = wide ? NAMES : 10;
+    const panel = Math.floor((width - NAMES - between - 26) / 3);
     const height = Math.min(most, 520);
     const tall = height - TOP - UNDER;
     row = tall / values.count;
-    const right = names + panel + between;
-    const place = { wide, panel, tall, left: names, right, errors: right + panel + 20 };
+    const right = NAMES + panel + between;
+    const place = { wide, panel, tall, left: NAMES, right, errors: right + panel + 20 };
     const context = fitCanvas(canvas, width, height);
     context.imageSmoothingEnabled = false; // cells keep their edges
     const rows = values.count - data.lost;
@@ -192,7 +191,7 @@ function build(stage, app) {
     showFrames(place);
     showLevels(place);
     redrawn(groups[3], () => positions(place, data, values));
-    showNames([0, TOP, names - 6, tall]);
+    showNames([0, TOP, NAMES - 6, tall]);
   };
 }
 
@@ -319,7 +318,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   }
   const place = (x, p, text) => quietText(x - 8, middle(p), text, { "text-anchor": "end" });
   return [
-    quietText(left - 8, TOP - 8, wide ? "position" : "m", { "text-anchor": "end" }),
+    quietText(left - 8, TOP - 8, "position", { "text-anchor": "end" }),
     ...(wide ? [quietText(right - 8, TOP - 8, "as used", { "text-anchor": "end" })] : []),
     ...ticks.map((m) => place(left, m - first, String(m))),
     ...runs.map((p) => place(right, p, String(used[p]))),

@@ -30,7 +30,7 @@ from tests.site.figures import (
 def precision_places(width: int) -> tuple[int, int, int, int]:
     """Left of the three pictures, and their width."""
     wide = width >= 620
-    names, between = (70, 58) if wide else (42, 10)
+    names, between = 70, 70 if wide else 10
     panel = (width - names - between - 26) // 3
     return names, names + panel + between, names + 2 * panel + between + 20, panel
 
