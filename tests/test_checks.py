@@ -46,6 +46,7 @@ def test_what_is_no_integer_is_refused(value):
 
 def test_numpy_scalars_become_plain_numbers():
     assert type(checks.integer("n", np.int32(7))) is int
+    assert checks.integer("n", np.int32(7), minimum=7, maximum=7) == 7
     assert type(checks.even("dim", np.int64(8))) is int
     assert type(checks.number("x", np.float32(0.5))) is float
     assert type(checks.number("x", 3)) is float
