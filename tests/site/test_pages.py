@@ -99,7 +99,8 @@ ONE_OF_EACH = """() => {
     if (!e.isConnected) continue;
     const at = place(e);
     if (seen.has(at)) e.remove();
-    seen.add(at);
+    // Of a text of one character axe does not ask whether it is pale.
+    else if (e.closest('svg') || e.textContent.length > 1) seen.add(at);
   }
 }"""
 
