@@ -9,10 +9,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, SmolLM3Config, SmolLM3ForCausalLM
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from ropebook import rotary_attention as R
 from ropebook.attention import causal_mask
 from ropebook.lab import model as M
 from ropebook.lab.evaluation import logits
+from ropebook.rotary_attention import llama
 
 LENGTH = 40
 SIZES = {"dim": 16, "hidden_dim": 24, "n_layers": 3, "n_heads": 4}
@@ -57,7 +57,7 @@ def error(ours, theirs):
 
 def with_our_weights(theirs, model):
     ours = model.state_dict()
-    theirs.load_state_dict({name: ours[R._our_name(name)] for name in theirs.state_dict()})
+    theirs.load_state_dict({name: ours[llama._our_name(name)] for name in theirs.state_dict()})
     return theirs.eval()
 
 
