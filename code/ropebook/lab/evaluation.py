@@ -77,9 +77,6 @@ CONTEXTS = 32
 SAMPLED = 16
 """Bytes scored at each sampled length."""
 
-# what a page still calls it
-_bits = bits_of
-
 
 @dataclass(frozen=True)
 class Cell:
