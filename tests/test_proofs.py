@@ -93,6 +93,7 @@ def value(side, pair=0):
     side = side.subs({P.d: DIM, P.m: M, P.n: N, P.k: K, P.j: J, P.t: SHIFT}).doit()
     side = side.subs({P.theta[i]: theta for i, theta in enumerate(THETA)})
     side = side.subs({P.theta_i: THETA[pair], P.theta_j: THETA[pair - 1]})
+    side = side.subs({sympy.Symbol("a_i", real=True): 0.7, sympy.Symbol("b_i", real=True): -1.3})
     matrices = [symbol for symbol in side.free_symbols if isinstance(symbol, sympy.MatrixSymbol)]
     side = side.subs({symbol: sympy.Matrix(VALUES[symbol.name]) for symbol in matrices}).doit()
     if side.is_Matrix:

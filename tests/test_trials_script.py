@@ -48,6 +48,8 @@ def script(module, tmp_path, monkeypatch):
         (trials, "TRIALS", tiny),
         (trials, "STEPS", 2),
         (scores, "LANGUAGES", 2),
+        # which takes minutes and changes no number that is looked at here
+        (torch, "compile", lambda model: model),
         (extensions, "CANDIDATES", {name: values[:2] for name, values in extensions.CANDIDATES.items()}),
         (extensions, "TUNED", ("none", "linear")),
         (extensions, "extensions", lambda chosen: [each for each in every(chosen) if each.name in KEPT]),

@@ -4,5 +4,11 @@ from tools.execute import chapters
 from tools.paths import ROOT, pages
 
 CHAPTERS = [f"{path.relative_to(ROOT).with_suffix('')}.html" for path in chapters()]
+# With a figure that has dials.
+EXPLORED = [
+    f"{path.relative_to(ROOT).with_suffix('')}.html"
+    for path in chapters()
+    if "from ropebook.explorers" in path.read_text(encoding="utf-8")
+]
 PAGES = [f"{path.relative_to(ROOT).with_suffix('')}.html" for path in pages()]
 GENERATED = ["search.html", "genindex.html", "index.html"]

@@ -11,7 +11,7 @@ import pytest
 
 from ropebook.explorers import Explorer
 from tests.explorers import js
-from tests.site.pages import CHAPTERS
+from tests.site.pages import EXPLORED
 
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
 
@@ -22,7 +22,7 @@ def explorer_class(name: str) -> type[Explorer]:
     return next(kind for kind in found if issubclass(kind, Explorer))
 
 
-@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("path", EXPLORED)
 def test_the_script_in_the_page_agrees_with_python(site, path):
     states = STATE.findall((site / path).read_text(encoding="utf-8"))
     assert len(states) == 1
@@ -37,7 +37,7 @@ def test_the_script_in_the_page_agrees_with_python(site, path):
         assert js.disagreements(explorer, cases, js.compute(script, cases)) == []
 
 
-@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("path", EXPLORED)
 def test_a_script_stands_once_on_a_page(site, path):
     text = (site / path).read_text(encoding="utf-8")
     parts = json.loads(STATE.findall(text)[0])["parts"]
@@ -50,7 +50,7 @@ def test_a_script_stands_once_on_a_page(site, path):
         assert text.count(line) == 1, name
 
 
-@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("path", EXPLORED)
 def test_no_id_stands_twice_on_a_page(site, path):
     """Stills have clips and gradients, and a page may have several."""
     text = (site / path).read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def test_no_id_stands_twice_on_a_page(site, path):
     assert used <= set(ids)
 
 
-@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("path", EXPLORED)
 def test_every_figure_turns_and_writes_the_address_from_disk(visit, path):
     """From disk, where a browser allows less than over http."""
     visited = visit(path, over="file")
