@@ -7,7 +7,7 @@ CHAPTERS = [f"{path.relative_to(ROOT).with_suffix('')}.html" for path in chapter
 # With a figure that has dials.
 EXPLORED = [
     f"{path.relative_to(ROOT).with_suffix('')}.html"
-    for path in chapters()
+    for path in pages()
     if "from ropebook.explorers" in path.read_text(encoding="utf-8")
 ]
 PAGES = [f"{path.relative_to(ROOT).with_suffix('')}.html" for path in pages()]
