@@ -117,6 +117,8 @@ def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...
     for theme, size in looks:
         page.set_viewport_size(size)
         put_on(page, theme)
+        # The theme's script looks a while after a change of size which boxes scroll, and lets the keyboard reach them.
+        page.wait_for_timeout(600)
         # Boxes fade in as they open, and half-faded text is pale.
         page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
         found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
