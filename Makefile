@@ -5,12 +5,13 @@ export PYTHONPATH := $(CURDIR)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help read test check lab html notebooks bench train mutants clean
+.PHONY: help read test check coverage lab html notebooks bench train mutants clean
 
 help:
 	@echo "make read       build the book, serve it on 127.0.0.1, open it"
 	@echo "make test       lint, unit tests, strict build, browser tests (SKIP_BROWSER=1 leaves the last out)"
 	@echo "make check      lint and the tests of what changed since BASE (HEAD), in a minute or so"
+	@echo "make coverage   which lines of the code no unit test runs"
 	@echo "make lab        JupyterLab on copies of the chapters"
 	@echo "make notebooks  the chapters as notebooks, outputs included, into _build/notebooks"
 	@echo "make html       only the build, into _build/html"
@@ -54,8 +55,11 @@ test: .venv/.test
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format . would change files"; exit 1; }
 	@$(BIN)/python -m tools.scripts
 	@$(BIN)/python -m tools.book html
-	@$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal --durations=10 --cov --cov-report=
-	@$(BIN)/python -m pytest tests/site -m timing --cov --cov-append --cov-report=term
+	@$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal --durations=10
+	@$(BIN)/python -m pytest tests/site -m timing
+
+coverage: .venv/.test
+	@$(BIN)/python -m pytest tests/test_*.py -n 2 --cov --cov-report=term
 
 bench: .venv/.test
 	@$(BIN)/python benchmarks/rotary.py
