@@ -145,13 +145,15 @@
       for (const { target } of entries) {
         const scrolls = target.scrollWidth > target.clientWidth + 1;
         const caption = target.querySelector("caption")?.textContent ?? "Table";
-        for (const [name, value] of Object.entries({ tabindex: "0", role: "region", "aria-label": caption })) {
+        // A table of the text scrolls by itself, and has to stay a table.
+        const region = target.localName === "table" ? {} : { role: "region", "aria-label": caption };
+        for (const [name, value] of Object.entries({ tabindex: "0", ...region })) {
           if (scrolls) target.setAttribute(name, value);
           else target.removeAttribute(name);
         }
       }
     });
-    for (const box of document.querySelectorAll(".table-box")) watcher.observe(box);
+    for (const box of document.querySelectorAll(".table-box, table.table")) watcher.observe(box);
   }
 
   followMoved();
