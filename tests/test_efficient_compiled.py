@@ -116,7 +116,7 @@ def graphs():
 
 @pytest.mark.parametrize("table_length", [None, 16, 128])
 @pytest.mark.parametrize("used_before", [False, True])
-def test_decoding_64_tokens_recompiles_at_most_twice(table_length, used_before, graphs):
+def test_decoding_64_tokens_recompiles_at_most_three_times(table_length, used_before, graphs):
     rope = E.RotaryEmbedding(8, table_length=table_length)
     compiled = torch.compile(rope, fullgraph=True, backend=graphs)
     q, k = random(2, 4, 164, 8, dtype=torch.float32), random(2, 2, 164, 8, dtype=torch.float32)
@@ -127,7 +127,7 @@ def test_decoding_64_tokens_recompiles_at_most_twice(table_length, used_before, 
     assert graphs.count == 1
     for at in range(100, 164):
         parts.append(compiled(q[:, :, at : at + 1], k[:, :, at : at + 1], offset=at))
-    assert graphs.count <= 3
+    assert graphs.count <= 4
     for ours, right in zip(zip(*parts, strict=True), expected, strict=True):
         assert largest(torch.cat(ours, 2) - right) < 1e-6
 

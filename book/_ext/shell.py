@@ -73,6 +73,8 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     body = re.sub(r"<script>kernelName = .*?</script>", "", body)
     # Labels that hide the visible text from a screen reader, and a role that no browser knows any more.
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    # A head of a column that says nothing is no head.
+    body = body.replace('<th class="head"><p></p></th>', "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
     context["body"] = body.replace(' role="doc-biblioentry"', "")
 

@@ -338,7 +338,7 @@ def glue(**numbers) -> None:
 
     In a notebook this needs nothing but IPython; it writes what MyST-NB's own ``glue`` writes.
 
-    >>> glue(largest=0.25)
+    >>> glue(largest=0.25)  # doctest: +SKIP
 
     Args:
         numbers: by name; a tensor or array of one element will do, and so will a text.

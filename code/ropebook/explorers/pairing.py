@@ -37,6 +37,7 @@ class Pairing(Explorer):
         "half",
         label="Pairs of the rotation",
         note="Places 2i and 2i + 1, or places i and i + d/2.",
+        more=True,
     )
     dim = Even(
         8,
@@ -46,7 +47,6 @@ class Pairing(Explorer):
         below="one pair can be stored in one way only",
         above="the cells would be too narrow",
         note="Two channels for each pair.",
-        more=True,
     )
     m = Whole(
         40,
