@@ -56,6 +56,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
+    def end_headers(self) -> None:
+        # two pages of one name may be written within a second, and a browser would take the first for both
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
 
 def dials(page: Page, which: int = 0) -> dict:
     return page.evaluate("n => document.querySelectorAll('.explorer-live')[n].ropebook.values()", which)
