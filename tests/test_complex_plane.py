@@ -402,6 +402,8 @@ BAD = [
         r"positions must broadcast with \(5, 3\), got shape \(1, 2\)",
     ),
     ("rotate(X, 1, layout='Half')", ValueError, "layout must be .* got 'Half'"),
+    ("phases([1], 5)", ValueError, "dim must be .* got 5"),
+    ("phases([math.nan], 4)", ValueError, "got nan"),
     ("amplitudes(X, X[:, :2])", ValueError, r"q and k must agree in their last axis, got shapes \(3, 4\) and \(3, 2\)"),
     ("amplitudes(X, X[:2])", ValueError, r"q and k must broadcast, got shapes \(3, 4\) and \(2, 4\)"),
     ("amplitudes(X, X.long())", TypeError, "k must be .* torch.int64"),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -55,10 +56,14 @@ def script(module, tmp_path, monkeypatch):
         (extensions, "extensions", lambda chosen: [each for each in every(chosen) if each.name in KEPT]),
     ):
         monkeypatch.setattr(owner, name, value)
-    monkeypatch.setattr(trials.further, "__defaults__", (2,))
-    monkeypatch.setattr(scores.materials, "__defaults__", (1792, 2))
-    monkeypatch.setattr(scores.measure, "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),))
-    monkeypatch.setattr(scores.measure_windowed, "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),))
+    monkeypatch.setattr(inspect.unwrap(trials.further), "__defaults__", (2,))
+    monkeypatch.setattr(inspect.unwrap(scores.materials), "__defaults__", (1792, 2))
+    monkeypatch.setattr(
+        inspect.unwrap(scores.measure), "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),)
+    )
+    monkeypatch.setattr(
+        inspect.unwrap(scores.measure_windowed), "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),)
+    )
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["trials.py", *words])

@@ -220,7 +220,7 @@ function losses(plot, dials, data) {
   });
   return [
     ...levels(plot, y, range(low, high, Math.ceil((high - low) / 8))),
-    svg("path", { d: `${pathOf(shade)}Z`, style: "fill: var(--rb-ink); opacity: 0.15" }),
+    svg("path", { d: shade.length ? `${pathOf(shade)}Z` : "", style: "fill: var(--rb-ink); opacity: 0.15" }),
     svg("path", { d: steps.join(""), ...styled(WINDOW) }),
     ...data.lines.map((key, k) => {
       return svg("path", { d: pathOf(points(data.curves[k])), ...styled(lookOf(dials, data, key)) });
