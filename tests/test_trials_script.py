@@ -56,14 +56,14 @@ def script(module, tmp_path, monkeypatch):
         (extensions, "extensions", lambda chosen: [each for each in every(chosen) if each.name in KEPT]),
     ):
         monkeypatch.setattr(owner, name, value)
-    monkeypatch.setattr(inspect.unwrap(trials.further), "__defaults__", (2,))
-    monkeypatch.setattr(inspect.unwrap(scores.materials), "__defaults__", (1792, 2))
-    monkeypatch.setattr(
-        inspect.unwrap(scores.measure), "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),)
-    )
-    monkeypatch.setattr(
-        inspect.unwrap(scores.measure_windowed), "__defaults__", (((0, 256), (256, 512), (512, 1024), (1024, 1792)),)
-    )
+    shorter = ((0, 256), (256, 512), (512, 1024), (1024, 1792))
+    for function, defaults in (
+        (trials.further, (2,)),
+        (scores.materials, (1792, 2)),
+        (scores.measure, (shorter,)),
+        (scores.measure_windowed, (shorter,)),
+    ):
+        monkeypatch.setattr(inspect.unwrap(function), "__defaults__", defaults)
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["trials.py", *words])
