@@ -2,12 +2,17 @@
 
 Per page, from an empty cache over http on this machine: bytes, requests, first and largest contentful paint (median of
 RUNS), and for explorers the milliseconds between an input event and the end of drawing, and how many of the dials are
-in reach of a hand that sees the whole picture (`benchmarks.reach`), on each of two screens. The stock page asks content
-networks for scripts; where they cannot be reached, what they would have sent is not counted, and the page says so.
+in reach of a hand that sees the whole picture (`benchmarks.reach`), on each of two screens; and what Lighthouse says of
+the page as a host serves it, compressed, to a desk and to a phone on a slow line. The stock page asks content networks
+for scripts; where they cannot be reached, what they would have sent is not counted, and the page says so.
 """
 
 from __future__ import annotations
 
+import functools
+import gzip
+import http.server
+import json
 import statistics
 import subprocess
 import sys
@@ -24,10 +29,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
 from benchmarks import reach  # noqa: E402  (the path is set just above)
 from ropebook import device, results  # noqa: E402
-from tools import book, browser, execute  # noqa: E402
+from tools import assets, book, browser, execute  # noqa: E402
 from tools.paths import pages  # noqa: E402
 
 RUNS = 5
+LIGHTHOUSE = Path(__file__).resolve().parent / "lighthouse"
 ALIVE = "document.querySelectorAll('.explorer:not(.explorer-alive)').length === 0"
 EVENTS = 200
 PAINTS = """() => new Promise(done => {
@@ -121,6 +127,52 @@ TURN = """async (explorer, events) => {
 }"""
 
 
+class Compressed(http.server.SimpleHTTPRequestHandler):
+    """Serves files as hosts do: texts in gzip."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return
+        kind = self.guess_type(str(path))
+        body = path.read_bytes()
+        is_text = kind.startswith("text/") or path.suffix in (".js", ".json", ".svg")
+        self.send_response(200)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8" if is_text else kind)
+        self.send_header("Cache-Control", "max-age=600")
+        if is_text:
+            body = gzip.compress(body, 6)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def lighthouse(folder: Path, chromium: str, names: list[str]) -> dict[str, dict]:
+    """What Lighthouse says of the pages: name -> screen -> scores, times, what failed. Minutes."""
+    subprocess.run([assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit"], cwd=LIGHTHOUSE, check=True)
+    handler = functools.partial(Compressed, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    start = f"http://127.0.0.1:{server.server_port}/"
+    command = [assets.node(), "judge.mjs", chromium, *(f"{start}{name}.html" for name in names)]
+    found: dict[str, dict] = {}
+    with subprocess.Popen(command, cwd=LIGHTHOUSE, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            told = json.loads(line)
+            name = told.pop("address").removeprefix(start).removesuffix(".html")
+            found.setdefault(name, {})[told.pop("screen")] = told
+            print(name, told["scores"], told["failed"], flush=True)
+    server.shutdown()
+    if process.returncode:
+        raise RuntimeError(f"Lighthouse ended with {process.returncode}")
+    return found
+
+
 def stock_build(folder: Path, chapter: Path) -> Path:
     """The chapter as Jupyter Book builds it with no settings; returns the folder of the site."""
     notebook = execute.executed(chapter)
@@ -151,6 +203,9 @@ def main() -> None:
                 measured[name]["explorers"] = work
                 measured[name]["reach"] = explorer_reach(chromium, address)
             print(name, measured[name], flush=True)
+        judged = lighthouse(built, path, list(measured))
+        for name, screens in judged.items():
+            measured[name]["lighthouse"] = screens
         stock = {}
         for chapter in execute.chapters():
             inside = Path(folder) / chapter.stem

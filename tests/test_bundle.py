@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +17,19 @@ PAGE = """<html><head>
   <link rel="preload" as="script" href="{up}_static/scripts/bootstrap.js" />
   <link rel="stylesheet" type="text/css" href="{up}_static/second.css?v=2" />
   <link rel="icon" href="{up}_static/favicon.svg" />
-</head><body><p class="used">text</p></body></html>"""
+  <meta name="viewport" content="width=device-width" /><meta name="viewport" content="width=device-width" />
+  <script src="{up}_static/some.js?v=3"></script>
+  <script defer="defer" src="{up}_static/explorer-host.js"></script>
+  <script>DOCUMENTATION_OPTIONS.pagename = 'page';</script>
+  <script src="{up}_static/searchtools.js"></script>
+  <script src="{up}searchindex.js"></script>
+  <script type="application/vnd.jupyter.widget-state+json">{state}</script>
+</head><body><p class="used">text</p><script defer src="{up}_static/last.js?digest=1"></script></body></html>"""
+PARTS = {
+    "a.js": "// for people </script>\nconst first = `a  b`;\n",
+    "b.js": "export default (first) => {  return 1; };\n",
+}
+STATE = json.dumps({"state": {}, "parts": PARTS}).replace("</", "<\\/")
 
 
 @pytest.fixture
@@ -30,15 +44,17 @@ def site(tmp_path: Path) -> Path:
     )
     (static / "basic.css").write_text("p { margin: 1px }\n")
     (static / "second.css").write_text(".used { color: blue } .made-by-script { color: green }\n")
-    (static / "some.js").write_text('element.classList.add("made-by-script");')
+    (static / "some.js").write_text('// why\nelement.classList.add("made-by-script")')
+    (static / "last.js").write_text('(function () { "it  stays"; })()')
     (static / "template.html").write_text('<link rel="stylesheet" href="_static/not/there.css" />')
     import pydata_sphinx_theme
 
     theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
     shutil.copytree(theme / "vendor", static / "vendor")
     (tmp_path / "book").mkdir()
-    (tmp_path / "index.html").write_text(PAGE.format(up=""))
-    (tmp_path / "book" / "page.html").write_text(PAGE.format(up="../"))
+    (tmp_path / "search.html").write_text(PAGE.format(up="", state=STATE))
+    (tmp_path / "index.html").write_text(PAGE.format(up="", state=STATE))
+    (tmp_path / "book" / "page.html").write_text(PAGE.format(up="../", state=STATE))
     return tmp_path
 
 
@@ -46,7 +62,7 @@ def test_one_sheet_with_what_is_used(site):
     bundle.bundle(site)
     style = (site / "_static" / "book.css").read_text()
     assert "unused" not in style
-    for kept in ("margin: 1px", "color: blue", "made-by-script", 'url("images/a.png#x")', "fa-solid-900.book.woff"):
+    for kept in ("margin:1px", "color:blue", "made-by-script", "url(images/a.png#x)", "fa-solid-900.book.woff"):
         assert kept in style
     assert style.index("margin") < style.index("background") < style.index("blue"), "the cascade's order is kept"
     font = site / "_static" / "vendor" / "fontawesome" / "webfonts" / "fa-solid-900.book.woff"
@@ -73,11 +89,52 @@ def test_a_second_run_changes_nothing(site):
 
 def test_a_page_that_was_written_again_joins_the_others(site):
     bundle.bundle(site)
-    (site / "book" / "page.html").write_text(PAGE.format(up="../").replace('class="used"', 'class="unused"'))
+    (site / "book" / "page.html").write_text(
+        PAGE.format(up="../", state=STATE).replace('class="used"', 'class="unused"')
+    )
     bundle.bundle(site)
     style = (site / "_static" / "book.css").read_text()
-    assert "color: red" in style
+    assert "color:red" in style
     links = {
         path.read_text().split("book.css?v=")[1][:8] for path in (site / "index.html", site / "book" / "page.html")
     }
     assert len(links) == 1
+
+
+def test_one_script_in_the_order_of_the_page_and_nothing_waits_for_it(site):
+    bundle.bundle(site)
+    script = (site / "_static" / "book.js").read_text()
+    assert "why" not in script
+    assert "element.classList" in script.partition("it  stays")[0]
+    for path in (site / "index.html", site / "book" / "page.html"):
+        tags = re.findall(r"<script[^>]*\bsrc=[^>]*>", path.read_text())
+        assert ["book.js" in tag for tag in tags] == [True, False]
+        assert all("defer" in tag for tag in tags)
+        assert "DOCUMENTATION_OPTIONS" not in path.read_text()
+        assert path.read_text().count("viewport") == 1
+
+
+def test_only_the_page_that_searches_loads_the_index(site):
+    bundle.bundle(site)
+    tags = re.findall(r"<script[^>]*\bsrc=[^>]*>", (site / "search.html").read_text())
+    assert [re.search(r"([\w-]+)\.js", tag)[1] for tag in tags] == [
+        "book",
+        "explorer-host",
+        "searchtools",
+        "searchindex",
+    ]
+    assert all("defer" in tag for tag in tags)
+    assert "searchindex" not in (site / "book" / "page.html").read_text()
+
+
+def test_what_an_explorer_runs_loses_its_comments_and_nothing_else(site):
+    bundle.bundle(site)
+    text = (site / "index.html").read_text()
+    (state,) = re.findall(r"widget-state\+json\">(.*?)</script>", text)
+    parts = json.loads(state)["parts"]
+    assert parts == {"a.js": "const first=`a  b`;\n", "b.js": "export default first=>{return 1};\n"}
+
+
+def test_a_script_that_is_none_is_told():
+    with pytest.raises(RuntimeError, match="esbuild"):
+        bundle.minified({"a.js": "const ="})

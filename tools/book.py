@@ -115,6 +115,20 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: a line for each request would bury the address."""
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """The site's own page where there is none, as hosts do."""
+        page = Path(self.directory) / "404.html"
+        if code != http.HTTPStatus.NOT_FOUND or not page.exists():
+            super().send_error(code, message, explain)
+            return
+        text = page.read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
 
 def bind(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
     """A server of `folder` on the first free port from `port` on (0: any free port)."""

@@ -1,7 +1,9 @@
-"""Make the built pages light: one style sheet with the rules that some page uses, one icon font with the icons in use.
+"""Make the built pages light: one style sheet with the rules that some page uses, one script that waits until the page
+is read, one icon font with the icons in use; and nothing in them that only people read.
 
-The theme sends every page 0.4 MB of styles for things this book does not have, a font of 1,400 icons and a dozen
-files; PurgeCSS and fontTools keep what is needed. Run on the finished site; running it again changes nothing.
+The theme sends every page 0.4 MB of styles for things this book does not have, a font of 1,400 icons, the index of the
+search and a dozen files; PurgeCSS, esbuild and fontTools keep what is needed. Run on the finished site; running it
+again changes nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +19,20 @@ from fontTools import subset
 from tools import assets
 from tools.paths import ROOT, write_whole
 
-SHEET = "book.css"
+SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
 NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
 )
+# Each of them makes the page wait where it stands. Those of the search are for the page that searches.
+LOADED = re.compile(
+    r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
+)
+SEARCHES = re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\n?')
+# For scripts that run before the page is read; nothing asks for what they set.
+SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
+VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
+STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?;')
 URL = re.compile(r"""url\(\s*["']?(?!data:|#|https?:)([^"')]+)["']?\s*\)""")
 # Written by scripts when a page is open, so found in no page.
@@ -30,25 +41,112 @@ FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
 
 def bundle(site: Path) -> None:
-    """Bundle the styles of every page in `site`. Raises RuntimeError when PurgeCSS fails."""
+    """Bundle the styles and scripts of every page in `site`. Raises RuntimeError when PurgeCSS or esbuild fails."""
     static = site / "_static"
     # The theme leaves templates of its own among the static files.
     found = sorted(path for path in site.rglob("*.html") if not path.is_relative_to(static))
     pages = {path: path.read_text(encoding="utf-8") for path in found}
+    texts = {path: _light(path, text) for path, text in pages.items()}
+    texts = _style(site, texts)
+    texts = _script(static, texts)
+    texts = _parts(texts)
+    for path, text in texts.items():
+        if text != pages[path]:
+            write_whole(path, text)
+
+
+def _light(path: Path, text: str) -> str:
+    """The page without what it says three times and what it does not ask for."""
+    if path.name == "search.html":
+        text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
+    else:
+        text = SEARCHES.sub("", text)
+    text = SETTINGS.sub("", NEEDLESS.sub("", text))
+    first = VIEWPORT.search(text)
+    return text[: first.end()] + VIEWPORT.sub("", text[first.end() :]) if first else text
+
+
+def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
+    """The pages with one style sheet, which is written."""
+    static = site / "_static"
     sheets: list[str] = []
     for text in pages.values():
         for name in _sheets(text):
             if name not in sheets and name != SHEET:
                 sheets.append(name)
     if not sheets:
-        return
+        return pages
     whole = "\n".join(_read(static, PurePosixPath(name)) for name in sheets)
     style = _icons_in_use(static, _purge(site, whole))
+    # A page is read while its letters are under way.
+    style = minified({SHEET: re.sub(r"font-display:\s*block", "font-display:swap", style)})[SHEET]
     write_whole(static / SHEET, style)
-    version = hashlib.sha256(style.encode()).hexdigest()[:8]
-    for path, text in pages.items():
-        if _sheets(text):
-            write_whole(path, _one_link(text, f"{SHEET}?v={version}"))
+    target = f"{SHEET}?v={_version(style)}"
+    return {path: _one_link(text, target) if _sheets(text) else text for path, text in pages.items()}
+
+
+def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
+    """The pages with one script, which is written: theirs in their order, run when a page is read."""
+    names: list[str] = []
+    for text in pages.values():
+        names += [name for _, name in LOADED.findall(text) if name not in (*names, SCRIPT)]
+    names = [name for name in names if not SEARCHES.search(f'<script src="{name}"></script>')]
+    if not names:
+        return pages
+    # What stands in one file may not close over the next.
+    whole = ";\n".join((static / name).read_text(encoding="utf-8") for name in names)
+    script = minified({SCRIPT: whole})[SCRIPT]
+    write_whole(static / SCRIPT, script)
+    target = f"{SCRIPT}?v={_version(script)}"
+
+    def one(text: str) -> str:
+        first = LOADED.search(text)
+        if not first:
+            return text
+        tag = f'  <script defer src="{first[1]}{target}"></script>\n'
+        return text[: first.start()] + tag + LOADED.sub(_unless_searching, text[first.start() :])
+
+    return {path: one(text) for path, text in pages.items()}
+
+
+def _unless_searching(tag: re.Match) -> str:
+    return tag[0] if re.search(r"searchtools|language_data", tag[2]) else ""
+
+
+def _parts(pages: dict[Path, str]) -> dict[Path, str]:
+    """The pages with the scripts of their explorers made small."""
+    states = {path: json.loads(found[2]) for path, text in pages.items() if (found := STATE.search(text))}
+    sources = {source for state in states.values() for source in state.get("parts", {}).values()}
+    small = minified({f"{k}.js": source for k, source in enumerate(sorted(sources))})
+    made = {source: small[f"{k}.js"] for k, source in enumerate(sorted(sources))}
+    result = dict(pages)
+    for path, state in states.items():
+        if "parts" in state:
+            state["parts"] = {name: made[source] for name, source in state["parts"].items()}
+            text = json.dumps(state).replace("</", "<\\/")
+            result[path] = STATE.sub(lambda found, text=text: found[1] + text + found[3], pages[path], count=1)
+    return result
+
+
+def minified(texts: dict[str, str]) -> dict[str, str]:
+    """Scripts and style sheets without comments and needless blanks, by name; a name's end says which of both it is."""
+    if not texts:
+        return {}
+    done = subprocess.run(
+        [assets.node(), str(Path(__file__).with_name("minify.mjs"))],
+        input=json.dumps(texts),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"esbuild failed: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def _version(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _sheets(text: str) -> list[str]:
@@ -60,7 +158,7 @@ def _sheets(text: str) -> list[str]:
 def _one_link(text: str, target: str) -> str:
     first = LINK.search(text)
     prefix = re.search(r'href="([^"?]*_static/)', first[0])[1]
-    text = LINK.sub("", NEEDLESS.sub("", text))
+    text = LINK.sub("", text)
     return text[: first.start()] + f'  <link rel="stylesheet" href="{prefix}{target}" />\n' + text[first.start() :]
 
 

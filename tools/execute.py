@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 
@@ -97,10 +98,19 @@ def is_current(chapter: Path) -> bool:
 
 
 def execute_all(report: Callable[[str], None]) -> list[str]:
-    """Bring every page with code up to date; returns the names of those that had to run."""
+    """Bring every page with code up to date, two at a time; returns the names of those that had to run."""
     stale = [chapter for chapter in runnable() if not is_current(chapter)]
-    for count, chapter in enumerate(stale, start=1):
-        executed(chapter, lambda text, count=count: report(f"[{count}/{len(stale)}] {text}"))
+
+    def run(count: int) -> None:
+        executed(stale[count], lambda text: report(f"[{count + 1}/{len(stale)}] {text}"))
+
+    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+        running = [pool.submit(run, count) for count in range(len(stale))]
+        try:
+            for each in as_completed(running):
+                each.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
     stills.ensure(filter(None, (_kept(EXECUTED / f"{chapter.stem}.ipynb") for chapter in runnable())))
     return [chapter.stem for chapter in stale]
 

@@ -5,7 +5,7 @@
     distance.html: decay.html                         # a page that is no more
 
 A page carries its own lines, and its script follows them; without a script its reader is on the page at least. A page
-that is no more leaves one behind that leads on.
+that is no more leaves one behind that leads on. What never was is answered by 404.html, as most hosts do.
 """
 
 from __future__ import annotations
@@ -30,6 +30,29 @@ GONE = """<!doctype html>
 </script>
 <noscript><meta http-equiv="refresh" content="0; url={target}"></noscript>
 <p>This page has moved: <a href="{target}">go on to where its text is now</a>.</p>
+</html>
+"""
+
+# A host shows it at whatever address was asked for: its links lead from the book's root.
+NOT_FOUND = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>No such page — {book}</title>
+<style>
+  :root {{ color-scheme: light dark; font: 1.1rem/1.6 system-ui, sans-serif; }}
+  body {{ max-width: 36rem; margin: 15vh auto; padding: 0 1.25rem; }}
+</style>
+<main>
+<h1>There is no such page</h1>
+<p>The address holds a slip, or what it led to was never here.
+<a href="{start}">Start of the book</a> or <a href="search.html">search it</a>.</p>
+</main>
+<script>
+  const root = location.pathname.replace(/(book|notebooks|_static|_downloads)\\/.*|[^/]*$/, "");
+  for (const link of document.links) link.href = root + link.getAttribute("href");
+</script>
 </html>
 """
 
@@ -60,6 +83,8 @@ def add_table(app: Sphinx, pagename: str, templatename: str, context: dict, doct
 def write_gone(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
+    missing = NOT_FOUND.format(book=escape(app.config.html_title), start=f"{app.config.root_doc}.html")
+    (Path(app.outdir) / "404.html").write_text(missing, encoding="utf-8")
     table = read()
     for old, new in table.items():
         if "#" not in old:

@@ -25,6 +25,7 @@ LOGGER = logging.getLogger(__name__)
 UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
+DESCRIPTION = (60, 200)  # characters
 WORDS_PER_MINUTE = 200
 SECONDS_PER_EQUATION = 20
 SECONDS_PER_CODE_LINE = 2
@@ -77,6 +78,27 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
     context["body"] = body.replace(' role="doc-biblioentry"', "")
+
+
+# -- what a page says of itself to those that have not opened it ------------------------------------------------------
+
+
+def description(doctree: nodes.document) -> str:
+    """The first paragraph that says something without a formula: its sentences, as far as a search shows them."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) < DESCRIPTION[0] or next(paragraph.findall(nodes.math), None) is not None:
+            continue
+        while len(text) > DESCRIPTION[1]:
+            *kept, _ = re.split(r"(?<=[.?!]) ", text)
+            text = " ".join(kept) or text[: DESCRIPTION[1] - 2].rsplit(" ", 1)[0] + " …"
+        return text
+    return ""
+
+
+def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    text = description(doctree) if doctree is not None else f"{context.get('title', '')}: {app.config.html_title}"
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{escape(text)}" />'
 
 
 # -- a chapter's first line -------------------------------------------------------------------------------------------
@@ -201,6 +223,7 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("ropebook_machinery", machinery(), "env", str)
     app.connect("config-inited", prepare_assets)
     app.connect("html-page-context", drop_unused, priority=900)
+    app.connect("html-page-context", describe)
     app.connect("doctree-resolved", add_first_line)
     app.connect("doctree-read", check_alternative_text)
     app.connect("build-finished", finish, priority=900)

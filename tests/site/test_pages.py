@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 from tests.site.pages import CHAPTERS, GENERATED, PAGES
 from tools import assets
 
-LIMIT_BYTES = 1_500_000
+LIMIT_BYTES = 1_200_000
 LIMIT_REQUESTS = 30
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 KINDS = ["book/intro.html", CHAPTERS[0], "book/notation.html", "search.html"]
@@ -73,6 +73,28 @@ def test_a_page_is_light(shared):
     requests = shared.requests
     assert sum(requests.values()) <= LIMIT_BYTES, sorted(requests.items(), key=lambda item: -item[1])[:5]
     assert len(requests) <= LIMIT_REQUESTS, sorted(requests)
+
+
+@each(PAGES + GENERATED)
+def test_no_script_holds_a_page_up(shared):
+    assert shared.page.locator("script[src]:not([defer])").count() == 0
+    assert shared.page.locator("meta[name=viewport]").count() == 1
+
+
+def test_each_page_describes_itself_and_no_two_alike(site):
+    found = [re.findall(r'<meta name="description" content="([^"]*)"', (site / path).read_text()) for path in PAGES]
+    texts = [text for (text,) in found]
+    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)  # escaped: a quote has six
+    assert len(set(texts)) == len(PAGES)
+
+
+@pytest.mark.parametrize("path", ["none.html", "book/none.html", "book/deep/er/none.html"])
+def test_what_never_was_is_answered_with_the_way_back(chromium, server, path):
+    page = chromium.new_page()
+    assert page.goto(f"{server}/{path}").status == 404
+    links = page.locator("main a").evaluate_all("all => all.map((one) => one.href)")
+    assert links == [f"{server}/book/intro.html", f"{server}/search.html"]
+    page.close()
 
 
 @each([*PAGES, "search.html"])
