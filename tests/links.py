@@ -58,7 +58,7 @@ def glued(name: str) -> set[str]:
     """The names that the page's cells give to numbers, where they are written out; `*` stands for what is computed."""
     calls = [_call(part) for part in text(name).split("glue(")[1:]]
     names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
-    return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'\*\*\{f?"([^"]+)"', call)}
+    return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'f?"([^"]+)":', call)}
 
 
 def _call(rest: str) -> str:
