@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from docutils.core import publish_doctree
 
 from tools import book, paths
 
@@ -156,6 +157,14 @@ def test_pictures_in_raw_html_are_found(shell, html, texts):
     parser = shell._Pictures()
     parser.feed(html)
     assert [text for _, text in parser.found] == texts
+
+
+def test_reading_time_leaves_the_exercises_out(shell):
+    source = f"Title\n=====\n\n{'word ' * 400}\n\n{{}}\n-----------\n\n{'word ' * 600}\n"
+    minutes = {
+        name: shell.reading_minutes(publish_doctree(source.format(name))) for name in ("Exercises", "And more..")
+    }
+    assert minutes == {"Exercises": 2, "And more..": 5}
 
 
 def test_the_server_takes_the_next_free_port(tmp_path):

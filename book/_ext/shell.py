@@ -105,13 +105,26 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
 
 
 def reading_minutes(doctree: nodes.document) -> int:
-    """Minutes to read a page with all its folds open: its words, its displayed equations, its lines of code."""
+    """Minutes to read a page with all its folds open: its words, its displayed equations, its lines of code.
+
+    Exercises are left out: they take as long as one wants.
+    """
+    doctree = doctree.deepcopy()
+    section = exercises(doctree)
+    if section is not None:
+        section.parent.remove(section)
     texts = (node for node in doctree.findall(nodes.TextElement) if _is_prose(node))
     prose = sum(len(node.astext().split()) for node in texts)
     equations = sum(1 for _ in doctree.findall(nodes.math_block))
     lines = sum(node.astext().count("\n") + 1 for node in doctree.findall(nodes.literal_block))
     seconds = prose * 60 / WORDS_PER_MINUTE + equations * SECONDS_PER_EQUATION + lines * SECONDS_PER_CODE_LINE
     return max(1, round(seconds / 60))
+
+
+def exercises(doctree: nodes.document) -> nodes.section | None:
+    """The section of a page that asks its reader to do something."""
+    sections = doctree.findall(nodes.section)
+    return next((one for one in sections if one.next_node(nodes.title).astext().startswith("Exercise")), None)
 
 
 def _is_prose(node: nodes.Node) -> bool:
@@ -124,8 +137,10 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if app.builder.format != "html" or title is None or path not in execute.chapters():
         return
     name = PurePosixPath(docname).name
+    section = exercises(doctree)
+    more = f', and <a href="#{section["ids"][0]}">exercises</a>' if section is not None else ""
     line = (
-        f'<p class="chapter-line"><span>{reading_minutes(doctree)} min to read</span> '
+        f'<p class="chapter-line"><span>{reading_minutes(doctree)} min to read{more}</span> '
         f'<a href="{app.builder.get_relative_uri(docname, "index").rsplit("/", 1)[0]}/notebooks/{name}.ipynb" '
         f'download="{name}.ipynb">Download as a notebook</a></p>'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import json
@@ -113,7 +114,7 @@ def compacted():
 
 
 class Measured(measured.Measured):
-    """The explorer, of made-up results."""
+    """The explorer, of made-up results that are its own: a test may change them."""
 
     def __init__(self, **dials):
-        super(measured.Measured, self).__init__(measured=compacted(), **dials)
+        super(measured.Measured, self).__init__(measured=copy.deepcopy(compacted()), **dials)

@@ -231,7 +231,7 @@ def test_a_chapter_says_how_long_it_takes_and_offers_its_notebook(shared):
     page = shared.page
     assert re.search(r"\d+ min to read", page.locator(".chapter-line").inner_text())
     with page.expect_download() as download:
-        page.locator(".chapter-line a").click()
+        page.locator(".chapter-line a[download]").click()
     assert f"/book/{download.value.suggested_filename}".replace(".ipynb", ".html") in page.url
 
 

@@ -114,6 +114,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   const winner = weights.indexOf(Math.max(...weights));
   const word = tidy(weights[winner]);
   const inside = x(weights[winner]) + 10 + textWidth(word, 13, 600) > barsLeft + barsWidth + 10;
+  const over = inside && pitch - gap < 18; // no room for a word in the bar, nor behind it
   const across = svg("g", { transform: `translate(0 ${mapFloor})` });
   axis(across, "bottom", x, wide ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]);
   const upright = (share, colour, more = "") => svg("path", { d: `M${x(share)},${MAP_TOP}V${mapFloor}`,
@@ -125,9 +126,10 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
       y: MAP_TOP + n * pitch + gap / 2, height: pitch - gap, rx: Math.min(3, pitch / 6),
       style: `fill: var(--rb-${scaled ? 1 : 2})` })),
     upright(1 / keys, "ink", "stroke-dasharray: 2 4"), upright(0, "muted"), across,
-    svg("text", { x: x(weights[winner]) + (inside ? -7 : 7), y: middle(winner) + 4.5, "font-size": 13,
-      "font-weight": 600, "text-anchor": inside ? "end" : "start", ...(inside ? inColour("zero") : {}),
-      ...(inside ? {} : { style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }) }, word),
+    svg("text", { x: x(weights[winner]) + (inside ? -7 : 7), y: middle(winner) + (over ? -pitch / 2 - 3 : 4.5),
+      "font-size": 13, "font-weight": 600, "text-anchor": inside ? "end" : "start",
+      ...(inside && !over ? inColour("zero")
+        : { style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }) }, word),
   ];
 }
 
