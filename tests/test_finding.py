@@ -17,7 +17,7 @@ from tools.paths import BOOK, ROOT
 SCRIPT = BOOK / "_static" / "search.js"
 PAGES = {
     **test_small_site.PAGES,
-    "decay": "# Decay\n\nIt falls, see {eq}`eq-decay-ones`, as $x^2$ does.\n\n"
+    "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does.\n\n"
     "## The *base*\n\nWhat `rope_theta` sets.\n\n### Below\n\nDeeper.\n\n```python\nrotate_half(query_states)\n```\n"
     + test_small_site.equation("eq-decay-ones", "identity")
     + test_small_site.equation("eq-decay-bound"),
@@ -39,7 +39,7 @@ def test_every_section_stands_in_the_index_with_its_own_prose_and_names(data):
     pages = {address: number for number, (address, _, _) in enumerate(data["pages"])}
     assert data["pages"][pages["book/decay_base.html"]][1] == "2.1. Which base?"
     found = [entry[1:] for entry in data["sections"] if entry[0] == pages["book/decay.html"]]
-    assert found[0] == ["", "Decay", "It falls, see the equation, as … does.", ""]
+    assert found[0] == ["", "Decay", "It falls, by the equation, as … does.", ""]
     assert found[1][:3] == ["the-base", "The base", "What rope_theta sets."]
     assert found[2][:2] == ["below", "Below"]
     assert "query_states rotate_half" in found[2][3]

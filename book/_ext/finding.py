@@ -22,6 +22,7 @@ LISTS = {"book/ledger", "book/references"}
 # Functions count less than what is said of them.
 WEIGHTS = {"book/api": 0.6}
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
+EQUATION = "\uE000"  # stands for a reference
 Entry = tuple[str, str, str, str]
 
 
@@ -55,11 +56,12 @@ def _prose(children: list[nodes.Node]) -> str:
                 copy = text.deepcopy()
                 for link in list(copy.findall(addnodes.pending_xref)):
                     if link.get("reftype") == "eq":
-                        link.replace_self(nodes.Text("the equation"))
+                        link.replace_self(nodes.Text(EQUATION))
                 for formula in list(copy.findall(nodes.math)):
                     formula.replace_self(nodes.Text("…"))
                 found.append(copy.astext())
-    return " ".join(" ".join(found).split())
+    text = re.sub(rf"[,(]\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
+    return " ".join(text.replace(EQUATION, "the equation").split())
 
 
 def _names(children: list[nodes.Node]) -> str:
