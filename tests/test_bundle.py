@@ -21,8 +21,8 @@ PAGE = """<html><head>
   <script src="{up}_static/some.js?v=3"></script>
   <script defer="defer" src="{up}_static/explorer-host.js"></script>
   <script>DOCUMENTATION_OPTIONS.pagename = 'page';</script>
-  <script src="{up}_static/searchtools.js"></script>
-  <script src="{up}searchindex.js"></script>
+  <script src="{up}sections.js"></script>
+  <script src="{up}_static/search.js"></script>
   <script type="application/vnd.jupyter.widget-state+json">{state}</script>
 </head><body><p class="used">text</p><script defer src="{up}_static/last.js?digest=1"></script></body></html>"""
 PARTS = {
@@ -120,11 +120,11 @@ def test_only_the_page_that_searches_loads_the_index(site):
     assert [re.search(r"([\w-]+)\.js", tag)[1] for tag in tags] == [
         "book",
         "explorer-host",
-        "searchtools",
-        "searchindex",
+        "sections",
+        "search",
     ]
     assert all("defer" in tag for tag in tags)
-    assert "searchindex" not in (site / "book" / "page.html").read_text()
+    assert "sections" not in (site / "book" / "page.html").read_text()
 
 
 def test_what_an_explorer_runs_loses_its_comments_and_nothing_else(site):

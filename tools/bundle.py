@@ -28,7 +28,7 @@ NEEDLESS = re.compile(
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
-SEARCHES = re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\n?')
+SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
 # For scripts that run before the page is read; nothing asks for what they set.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
@@ -110,7 +110,7 @@ def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def _unless_searching(tag: re.Match) -> str:
-    return tag[0] if re.search(r"searchtools|language_data", tag[2]) else ""
+    return tag[0] if tag[2] == "search.js" else ""
 
 
 def _parts(pages: dict[Path, str]) -> dict[Path, str]:

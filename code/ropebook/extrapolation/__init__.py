@@ -14,6 +14,12 @@ meets new angles as soon as the text is longer. The methods differ in what they 
 checked when a method is made: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range.
 """
 
+from ropebook.extrapolation.choice import (
+    Choice,
+    choices,
+    least_group,
+    least_ntk_factor,
+)
 from ropebook.extrapolation.distances import (
     Distances,
     LeakyReRoPE,
@@ -72,6 +78,7 @@ __all__ = [
     "METHODS",
     "BaseChange",
     "CacheError",
+    "Choice",
     "Configured",
     "Distances",
     "Dynamic",
@@ -98,8 +105,11 @@ __all__ = [
     "YaRN",
     "arrival_lengths",
     "cache_error",
+    "choices",
     "from_transformers",
     "install",
+    "least_group",
+    "least_ntk_factor",
     "length_factor",
     "make",
     "methods_table",

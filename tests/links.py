@@ -1,0 +1,113 @@
+"""What pages that lead elsewhere promise (questions, corrections, …): links land, and numbers come from cells."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from myst_parser.mdit_to_docutils.base import default_slugify
+
+from tools.paths import BOOK
+
+LINK = re.compile(r"\[(?:[^\]]|\](?=\())*?\]\(([^)\s]+)\)")
+ROLE = re.compile(r"\{([a-z:]+)\}`([^`]+)`")
+MARKDOWN = MarkdownIt("commonmark").use(dollarmath_plugin)
+
+
+@cache
+def text(name: str) -> str:
+    return (BOOK / name).read_text(encoding="utf-8")
+
+
+@cache
+def prose(name: str) -> str:
+    """The page without its head and its cells."""
+    body = re.sub(r"\A---\n.*?\n---\n", "", text(name), flags=re.S)
+    return re.sub(r"^(`{3,})\{code-cell\}.*?^\1", "", body, flags=re.S | re.M)
+
+
+@cache
+def headings(name: str) -> set[str]:
+    """The anchors of a page's headings, as MyST makes them."""
+    found: set[str] = set()
+    tokens = MARKDOWN.parse(prose(name))
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            title = "".join(one.content for one in inline.children if one.type in ("text", "code_inline"))
+            anchor, count = default_slugify(title), 1
+            while anchor in found:
+                anchor, count = f"{anchor}-{count}", count + 1
+            found.add(anchor)
+    return found
+
+
+@cache
+def labels() -> set[str]:
+    """Of equations, and of whatever else has a name."""
+    pages = "\n".join(text(path.name) for path in BOOK.glob("*.md"))
+    return {
+        name for pattern in (r"^:(?:label|name): (\S+)", r"^\(([\w-]+)\)=") for name in re.findall(pattern, pages, re.M)
+    }
+
+
+@cache
+def glued(name: str) -> set[str]:
+    """The names that the page's cells give to numbers, where they are written out; `*` stands for what is computed."""
+    calls = [_call(part) for part in text(name).split("glue(")[1:]]
+    names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
+    return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'f?"([^"]+)":', call)}
+
+
+def _call(rest: str) -> str:
+    """What stands between a bracket that was opened and the one that closes it."""
+    depth = 1
+    for place, letter in enumerate(rest):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return rest[:place]
+    return rest
+
+
+def has_glue(name: str, key: str) -> bool:
+    known = glued(name)
+    return (
+        key in known
+        or f'"{key}"' in text(name)
+        or any("*" in one and re.fullmatch(one.replace("*", ".+"), key) for one in known)
+    )
+
+
+def lands(target: str, name: str) -> bool:
+    """Whether a link of the page leads somewhere; what is not the book's is not looked up."""
+    if target.startswith(("https://", "http://")):
+        return True
+    page, _, anchor = target.partition("#")
+    if not anchor and not page.endswith((".md", ".py")):
+        return page in labels()
+    page = page or name
+    return (BOOK / page).resolve().is_file() and (not anchor or anchor in headings(page) or anchor in labels())
+
+
+def lost(name: str) -> list[str]:
+    """Links, references and numbers of the page that lead nowhere."""
+    wrong = [target for target in LINK.findall(prose(name)) if not lands(target, name)]
+    for role, content in ROLE.findall(prose(name)):
+        if role in ("eq", "ref"):
+            target = re.sub(r".*<(.*)>", r"\1", content, flags=re.S)
+            wrong += [target] * (target not in labels())
+        if role.startswith("glue"):
+            page, _, key = content.rpartition("::")
+            wrong += [content] * (not has_glue(page or name, key.partition(":")[0]))
+    return wrong
+
+
+def typed_numbers(passage: str) -> list[str]:
+    """Numbers that stand in the text itself, not in code, formulas, links or names of types and models."""
+    passage = ROLE.sub("", passage)
+    passage = re.sub(
+        r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^#.*$|\bb?float\d+|[A-Z][\w-]* ?\d(?:\.\d)?\b|-V\d", "", passage, flags=re.M
+    )
+    return re.findall(r"\d[\d,.]*\d[kM]?|\d[kM]?", passage)

@@ -1,0 +1,78 @@
+"""The search page: thirty things that readers ask, in their words, over http and from disk."""
+
+from __future__ import annotations
+
+import pytest
+
+# What is written, and a page that has to be among the first three.
+ASKED = {
+    "rope_theta": "questions",
+    "rope_scaling": "extrapolation_configured",
+    "low_freq_factor": "questions",
+    "context window": "extrapolation",
+    "context lenght": "extrapolation",
+    "positional encoding": "sinusoidal",
+    "rotate_half": "efficient",
+    "roatry embeding": "derivation",
+    "nonsense output": "questions",
+    "gibberish after conversion": "questions",
+    "left padding": "attention_masks",
+    "sequence packing": "glossary",
+    "convert llama weights to huggingface": "package",
+    "position_ids": "efficient_attention",
+    "past_key_values": "extrapolation_distances",
+    "fp16": "efficient_precision",
+    "inv_freq": "questions",
+    "freqs_cis": "complex_plane",
+    "num_key_value_heads": "attention_heads",
+    "flash attention": "efficient_speed",
+    "perplexity": "lab",
+    "why 10000": "decay",
+    "long term decay": "decay",
+    "ntk alpha value": "extrapolation",
+    "mscale": "extrapolation_configured",
+    "self extend": "extrapolation_distances",
+    "sqrt d": "attention_scale",
+    "uniqness of sinusoids": "sinusoidal_unique",
+    "torch.compile": "efficient_speed",
+    "which base for 128k": "decay_base",
+    "value rotated": "questions",
+    "permutation equivariance": "attention",
+}
+FIRST = "[...document.querySelectorAll('#search-results a')].slice(0, 3).map(a => a.getAttribute('href').split('#')[0])"
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_thirty_things_are_found_in_readers_words(visit, over):
+    visited = visit("search.html", over=over)
+    page, missed = visited.page, {}
+    for written, wanted in ASKED.items():
+        page.fill("main .bd-search input", written)
+        found = page.evaluate(FIRST)
+        if f"book/{wanted}.html" not in found:
+            missed[written] = found
+    assert len(ASKED) >= 30
+    assert missed == {}
+    assert visited.problems == []
+
+
+def test_every_place_that_is_found_is_there_and_says_where(visit, site):
+    page = visit("search.html?q=cache").page
+    links = page.locator("#search-results a")
+    assert links.count() == 20
+    for link in links.all():
+        path, _, anchor = link.get_attribute("href").partition("#")
+        text = (site / path).read_text(encoding="utf-8")
+        assert not anchor or f'id="{anchor}"' in text, (path, anchor)
+    assert all(where for where in page.locator(".search-where").all_inner_texts())
+    assert page.locator("#search-results mark").count() > 20
+
+
+def test_the_address_keeps_what_was_asked_and_nothing_is_said_where_nothing_is(visit):
+    page = visit("search.html").page
+    page.fill("main .bd-search input", "zzqqzz")
+    assert "Nothing was found" in page.locator("#search-status").inner_text()
+    page.fill("main .bd-search input", "softmax")
+    assert page.url.endswith("?q=softmax")
+    page.reload()
+    assert page.locator("#search-results a").count() > 3

@@ -1,0 +1,32 @@
+"""The corrections: numbered, each with its check, and with numbers from cells."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.links import LINK, ROLE, lost, prose, typed_numbers
+
+PAGE = "corrections.md"
+PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
+ITEMS = list(zip(PARTS[::3], PARTS[1::3], PARTS[2::3], strict=True))
+# What an example takes for granted, or a claim says, and no result of ours.
+PREMISES = {"0", "1", "3", "4", "8", "16", "0.1", "0.2", "0.5", "512", "1000", "1024", "1k", "4096", "10,000", "3.5"}
+
+
+def test_they_are_numbered_and_link_to_what_is_there():
+    assert [int(number) for number, _, _ in ITEMS] == list(range(1, len(ITEMS) + 1))
+    assert len(ITEMS) >= 15
+    assert lost(PAGE) == []
+
+
+@pytest.mark.parametrize(("number", "title", "text"), ITEMS, ids=[title for _, title, _ in ITEMS])
+def test_each_says_what_is_right_and_where_it_is_checked(number, title, text):
+    text = text.split("\n## ")[0]
+    assert "*Right:*" in text
+    checks = {target for target in LINK.findall(text) if not target.startswith("http")}
+    checks |= {label for role, label in ROLE.findall(text) if role == "eq"}
+    assert checks, "no check"
+    assert set(typed_numbers(re.sub(r"−?e⁹|−1e9|2000π|no\. \d", "", text))) <= PREMISES
+    assert len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split()) <= 120, "short"

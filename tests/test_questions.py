@@ -1,0 +1,74 @@
+"""The questions: each is answered with a number, from a cell, and leads to a section or an equation that exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.links import LINK, ROLE, lost, prose, typed_numbers
+
+PAGE = "questions.md"
+GROUPS = ("Learning", "Implementing", "Converting", "Extending", "Debugging: symptom, cause, fix")
+# What an example takes for granted, and no result.
+PREMISES = {
+    "0",
+    "2",
+    "4",
+    "8",
+    "64",
+    "128",
+    "1000",
+    "1024",
+    "2047",
+    "4096",
+    "10,000",
+    "500,000",
+    "8k",
+    "32k",
+    "128k",
+    "0/0",
+}
+
+
+def questions() -> dict[str, dict[str, str]]:
+    groups = re.split(r"^## (.+)\n", prose(PAGE), flags=re.M)[1:]
+    found = {}
+    for title, body in zip(groups[::2], groups[1::2], strict=True):
+        parts = re.split(r"^### (.+)\n", body, flags=re.M)
+        found[title] = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return found
+
+
+QUESTIONS = [(question, answer) for group in questions().values() for question, answer in group.items()]
+
+
+def test_there_are_forty_and_more_by_what_one_is_doing():
+    assert tuple(questions()) == GROUPS
+    assert len(QUESTIONS) >= 40
+    assert all(len(group) >= 5 for group in questions().values())
+
+
+def test_every_link_lands_and_every_number_is_glued():
+    assert lost(PAGE) == []
+
+
+@pytest.mark.parametrize(("question", "answer"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
+def test_an_answer_is_short_has_its_number_and_says_where_it_is_shown(question, answer):
+    text, where = answer.split("[Shown here](", 1)
+    assert len(re.findall(r"[.:?](?:\s|$)", re.sub(r"\*(?:Cause|Fix):\*", "", text))) <= 5, "one to three sentences"
+    assert {role for role, _ in ROLE.findall(text)} & {"glue:text", "eq"}, "no number"
+    assert set(typed_numbers(text)) <= PREMISES
+    assert not where.startswith("http")
+    threads = LINK.findall("[Shown here](" + where)[1:]
+    assert all(target.startswith("https://") for target in threads)
+
+
+def test_most_were_asked_somewhere():
+    asked = [question for question, answer in QUESTIONS if "](https://" in answer]
+    assert len(asked) >= 40
+
+
+@pytest.mark.parametrize(("question", "answer"), [one for one in questions()[GROUPS[-1]].items()])
+def test_a_symptom_has_its_cause_and_its_fix(question, answer):
+    assert answer.index("*Cause:*") < answer.index("*Fix:*")
