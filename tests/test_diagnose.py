@@ -370,6 +370,10 @@ def two(q, k):
     return alone(q), alone(k)
 
 
+def with_an_offset(x, offset=0):
+    return turned(x, angles_of(x, offset + torch.arange(x.shape[-2])))
+
+
 def rows_of_positions(q, k, *, position_ids):
     angles = angles_of(q, position_ids)[:, None]
     if position_ids.ndim != 2 or position_ids.shape[0] != q.shape[0]:
@@ -383,13 +387,19 @@ def with_an_option(q, position_ids=None, upcast=True):
 
 @pytest.mark.parametrize(
     "function",
-    [in_place, backwards, unnamed, alone, two, rows_of_positions, with_an_option],
+    [in_place, backwards, unnamed, alone, two, rows_of_positions, with_an_option, with_an_offset],
     ids=lambda function: function.__name__,
 )
 def test_many_ways_of_calling_are_recognised(function):
     report = diagnose(function)
     assert report.sound, str(report)
     assert report.layout == "interleaved"
+
+
+def test_an_offset_is_read_or_missed():
+    assert "counted from the offset" in diagnose(with_an_offset).evidence["positions"]
+    missed = diagnose(lambda x, offset=0: alone(x))
+    assert list(missed.mistakes) == ["ignored_positions"]
 
 
 def test_what_cannot_be_seen_is_said():
