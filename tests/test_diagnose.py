@@ -318,6 +318,7 @@ def test_our_own_module_is_sound(layout, rotary_dim):
     report = diagnose(module, dim=32, layout=layout, base=10000.0)
     assert report.sound
     assert report.rotary_dim == (rotary_dim or 32)
+    assert "(q, k=, positions=)" in report.evidence["call"]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -519,6 +520,14 @@ def test_a_wrong_axis_is_named():
 
     assert list(diagnose(turns_along_heads, order="batch heads seq dim").mistakes) == ["wrong_axis"]
     assert diagnose(turns_along_heads).sound
+
+    def broken_as_well(x):
+        """The tokens stand before the heads, and the sine is missing: that is what is said, and no wrong axis."""
+        y = x.transpose(1, 2)
+        cos = rope.angles(torch.arange(y.shape[-2]), y.shape[-1]).cos()
+        return (y * rope.join(cos, cos, "half") + efficient.rotate_half(y)).transpose(1, 2)
+
+    assert list(diagnose(broken_as_well).mistakes) == ["missing_sin"]
 
 
 def test_results_are_looked_at():

@@ -154,7 +154,7 @@ class Call:
 
         def argument(role: str) -> object:
             if role in vectors:
-                return vectors[role].clone()
+                return vectors[role]
             return self.beside(role, positions, batch)
 
         result = self.function(
