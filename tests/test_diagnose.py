@@ -403,6 +403,18 @@ def test_an_offset_is_read_or_missed():
     assert list(missed.mistakes) == ["ignored_positions"]
 
 
+def test_a_table_may_be_looked_up_by_positions():
+    def older(q, k, cos, sin, position_ids):
+        cos, sin = (table[position_ids].unsqueeze(1) for table in (cos, sin))
+        return tuple(x * cos + efficient.rotate_half(x) * sin for x in (q, k))
+
+    report = diagnose(older, layout="half")
+    assert report.sound
+    assert "honoured" in report.evidence["positions"]
+    missed = diagnose(lambda q, k, cos, sin, positions: older(q, k, cos, sin, torch.arange(len(positions))[None]))
+    assert list(missed.mistakes) == ["ignored_positions"]
+
+
 def test_what_cannot_be_seen_is_said():
     assert "no" in diagnose(alone).evidence["positions"]
     assert "one tensor" in diagnose(alone).evidence["not seen"]
@@ -462,6 +474,11 @@ def late(q, k, positions):
     return unnamed(q, k, positions)
 
 
+def gaps_raise(q, k, positions):
+    assert (positions.diff() == 1).all()
+    return unnamed(q, k, positions)
+
+
 def one_of_two(q, k, positions):
     return q
 
@@ -489,6 +506,7 @@ def strange(alpha, beta, gamma, delta, epsilon):
 BAD = [
     ((3,), {}, TypeError, "function must be a function of q and k, got 3"),
     ((efficient.RotaryEmbedding,), {}, TypeError, "the class RotaryEmbedding"),
+    ((gaps_raise,), {}, ValueError, "gaps_raise raised AssertionError at positions 0 to 45"),
     ((raises,), {}, ValueError, "raises could not be called.*KeyError: 'no such thing'"),
     ((late,), {}, ValueError, "late raised IndexError at positions 0 to 47: too long"),
     ((one_of_two,), {}, ValueError, "must return 2 tensors, got Tensor"),

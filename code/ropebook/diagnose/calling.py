@@ -134,6 +134,10 @@ class Call:
             return int(positions[0])
         if role == "positions":
             return _placed(positions, self.axes, batch, 0)
+        axes = self.axes
+        if "positions" in self.given:
+            # the table is looked up by positions
+            axes, positions = "seq", torch.arange(int(positions.max()) + 1)
         angles = rope.angles(positions, self.dim, self.base)
         if self.spread in checks.LAYOUTS:
             angles = rope.join_pairs(angles, angles, self.spread)
@@ -145,7 +149,7 @@ class Call:
                 angles
             )
             kind = self.dtype
-        return _placed(table.to(kind), self.axes, batch, 1)
+        return _placed(table.to(kind), axes, batch, 1)
 
     def raw(
         self, vectors: dict[str, Tensor], positions: Tensor, batch: int
@@ -330,6 +334,7 @@ def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
             # one tensor alone, whatever it is called
             known = ["x" if role in VECTORS else role for role in known]
         yield tuple(known), named
+        return
     for guess in _GUESSES.get(len(required), ()):
         roles = tuple(guess.split())
         if all(
@@ -370,16 +375,12 @@ def _fitting(
 
 def _beside(one: Call) -> list[tuple[str, str]]:
     """The shapes that what stands beside the vectors may have."""
-    if "cos" in one.given:
-        return [(axes, spread) for spread in _SPREADS for axes in _TABLES]
-    if "freqs" in one.given:
-        return [
-            (axes, spread) for spread in ("complex", *_SPREADS) for axes in _TABLES
-        ]
-    return [
-        (axes, "")
-        for axes in (_POSITIONS if "positions" in one.given else ("seq",))
-    ]
+    if "cos" in one.given or "freqs" in one.given:
+        spreads = _SPREADS if "cos" in one.given else ("complex", *_SPREADS)
+        places = _POSITIONS if "positions" in one.given else _TABLES
+        return [(axes, spread) for spread in spreads for axes in places]
+    places = _POSITIONS if "positions" in one.given else ("seq",)
+    return [(axes, "") for axes in places]
 
 
 def _shapes(tried: Call) -> str:

@@ -66,19 +66,20 @@ class _Diagnosis:
         self.call, self.layout, self.base = call, layout, base
         self.mistakes: dict[str, str] = {}
         self.evidence: dict[str, str] = {}
-        try:
-            self.near = self._at(torch.arange(NEAR))
-        except NotFinite:
-            raise
-        except Exception as error:
-            raise ValueError(
-                f"{self.name} raised {type(error).__name__} at positions 0 to {NEAR - 1}: {error}"
-            ) from error
+        self.near = self._at(torch.arange(NEAR))
         self.turns = {role: measured(matrix) for role, matrix in self.near.items()}
         self.frequencies: frequencies.Frequencies | None = None
 
     def _at(self, positions: Tensor) -> dict[str, Tensor]:
-        found = matrices(self.call, positions)
+        """The matrices of what is told apart, at these positions."""
+        try:
+            found = matrices(self.call, positions)
+        except NotFinite:
+            raise
+        except Exception as error:
+            where = f"positions {positions[0]} to {positions[-1]}"
+            said = f"{self.name} raised {type(error).__name__} at {where}: {error}"
+            raise ValueError(said) from error
         return found if self.both else {"q": found["q"]}
 
     @property
@@ -384,8 +385,8 @@ class _Diagnosis:
         call = self.call
         if call.places:
             steps = 3 * torch.arange(NEAR // 3)
-            gaps = self._found(steps)
-            moved = self._found(torch.arange(SHIFT) + SHIFT)
+            gaps = self._at(steps)
+            moved = self._at(torch.arange(SHIFT) + SHIFT)
             wanted = self._agree(gaps, steps)
             ahead = self._agree(moved, torch.arange(SHIFT) + SHIFT)
             if wanted and ahead:
@@ -416,7 +417,7 @@ class _Diagnosis:
                 )
         elif "offset" in call.given:
             ahead = self._agree(
-                self._found(torch.arange(SHIFT) + SHIFT),
+                self._at(torch.arange(SHIFT) + SHIFT),
                 torch.arange(SHIFT) + SHIFT,
             )
             if ahead:
@@ -432,9 +433,6 @@ class _Diagnosis:
                 "none are asked for: every text starts at 0, so with a cache each new token would be at 0"
             )
 
-    def _found(self, positions: Tensor) -> dict[str, Tensor]:
-        return self._at(positions)
-
     def _agree(self, found: dict[str, Tensor], places: Tensor) -> bool:
         """Whether matrices are those that were seen at ``places`` before."""
         return all(
@@ -446,13 +444,11 @@ class _Diagnosis:
         """Positions that a half type cannot tell from their neighbours."""
         for place in FAR:
             try:
-                found = self._found(torch.arange(place - 1, place + 1))
+                found = self._at(torch.arange(place - 1, place + 1))
             except NotFinite:
                 raise
-            except Exception as error:
-                self.evidence["far"] = (
-                    f"at position {place} it raises {type(error).__name__}: {error}"
-                )
+            except ValueError as error:
+                self.evidence["far"] = str(error)
                 return
             role = next(role for role in self.turns if self.turns[role] is turn)
             matrix = found[role]
@@ -460,18 +456,8 @@ class _Diagnosis:
                 matrix[:, turn.second, turn.first],
                 matrix[:, turn.first, turn.first],
             )
-            step = (
-                torch.remainder((angles[1] - angles[0]).abs() + 0.5, 2 * math.pi)
-                - 0.5
-            )
-            wanted = turn.theta.abs()
-            step = torch.minimum(step.abs(), (2 * math.pi - step).abs())
-            off = (
-                (step - torch.minimum(wanted, 2 * math.pi - wanted))
-                .abs()
-                .max()
-                .item()
-            )
+            step, wanted = _within_half((angles[1] - angles[0], turn.theta))
+            off = (step - wanted).abs().max().item()
             if off > 0.05:
                 self.mistakes["half_positions"] = (
                     f"from position {place - 1} to {place} pair 0 turns by {step[0]:.2f} radians, and near 0 by "
@@ -516,6 +502,12 @@ class _Diagnosis:
             f"{same} when all positions move on by {SHIFT}: by {found.shift:.1g} at most; "
             f"lengths change by {found.lengths:.1g} at most"
         )
+
+
+def _within_half(angles: tuple[Tensor, Tensor]) -> list[Tensor]:
+    """Sizes of angles, less whole turns: 0 to π."""
+    turn = 2 * math.pi
+    return [(one - turn * (one / turn).round()).abs() for one in angles]
 
 
 # Kinds of maps that are a mistake by themselves.
