@@ -177,9 +177,15 @@ def uneven_angles(q, k, positions):
     return turned(q, angles), turned(k, angles)
 
 
+def lengths(q, k, positions):
+    """As xPos has them."""
+    angles, scale = angles_of(q, positions), 0.99 ** positions.double()[:, None]
+    return turned(q, angles) * scale, turned(k, angles) / scale
+
+
 OTHERS = [clockwise, opposite_signs, missing_minus, swapped_cos_sin, nothing_turns, key_only, two_bases, two_layouts]
 OTHERS += [ignored_gaps, ignored_start, half_positions, half_frequencies, fp16_table, longer, no_pairs, own_layout]
-OTHERS += [not_linear, turned_start, uneven_angles]
+OTHERS += [lengths, not_linear, turned_start, uneven_angles]
 
 
 @pytest.mark.parametrize("function", OTHERS, ids=lambda function: function.__name__)
@@ -550,7 +556,10 @@ def test_a_wrong_axis_is_named():
 
 def test_results_are_looked_at():
     one = torch.zeros(2, 3)
-    assert outputs([one, one], [one]) == [one]
+    assert outputs([one], [one]) == [one]
+    assert outputs([one, one], [one, one, one]) == [one, one]
+    with pytest.raises(ValueError, match="must return 1 tensor, got 2 which is what a function of tables returns"):
+        outputs((one, one), [one])
     with pytest.raises(ValueError, match="got NoneType"):
         outputs(None, [one])
 

@@ -209,6 +209,13 @@ def _placed(table: Tensor, axes: str, batch: int, width: int) -> Tensor:
 def outputs(result: object, given: list[Tensor]) -> list[Tensor]:
     """The tensors of a result, each of the shape of what went in, or ``ValueError``. (v may be kept back.)"""
     found = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(given) == 1 and len(found) > 1:
+        said = (
+            "which is what a function of tables returns" if len(found) == 2 else ""
+        )
+        raise ValueError(
+            f"it must return 1 tensor, got {len(found)} {said}".strip()
+        )
     least = min(len(given), 2)
     if len(found) < least or not all(isinstance(x, Tensor) for x in found):
         kinds = ", ".join(type(x).__name__ for x in found)

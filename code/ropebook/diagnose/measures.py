@@ -31,7 +31,7 @@ Angles = Float[Tensor, "seq pairs"]
 class Turn:
     """What is done to one tensor: the kind of map, its pairs, and for each pair the angle at every position."""
 
-    kind: str  # identity, rotation, missing_sin, missing_minus, swapped_layout, no_pairs or unknown
+    kind: str  # identity, rotation, missing_sin, missing_minus, swapped_layout, lengths, no_pairs or unknown
     dim: int
     first: tuple[int, ...] = ()
     second: tuple[int, ...] = ()
@@ -133,9 +133,10 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
         lengths = torch.hypot(a, c)
         theta, phase, uneven = _rates(torch.atan2(c, a))
         factor = lengths.mean().item()
-        kind = (
-            "rotation" if _off(lengths - factor) < max(close, 1e-3) else "unknown"
-        )
+        spread = _off(lengths - factor)
+        if spread > max(close, 1e-3):
+            return Turn("lengths", **at, off=spread)
+        kind = "rotation"
         return Turn(
             kind,
             theta=theta,

@@ -517,6 +517,7 @@ _KINDS = {
     "and lengths change",
     "swapped_layout": "cosines spread for one layout, the quarter turn of the other: the two rows of a pair of {names} have "
     "different angles",
+    "lengths": "lengths of {names} change with the position, by up to {off:.2g}, as xPos has them on purpose",
     "no_pairs": "an entry of {names} mixes with {off:.0f} others: no pairs",
     "unknown": "pairs of {names} are not turned: their matrices are off a rotation by {off:.2g}",
 }
