@@ -1,0 +1,148 @@
+"""What is known of each scheme: the table of the chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Facts(NamedTuple):
+    """``enters``: added to tokens, to scores, or multiplied into queries and keys. ``sees``: the place, or the distance.
+    ``learned``: what training moves. ``beyond``: what there is beyond the trained length L. ``used_by``: models. ``source``:
+    a key of the bibliography."""
+
+    title: str
+    enters: str
+    sees: str
+    learned: str
+    beyond: str
+    used_by: str
+    source: str
+
+
+FACTS: Mapping[str, Facts] = MappingProxyType(
+    {
+        "absolute": Facts(
+            "learned absolute",
+            "added to tokens",
+            "place",
+            "a vector a place",
+            "no vector",
+            "BERT, GPT-2",
+            "devlin2019",
+        ),
+        "nothing": Facts(
+            "none, causal mask",
+            "not at all",
+            "what is visible",
+            "nothing",
+            "more keys to share among",
+            "some layers of Llama 4",
+            "haviv2022",
+        ),
+        "transformer_xl": Facts(
+            "Transformer-XL",
+            "added to scores",
+            "distance, content",
+            "u, v, W_R",
+            "new sinusoids",
+            "Transformer-XL, XLNet",
+            "dai2019",
+        ),
+        "t5": Facts(
+            "T5 buckets",
+            "added to scores",
+            "distance",
+            "32 numbers a head",
+            "the last bucket",
+            "T5",
+            "raffel2020",
+        ),
+        "alibi": Facts(
+            "ALiBi",
+            "added to scores",
+            "distance",
+            "nothing",
+            "larger losses",
+            "BLOOM, MPT",
+            "press2022",
+        ),
+        "sandwich": Facts(
+            "Sandwich",
+            "added to scores",
+            "distance",
+            "nothing",
+            "larger losses, in swings",
+            "–",
+            "chi2023",
+        ),
+        "rope": Facts(
+            "RoPE",
+            "multiplied",
+            "distance",
+            "nothing",
+            "new angles",
+            "Llama, Qwen, Gemma",
+            "su2021",
+        ),
+        "xpos": Facts(
+            "xPos",
+            "multiplied",
+            "distance",
+            "nothing",
+            "new angles, weaker",
+            "–",
+            "sun2023",
+        ),
+        "in_turn": Facts(
+            "RoPE, none in turn",
+            "multiplied",
+            "distance, or visible",
+            "nothing",
+            "new angles in some layers",
+            "Llama 4",
+            "yang2025",
+        ),
+        "kerple": Facts(
+            "KERPLE",
+            "added to scores",
+            "distance",
+            "p, a in each head",
+            "slowly larger losses",
+            "–",
+            "chi2022",
+        ),
+        "fire": Facts(
+            "FIRE",
+            "added to scores",
+            "distance, query's place",
+            "a small network",
+            "the same range of inputs",
+            "–",
+            "li2024",
+        ),
+        "cope": Facts(
+            "CoPE",
+            "added to scores",
+            "content in between",
+            "a vector a count",
+            "the last count",
+            "–",
+            "golovneva2024",
+        ),
+    }
+)
+"""By name: first those that the chapter explains, then those that it lists."""
+
+
+def facts_table() -> dict[str, list[str]]:
+    """The facts as columns of a table, by their heads."""
+    heads = ("scheme", "enters", "sees", "learned", "beyond L", "used by")
+    return dict(
+        zip(
+            heads,
+            map(list, zip(*(row[:6] for row in FACTS.values()), strict=True)),
+            strict=True,
+        )
+    )
