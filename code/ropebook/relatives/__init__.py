@@ -11,6 +11,7 @@ Notation: query q at position m, key k at position n, distance Δ = m − n, d e
 - `attending`: attention with any of them, by plain code and fused.
 - `direction`: left and right.
 - `cost`, `facts`: what each costs, and who uses it.
+- `pictures`: the figures of the pages.
 """
 
 from ropebook.relatives.absolute import Absolute
@@ -32,7 +33,12 @@ from ropebook.relatives.cost import Cost, cost
 from ropebook.relatives.counted import CoPE
 from ropebook.relatives.curves import Fire, Kerple, Sandwich
 from ropebook.relatives.direction import future_share, reversal
-from ropebook.relatives.facts import FACTS, Facts, facts_table
+from ropebook.relatives.facts import (
+    FACTS,
+    Facts,
+    beyond_table,
+    facts_table,
+)
 from ropebook.relatives.scheme import (
     Bias,
     Nothing,
@@ -69,6 +75,7 @@ __all__ = [
     "attend",
     "attend_flex",
     "attend_fused",
+    "beyond_table",
     "by_distance",
     "cost",
     "distances",

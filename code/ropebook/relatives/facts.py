@@ -65,7 +65,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "distance",
             "nothing",
             "larger losses",
-            "BLOOM, MPT",
+            "BLOOM",
             "press2022",
         ),
         "sandwich": Facts(
@@ -146,3 +146,41 @@ def facts_table() -> dict[str, list[str]]:
             strict=True,
         )
     )
+
+
+_TRAINED = {
+    "learned": "learned absolute",
+    "sinusoidal": "sinusoidal",
+    "none": "none, causal mask",
+    "t5": "T5 buckets",
+    "alibi": "ALiBi",
+    "rope-10000": "RoPE, base 10⁴",
+    "alternate": "RoPE, none in turn",
+}
+
+
+def beyond_table(evaluation: dict) -> dict[str, list]:
+    """What the small models of the measured experiment do beyond L, of those that are there: columns of a table.
+
+    ``evaluation``: the result of that name. Bits per byte within L and in the last band of positions; the share of records
+    that are found again, near and far.
+    """
+    cells = {cell["id"]: cell for cell in evaluation["cells"]}
+    rows = []
+    first, last = evaluation["bands"][0], evaluation["bands"][-1]
+    near, far = 3, -2
+    text = str(evaluation["text"])
+    for name, title in _TRAINED.items():
+        cell = cells.get(f"{name}-0/none")
+        if cell is not None:
+            found = cell["retrieval"][text]
+            bits = cell["bits"]
+            rows.append((title, bits[0], bits[-1], found[near], found[far]))
+    heads = (
+        "scheme",
+        f"bits, {first[0]}–{first[1]}",
+        f"bits, {last[0]}–{last[1]}",
+        f"found {evaluation['distances'][near]} back",
+        f"found {evaluation['distances'][far]} back",
+    )
+    return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
