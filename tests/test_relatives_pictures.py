@@ -41,3 +41,18 @@ def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
     assert found["found 1536 back"][row] == cell["retrieval"]["4096"][6]
     few = {**evaluation, "cells": [cell]}
     assert R.beyond_table(few)["scheme"] == ["ALiBi"]
+
+
+def test_costs_and_times_are_columns_of_tables():
+    columns = pictures.cost_columns(4, 8, 16)
+    assert columns["scheme"] == [facts.title for facts in R.FACTS.values()]
+    row = columns["scheme"].index("ALiBi")
+    assert [column[row] for column in columns.values()][1:4] == [0, 2, 0]
+    assert pictures.cost_columns(32, 128, 4096)["held (MiB)"][row] == 2048
+    entries = [
+        {"scheme": "rope", "way": "plain", "ms": 3.0},
+        {"scheme": "cope", "way": "plain", "ms": 9.0},
+        {"scheme": "rope", "way": "flex", "ms": 2.0},
+    ]
+    found = pictures.time_columns({"entries": entries})
+    assert list(found.values()) == [["RoPE", "CoPE"], [3.0, 9.0], [None, None], [2.0, None]]

@@ -15,7 +15,9 @@ from ropebook.figures import (
     figure,
 )
 from ropebook.relatives.buckets import imitated
+from ropebook.relatives.cost import cost
 from ropebook.relatives.curves import Kerple, Sandwich
+from ropebook.relatives.facts import FACTS
 from ropebook.relatives.scheme import Scheme
 from ropebook.relatives.slopes import ALiBi
 from ropebook.relatives.turned import Rope, XPos
@@ -62,3 +64,37 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         f"What each scheme adds to the score of distance 0, {heads} heads, d = {dim}, base 10,000; for RoPE and xPos with "
         "q = k = (1, …, 1). KERPLE with p = a = 1.",
     )
+
+
+def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
+    """What each scheme costs, counted: columns of a table, in the order of `FACTS`."""
+    found = {name: cost(name, n_heads, dim, length) for name in FACTS}
+    return {
+        "scheme": [FACTS[name].title for name in found],
+        "learned": [one.learned for one in found.values()],
+        "operations a score": [round(one.flops, 1) for one in found.values()],
+        "a token and head": [round(one.per_token) for one in found.values()],
+        "held (MiB)": [round(4 * one.held / 2**20) for one in found.values()],
+        "fused (KiB)": [
+            None if one.fused is None else round(4 * one.fused / 1024, 1)
+            for one in found.values()
+        ],
+    }
+
+
+def time_columns(measured: dict) -> dict[str, list]:
+    """The times of ``results.load("relatives")``: columns of a table, a row for each scheme."""
+    times = {
+        (entry["scheme"], entry["way"]): entry["ms"]
+        for entry in measured["entries"]
+    }
+    names = list(dict.fromkeys(name for name, _ in times))
+    heads = {
+        "plain": "plain code",
+        "fused": "scaled_dot_product_attention",
+        "flex": "FlexAttention, compiled",
+    }
+    columns = {"scheme": [FACTS[name].title for name in names]}
+    for way, head in heads.items():
+        columns[head] = [times.get((name, way)) for name in names]
+    return columns

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
-from ropebook.relatives.scheme import Bias, distances
+from ropebook.relatives.scheme import Bias
 from ropebook.rope import Positions
 from ropebook.shapes import Float
+from ropebook.sinusoidal import relative_positions
 
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
@@ -35,6 +36,7 @@ def _slopes(power: int) -> Tensor:
 
 class ALiBi(Bias):
     """−slope_h |m − n|. ``signed``: −slope_h (m − n), the form that is written for decoders; it gains where n > m.
+    In float64, or as the module is cast.
 
     >>> ALiBi(2).bias([1], [0, 1, 2])[0]
     tensor([[-0.0625,  0.0000, -0.0625]], dtype=torch.float64)
@@ -50,6 +52,8 @@ class ALiBi(Bias):
     def bias(
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
+        apart = relative_positions(m, n)
         # 0 − x: a plain minus would make −0 of 0
-        apart = 0 - (distances(m, n) if self.signed else distances(m, n).abs())
-        return self.slopes.to(apart)[:, None, None] * apart
+        apart = 0 - (apart if self.signed else apart.abs())
+        slopes = self.slopes.to(apart.device)[:, None, None]
+        return slopes * apart.to(slopes)

@@ -46,9 +46,11 @@ class TransformerXL(Scheme):
             raise ValueError(
                 f"q must have (heads, dim) {tuple(self.u.shape)}, as the scheme has, got {tuple(q.shape[-3::2])}"
             )
-        of_distance = self.keys_of(distances(m, n)).to(q)
+        # each distance once, however often it occurs
+        every, which = distances(m, n).unique(return_inverse=True)
         asking = q + self.v[:, None].to(q)
-        by_distance = torch.einsum("...hmd,hmnd->...hmn", asking, of_distance)
+        by_each = asking @ self.keys_of(every).to(q).transpose(-2, -1)
+        by_distance = by_each.gather(-1, which.expand(*q.shape[:-1], len(n)))
         added = by_distance / math.sqrt(q.shape[-1])
         return Parts(q + self.u[:, None].to(q), k, added)
 
