@@ -15,6 +15,8 @@ from ropebook.efficient.forms import (
     Form,
     Partial,
     Vectors,
+    cast,
+    check_rows,
     compiled,
     eager,
     fit,
@@ -60,8 +62,8 @@ def apply_rotary_qk(
     backend: str | None = None,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
     """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can."""
-    for x in (q, k):
-        fit(x, cos, sin, layout, partial=True)
+    fit(q, cos, sin, layout, partial=True)
+    check_rows(k, cos, partial=True)
     return _rotated((q, k), cos, sin, layout, backend)
 
 
@@ -82,8 +84,12 @@ def _rotated(
     form = compiled if backend == "compiled" else eager
     if _better_as_one(tensors):
         heads = [x.shape[1] for x in tensors]
-        joined = torch.cat(tensors, 1)
-        return _first_entries(form, joined, cos, sin, layout).split(heads, 1)
+        dtype = tensors[0].dtype
+        # widened once, and not in each step
+        wide = torch.promote_types(dtype, cos.dtype)
+        joined = cast(torch.cat(tensors, 1), wide)
+        turned = cast(_first_entries(form, joined, cos, sin, layout), dtype)
+        return turned.split_with_sizes(heads, 1)
     return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
 
 
