@@ -2,6 +2,7 @@
 
     python benchmarks/rotary.py               everything that this machine can measure
     python benchmarks/rotary.py --only stores what a store costs, into the file that is there
+    python benchmarks/rotary.py --only decoding   the same for one token through the layers of a model
     python benchmarks/rotary.py --rounds 5    a short look, written nowhere
 
 The limit is `dst.copy_(src)` of q and k into memory that is there already: the least that any rotation must move. The
@@ -13,6 +14,7 @@ stand beside them. What a form gives back is released after the clock has stoppe
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import itertools
 import math
@@ -33,7 +35,7 @@ from torch.profiler import ProfilerActivity, profile
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from ropebook import checks, device, efficient, results, sinusoidal, triton_kernel  # noqa: E402  (the path is set just above)
+from ropebook import checks, device, efficient, extrapolation, results, sinusoidal, triton_kernel  # noqa: E402  (the path is set just above)
 
 SEED = 0
 THREADS = 2
@@ -41,6 +43,8 @@ ROUNDS = 60
 ON_CPU = {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 2048, "head_dim": 128}
 SHORT = ON_CPU | {"tokens": 64}  # where the dense matrices still fit
 ONE_TOKEN = ON_CPU | {"tokens": 1}
+LAYERS = 32  # of the model that a token goes through, and at this position
+PLACE = 4000
 ON_CUDA = (
     {"batch": 4, "q_heads": 32, "k_heads": 8, "tokens": 8192, "head_dim": 128},
     {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 131072, "head_dim": 64},
@@ -403,6 +407,17 @@ def stores(rounds: int) -> dict:
     }
     for layout in checks.LAYOUTS:
         forms[f"rotated in place, {layout}"] = lambda x, y, to=layout: efficient.rotate_in_place(x, *tables, to)
+    # as few steps as there are in place: three shears, which are no rotation where the tangent is large
+    tangent, sine = -tables[1] / (1 + tables[0]), tables[1]
+
+    def shear(x, y):
+        for head in x.unbind(1):
+            x1, x2 = head.chunk(2, -1)
+            x1.addcmul_(x2, tangent)
+            x2.addcmul_(x1, sine)
+            x1.addcmul_(x2, tangent)
+
+    forms["sheared in place, half"] = shear
     for form in compiled_rolls(tables, "rolled", ("existing",)):
         # as `measure` has it for q and k: a call for x, and for a second tensor that is empty
         forms[f"rotated elsewhere, {form.layout}"] = lambda x, y, f=form: f.prepare(x, x[:, :0], y, y[:, :0])()
@@ -435,6 +450,90 @@ def stores(rounds: int) -> dict:
     clock = "CPU time of one thread"
     return {"shape": shape, "dtype": "float32", "bytes": 2 * size, "sets": number, "rounds": rounds, "clock": clock,
             "entries": entries, "provenance": provenance}  # fmt: skip
+
+
+def decoding(rounds: int) -> dict:
+    """One token through the layers of a model: what each of them rotates, and the table of cosines and sines.
+
+    Ours beside transformers, as they are and with YaRN, for which we keep no table from one call to the next. Each form
+    is compared with transformers before it is timed. One thread, by the time that the processor gives it; "times" is
+    the median of the ratios to transformers, each within its round.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+
+    shape, where = ONE_TOKEN, torch.device("cpu")
+    yarn = extrapolation.make("yarn", factor=4.0, trained_length=4096)
+    sizes = {"head_dim": shape["head_dim"], "max_position_embeddings": 16384}
+
+    def theirs(**parameters):
+        return LlamaRotaryEmbedding(LlamaConfig(**sizes, rope_parameters={"rope_theta": 10000.0} | parameters))
+
+    def by_transformers(table, layers):
+        cos, sin = table(layers[0][0], torch.tensor([[PLACE]]))
+        return [apply_rotary_pos_emb(q, k, cos, sin) for q, k in layers]
+
+    def by_us(rope, layers, one_table=True, in_place=False):
+        with rope.keeping_tables() if one_table else contextlib.nullcontext():
+            return [rope(q, k, offset=PLACE, in_place=in_place) for q, k in layers]
+
+    plain, scaled = theirs(rope_type="default"), theirs(**extrapolation.to_transformers(yarn))
+    ours, turned = (efficient.RotaryEmbedding(shape["head_dim"], layout=layout) for layout in ("half", "interleaved"))
+    longer = efficient.RotaryEmbedding(shape["head_dim"], layout="half", scaling=yarn)
+    forms = {
+        "transformers": lambda layers: by_transformers(plain, layers),
+        "half-split": lambda layers: by_us(ours, layers),
+        "half-split, a table in each layer": lambda layers: by_us(ours, layers, one_table=False),
+        "half-split, in place": lambda layers: by_us(ours, layers, in_place=True),
+        "interleaved": lambda layers: by_us(turned, layers),
+        "YaRN, transformers": lambda layers: by_transformers(scaled, layers),
+        "YaRN": lambda layers: by_us(longer, layers),
+        "YaRN, a table in each layer": lambda layers: by_us(longer, layers, one_table=False),
+    }
+    found = {"shape": shape, "layers": LAYERS, "position": PLACE, "rounds": rounds}
+    for dtype in (torch.float32, torch.bfloat16):
+        generator = torch.Generator().manual_seed(SEED)
+        layers = [
+            tuple(
+                torch.randn(shape["batch"], shape[heads], 1, shape["head_dim"], generator=generator).to(dtype)
+                for heads in ("q_heads", "k_heads")
+            )
+            for _ in range(LAYERS)
+        ]
+        for name, form in forms.items():
+            rival = forms["YaRN, transformers" if name.startswith("YaRN") else "transformers"](layers)
+            got = form([(q.clone(), k.clone()) for q, k in layers])
+            # in float32 their angle of so late a position is off by some 1e-4
+            allowed = 2e-3 if dtype == torch.float32 else 0.1
+            error = max((x - y).abs().max().item() for x, y in zip(got[0], rival[0], strict=True))
+            if name != "interleaved" and not error <= allowed:
+                raise AssertionError(f"{name}, {dtype}, is off by {error}, more than {allowed}")
+        times = {name: [] for name in forms}
+        order = random.Random(SEED)
+        for _ in range(rounds):
+            for name in order.sample(list(forms), len(forms)):
+                start = time.thread_time_ns()
+                forms[name](layers)
+                times[name].append((time.thread_time_ns() - start) / 1000 / LAYERS)
+        entries = []
+        for name, one in times.items():
+            deciles = statistics.quantiles(one, n=10)
+            ratios = [a / b for a, b in zip(one, times["transformers"], strict=True)]
+            numbers = {"us": statistics.median(one), "p10": deciles[0], "p90": deciles[-1]}
+            numbers["times"] = statistics.median(ratios)
+            entries.append({"name": name} | {key: round(value, 3) for key, value in numbers.items()})
+            print("  {name:36} {us:8.1f} us a layer, {times:6.2f} x transformers".format(**entries[-1]), flush=True)
+        found[str(dtype).removeprefix("torch.")] = {"entries": entries}
+    command = "python benchmarks/rotary.py --only decoding"
+    provenance = device.provenance(seed=SEED, command=command, on=where)
+    torch.set_num_threads(threads)
+    return found | {"clock": "CPU time of one thread", "provenance": provenance}
+
+
+# The parts that can be measured by themselves, and in how many rounds.
+PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS)}
 
 
 def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
@@ -509,6 +608,8 @@ def cpu(rounds: int) -> dict:
         forms = [*copies(tables), *transformers_forms(tables, torch.float32), *ladder(tables, list(efficient.FORMS))]
         print(f"CPU, float32, {shape}", flush=True)
         found[name] = measure(forms, shape, torch.float32, where, rounds)
+    print("CPU, one token through the layers of a model", flush=True)
+    found["decoding"] = decoding(5 * rounds)
     print("CPU, float32, one thread: where a store goes", flush=True)
     return found | {"stores": stores(rounds)}
 
@@ -532,17 +633,18 @@ def cos_and_sin(shape: dict, where: torch.device) -> tuple[Tensor, Tensor]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="so many rounds, and write nothing")
-    parser.add_argument("--only", choices=["stores"], help="measure this part, and keep the rest of the file")
+    parser.add_argument("--only", choices=list(PARTS), help="measure this part, and keep the rest of the file")
     arguments = parser.parse_args()
     rounds = arguments.rounds
     torch.set_num_threads(THREADS)
     torch._dynamo.config.recompile_limit = 64  # one function here is compiled for several layouts and shapes
     if arguments.only:
+        measured, usual = PARTS[arguments.only]
         with torch.no_grad():
-            part = stores(rounds or ROUNDS)
+            part = measured(rounds or usual)
         if rounds is None:
             data = results.load("rotary")
-            data["cpu"]["stores"] = part
+            data["cpu"][arguments.only] = part
             results.save("rotary", data, data.pop("provenance"))
         return
     with torch.no_grad():

@@ -7,10 +7,10 @@ import torch
 
 from ropebook import rope
 from ropebook.checks import LAYOUTS
-from ropebook.efficient import RotaryEmbedding
+from ropebook.efficient import RotaryEmbedding, apply_rotary, apply_rotary_qk
 from ropebook.extrapolation import ExtendedAttention, make
 from ropebook.rotary_attention import LlamaModel
-from tests.helpers import random
+from tests.helpers import largest, random
 
 Q, K = random(2, 4, 5, 8), random(2, 2, 5, 8, seed=1)
 PLACES = [{}, {"offset": 7}, {"positions": torch.tensor([3, 1, 4, 1, 5])}, {"positions": torch.arange(10).view(2, 5)}]
@@ -44,6 +44,23 @@ def test_in_place(embedding, place, tokens_first):
     for x, turned, wanted in zip(given, found, expected, strict=True):
         assert turned.data_ptr() == x.data_ptr()
         torch.testing.assert_close(x, wanted.transpose(1, 2) if tokens_first else wanted)
+
+
+@pytest.mark.parametrize("pairs", [4, 3])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_functions_in_place(layout, pairs):
+    q, k = random(2, 4, 5, 8), random(2, 2, 5, 8, seed=1)
+    cos, sin = rope.cos_sin(torch.arange(5), rope.inv_freq(2 * pairs))
+    expected = apply_rotary_qk(q, k, cos, sin, layout=layout)
+    alone = q.clone()
+    assert apply_rotary(alone, cos, sin, layout=layout, in_place=True) is alone
+    turned = apply_rotary_qk(q, k, cos, sin, layout=layout, in_place=True)
+    assert turned[0] is q
+    assert turned[1] is k
+    for ours, wanted in zip((alone, *turned), (expected[0], *expected), strict=True):
+        assert largest(ours - wanted) < 1e-6
+    with pytest.raises(ValueError, match="x must hold each number once"):
+        apply_rotary(q[:, :1].expand(2, 4, 5, 8), cos, sin, in_place=True)
 
 
 def test_in_place_has_the_gradient_of_the_rotation():

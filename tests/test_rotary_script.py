@@ -11,7 +11,9 @@ import torch
 from ropebook import results
 
 NAMES = ["scaled in place", "scaled elsewhere", "added elsewhere", "copied"]
-NAMES += ["rotated in place, interleaved", "rotated in place, half"]
+NAMES += ["rotated in place, interleaved", "rotated in place, half", "sheared in place, half"]
+ONE_TOKEN = ["transformers", "half-split", "half-split, a table in each layer", "half-split, in place", "interleaved"]
+ONE_TOKEN += ["YaRN, transformers", "YaRN", "YaRN, a table in each layer"]
 
 
 @pytest.fixture
@@ -42,21 +44,42 @@ def test_stores_are_measured_beside_each_other(rotary):
     assert part["provenance"]["threads"] == 1
 
 
-def test_the_part_alone_leaves_the_rest_of_the_file(rotary, monkeypatch):
+@pytest.mark.parametrize("wrong", [False, True])
+def test_one_token_is_measured_beside_transformers(rotary, wrong, monkeypatch):
+    monkeypatch.setattr(rotary, "LAYERS", 2)
+    if wrong:
+        monkeypatch.setattr(rotary.efficient.RotaryEmbedding, "forward", lambda rope, q, k, **rest: (q, k))
+        with pytest.raises(AssertionError, match=r"half-split, torch.float32, is off"):
+            rotary.decoding(rounds=3)
+        return
+    threads = torch.get_num_threads()
+    part = rotary.decoding(rounds=3)
+    assert torch.get_num_threads() == threads
+    assert part["layers"] == 2
+    for dtype in ("float32", "bfloat16"):
+        entries = part[dtype]["entries"]
+        assert [entry["name"] for entry in entries] == ONE_TOKEN
+        assert entries[0]["times"] == 1
+        assert all(0 < entry["p10"] <= entry["us"] <= entry["p90"] for entry in entries)
+
+
+@pytest.mark.parametrize("only", ["stores", "decoding"])
+def test_the_part_alone_leaves_the_rest_of_the_file(rotary, only, monkeypatch):
     saved = {}
     before = results.load("rotary")
     monkeypatch.setattr(
         results, "save", lambda *arguments: saved.update(zip(("name", "data", "by"), arguments, strict=True))
     )
-    monkeypatch.setattr(rotary, "ROUNDS", 3)
-    monkeypatch.setattr(sys, "argv", ["rotary.py", "--only", "stores"])
+    monkeypatch.setattr(rotary, "PARTS", {name: (measure, 3) for name, (measure, _) in rotary.PARTS.items()})
+    monkeypatch.setattr(rotary, "LAYERS", 2)
+    monkeypatch.setattr(sys, "argv", ["rotary.py", "--only", only])
     monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
     rotary.main()
     after = copy.deepcopy(saved["data"])
     assert saved["name"] == "rotary"
     assert saved["by"] == before.pop("provenance")
-    assert after["cpu"].pop("stores")["rounds"] == 3
-    before["cpu"].pop("stores")
+    assert after["cpu"].pop(only)["rounds"] == 3
+    before["cpu"].pop(only)
     assert after == before
 
 

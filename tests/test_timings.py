@@ -64,6 +64,17 @@ def test_in_short_one_row_for_each_form(measured, layout):
     assert copy["2,048 tokens (ms)"] == raw(measured, "float32", "limit", None)["ms"]
 
 
+def test_decoding_has_a_row_for_each_form_and_both_types(measured):
+    part = measured["cpu"]["decoding"]
+    columns = timings.decoding(measured)
+    assert columns["form"] == [one["name"] for one in part["float32"]["entries"]]
+    first, yarn = row(columns, form="transformers"), row(columns, form="YaRN")
+    assert (first["times the first"], first["times its first"]) == (1, 1)
+    for head, dtype in (("float32 (µs)", "float32"), ("bfloat16 (µs)", "bfloat16")):
+        (found,) = [one for one in part[dtype]["entries"] if one["name"] == "YaRN"]
+        assert yarn[head] == found["us"]
+
+
 def test_forms_that_cost_the_same_in_both_layouts_share_a_row():
     columns = timings.counts(head_dim=128, n_heads=40)
     assert len(rows(columns)) == len(FORMS) + 3

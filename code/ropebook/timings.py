@@ -189,6 +189,28 @@ def few_tokens(measured: dict) -> Columns:
     return _columns(heads, rows)
 
 
+def decoding(measured: dict) -> Columns:
+    """Microseconds a layer for one token through a model, float32 beside bfloat16, and times that of transformers."""
+    part = measured["cpu"]["decoding"]
+    pairs = zip(
+        part["float32"]["entries"], part["bfloat16"]["entries"], strict=True
+    )
+    heads = (
+        "form",
+        "float32 (µs)",
+        "times the first",
+        "bfloat16 (µs)",
+        "times its first",
+    )
+    return _columns(
+        heads,
+        [
+            (wide["name"], wide["us"], wide["times"], narrow["us"], narrow["times"])
+            for wide, narrow in pairs
+        ],
+    )
+
+
 def stores(measured: dict) -> Columns:
     """Times of products, sums and copies of one thread, by where they write."""
     found = measured["cpu"]["stores"]["entries"]

@@ -54,8 +54,13 @@ def fit(
     ``partial``: cos and sin may be of fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
     """
     checks.layout(layout)
-    checks.floating("x", x)
-    rope.check_pairs(x)
+    check_tables(cos, sin)
+    check_rows(x, cos, partial)
+    return over_heads(x, cos, sin)
+
+
+def check_tables(cos: Tensor, sin: Tensor) -> None:
+    """The part of `fit` that asks for nothing but cos and sin."""
     for name, table in (("cos", cos), ("sin", sin)):
         if checks.floating(name, table).dtype not in (torch.float32, torch.float64):
             raise TypeError(f"{name} must be float32 or float64, got {table.dtype}")
@@ -63,6 +68,12 @@ def fit(
         raise ValueError(
             f"cos and sin must be alike, got {cos.dtype} {tuple(cos.shape)} and {sin.dtype} {tuple(sin.shape)}"
         )
+
+
+def check_rows(x: Tensor, cos: Tensor, partial: bool) -> None:
+    """The part of `fit` that asks for x, and for rows of cos for its tokens."""
+    checks.floating("x", x)
+    rope.check_pairs(x)
     tokens = x.shape[-2] if x.ndim > 1 else None
     rows = [(tokens,)]
     if x.ndim in (3, 4):
@@ -74,7 +85,6 @@ def fit(
             "cos and sin must have shape (T, d/2) or (B, T, d/2) for x (..., T, d), "
             f"got {tuple(cos.shape)} for {tuple(x.shape)}"
         )
-    return over_heads(x, cos, sin)
 
 
 def over_heads(
@@ -86,6 +96,11 @@ def over_heads(
     if cos.ndim == 3 and x.ndim == 4:
         return cos.unsqueeze(1), sin.unsqueeze(1)
     return cos, sin
+
+
+def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """``x.to(dtype)``, which takes as long as a small product even where there is nothing to do."""
+    return x if x.dtype == dtype else x.to(dtype)
 
 
 def fitted(form: Form) -> Form:
@@ -201,13 +216,13 @@ def rotate_complex(
 
     Interleaved pairs are complex numbers already, where they lie in memory; halves must be brought together first.
     """
-    wide = x.to(torch.result_type(x, cos))
+    wide = cast(x, torch.result_type(x, cos))
     if layout == "half":
         wide = join(*split(wide, "half"), "interleaved")
     elif not _is_complex_in_memory(wide):
         wide = wide.clone(memory_format=torch.contiguous_format)
     z = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))
-    y = torch.view_as_real(z * torch.complex(cos, sin)).to(x.dtype)
+    y = cast(torch.view_as_real(z * torch.complex(cos, sin)), x.dtype)
     return join(*y.unbind(-1), "half") if layout == "half" else y.flatten(-2)
 
 
@@ -225,10 +240,11 @@ def rotate_eager(
     if layout != "half":
         return complex_product(x, cos, sin, layout)
     half = x.shape[-1] // 2
+    x1, x2 = x.chunk(2, -1)
     y = x * torch.cat((cos, cos), -1)
-    y[..., :half].addcmul_(x[..., half:].to(y.dtype), sin, value=-1)
-    y[..., half:].addcmul_(x[..., :half].to(y.dtype), sin)
-    return y.to(x.dtype)
+    y[..., :half].addcmul_(cast(x2, y.dtype), sin, value=-1)
+    y[..., half:].addcmul_(cast(x1, y.dtype), sin)
+    return cast(y, x.dtype)
 
 
 eager = unchecked(rotate_eager)
@@ -260,6 +276,8 @@ def rotate_in_place(
         )
     if torch.compiler.is_compiling():
         return x.copy_(by_pairs(x, *over_heads(x, cos, sin), layout))
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return overwrite(x, cos, sin, layout)
     return InPlace.apply(x, cos, sin, layout)
 
 

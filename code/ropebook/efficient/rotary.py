@@ -15,6 +15,8 @@ from ropebook.efficient.forms import (
     Form,
     Partial,
     Vectors,
+    cast,
+    check_rows,
     compiled,
     eager,
     fit,
@@ -39,14 +41,18 @@ def apply_rotary(
     *,
     layout: str = "interleaved",
     backend: str | None = None,
+    in_place: bool = False,
 ) -> Vectors:
     """x rotated, of the same shape and type: the form to use.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
     entries are rotated and the rest pass through. ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the
-    kernel of ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, else eager.
+    kernel of ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, else eager. ``in_place``: x is
+    overwritten and returned, as `rotate_in_place` does it, and refuses what it refuses; there is no backend to choose.
     """
     fit(x, cos, sin, layout, partial=True)
+    if in_place:
+        return _overwritten((x,), cos, sin, layout)[0]
     return _rotated((x,), cos, sin, layout, backend)[0]
 
 
@@ -58,11 +64,23 @@ def apply_rotary_qk(
     *,
     layout: str = "interleaved",
     backend: str | None = None,
+    in_place: bool = False,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
     """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can."""
-    for x in (q, k):
-        fit(x, cos, sin, layout, partial=True)
+    fit(q, cos, sin, layout, partial=True)
+    check_rows(k, cos, partial=True)
+    if in_place:
+        return _overwritten((q, k), cos, sin, layout)
     return _rotated((q, k), cos, sin, layout, backend)
+
+
+def _overwritten(
+    tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
+) -> tuple[Tensor, ...]:
+    """The tensors, once `rotate_in_place` has turned the first entries of each."""
+    for x in tensors:
+        rotate_in_place(x[..., : 2 * cos.shape[-1]], cos, sin, layout)
+    return tensors
 
 
 def _rotated(
@@ -82,8 +100,12 @@ def _rotated(
     form = compiled if backend == "compiled" else eager
     if _better_as_one(tensors):
         heads = [x.shape[1] for x in tensors]
-        joined = torch.cat(tensors, 1)
-        return _first_entries(form, joined, cos, sin, layout).split(heads, 1)
+        dtype = tensors[0].dtype
+        # widened once, and not in each step
+        wide = torch.promote_types(dtype, cos.dtype)
+        joined = cast(torch.cat(tensors, 1), wide)
+        turned = cast(_first_entries(form, joined, cos, sin, layout), dtype)
+        return turned.split_with_sizes(heads, 1)
     return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
 
 
@@ -239,9 +261,7 @@ class RotaryEmbedding(nn.Module):
             )
         cos, sin = self._places(given[0], positions, offset)
         if in_place:
-            for x in given:
-                rotate_in_place(x[..., : self.rotary_dim], cos, sin, self.layout)
-            turned = given
+            turned = _overwritten(given, cos, sin, self.layout)
         else:
             turned = _rotated(given, cos, sin, self.layout, self.backend)
         if tokens_first:
