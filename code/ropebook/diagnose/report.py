@@ -43,7 +43,7 @@ class Report:
         lines = [
             textwrap.fill(
                 f"{name:<{wide}}{said}",
-                width=100,
+                width=78,
                 initial_indent="  ",
                 subsequent_indent=" " * (wide + 2),
                 break_on_hyphens=False,
