@@ -64,6 +64,14 @@ def test_whom_a_mirror_image_deceives(name):
     assert R.reversal(schemes()[name], *vectors(), causal=True) > 0.1
 
 
+def test_reversal_by_hand():
+    """Equal scores. Of 0, 3, 0 a causal mask makes 0, 1½, 1; the text is its own mirror image: off by 1 of 1½."""
+    q = torch.zeros(1, 1, 3, 2, dtype=torch.float64)
+    v = torch.tensor([0.0, 3, 0]).double().view(1, 1, 3, 1)
+    assert R.reversal(R.Nothing(), q, q, v, causal=True) == pytest.approx(2 / 3)
+    assert R.reversal(R.Nothing(), q, q, v) < 1e-12
+
+
 def test_a_signed_distance_without_a_mask_looks_ahead():
     signed = R.future_share(R.ALiBi(2, signed=True), 2, 4, 65)
     even = R.future_share(R.ALiBi(2), 2, 4, 65)

@@ -139,14 +139,14 @@ function placeOf(offset) {
 // The future, shaded; levels.
 function ground({ width, floor, from, to, levels, x, y }) {
   const wide = width >= 620;
-  const word = (at, text) => svg("text", { x: at, y: floor - 8, "font-size": 12, "text-anchor": "middle",
+  const word = (at, anchor, text) => svg("text", { x: at, y: floor - 8, "font-size": 12, "text-anchor": anchor,
     class: "rb-quiet" }, text);
   return [
     svg("rect", { x: x(0), y: TOP, width: to - x(0), height: floor - TOP,
       style: "fill: var(--rb-muted); opacity: 0.1" }),
     svg("path", { d: levels.map((level) => `M${from},${hundredths(y(level))}H${to}`).join(""), ...lined("grid", 1) }),
-    word((from + x(0)) / 2, "the past"),
-    word((x(0) + to) / 2, wide ? "the future: a causal mask hides it" : "the future"),
+    word(from + 8, "start", "the past"),
+    word(to - 8, "end", wide ? "the future: a causal mask hides it" : "the future"),
   ];
 }
 
@@ -158,7 +158,7 @@ function path({ x, y }, curve) {
   return `M${corners.map(([k, value]) => `${hundredths(x(OFFSETS[k]))},${hundredths(y(value))}`).join("L")}`;
 }
 
-// The chosen heads strongly over the others, which the frame cuts off.
+// The chosen heads strongly over the others, which go beyond the axis and are cut off there.
 function curves(plot, { first, second }, { head }) {
   const { width, floor } = plot;
   const pale = [];
@@ -168,7 +168,9 @@ function curves(plot, { first, second }, { head }) {
     const look = chosen ? lined(colour, 2.25, "stroke-linejoin: round") : lined(colour, 1, "opacity: 0.35");
     (chosen ? strong : pale).push(svg("path", { d: path(plot, curve), ...look }));
   }));
-  const box = { x: 0, y: TOP - 2, width, height: floor - TOP + 4, viewBox: `0 ${TOP - 2} ${width} ${floor - TOP + 4}` };
+  const tall = floor - TOP + 4;
+  const box = { x: 0, y: TOP - 2, width, height: tall, viewBox: `0 ${TOP - 2} ${width} ${tall}`,
+    style: "overflow: hidden" };
   return [svg("svg", box, ...pale, ...strong)];
 }
 
@@ -243,8 +245,12 @@ export default explorer({
       ...(!has(TURNING) && { base: waves, dim: waves }),
     };
   },
-  stats: ({ here, mirrored }, { first, second }) => [first, second].map((name, k) => {
-    return [SCHEMES[name], signed(here[k]), `weight × ${tidy(Math.exp(here[k]))}`];
-  }).concat([["Left less right, blue", exact(here[0] - mirrored[0], 2), "0: no direction"]]),
+  stats: ({ here, mirrored }, { first, second, offset }) => {
+    const [past, future] = offset > 0 ? [mirrored, here] : [here, mirrored];
+    return [
+      ...[first, second].map((name, k) => [SCHEMES[name], signed(here[k]), `weight × ${tidy(Math.exp(here[k]))}`]),
+      ["Past less future, blue", exact(past[0] - future[0], 2), "0: no direction"],
+    ];
+  },
   describe,
 });

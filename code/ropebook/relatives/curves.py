@@ -81,7 +81,7 @@ class Fire(Bias):
     """f(ψ(Δ)/ψ(max(m, L))), ψ(x) = ln(cx + 1), f a small network (1, width, heads), all learned.
 
     However long the text, f sees numbers from 0 to 1. The bias depends on the distance and on the query's place. For texts
-    read from the left: of keys after the query it takes |Δ|.
+    read from the left: of keys after the query it takes the size of Δ.
     """
 
     def __init__(

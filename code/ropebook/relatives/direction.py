@@ -15,7 +15,7 @@ def reversal(
     scheme: Scheme,
     q: Float[Tensor, "batch heads seq dim"],
     k: Float[Tensor, "batch heads seq dim"],
-    v: Float[Tensor, "batch heads seq dim"],
+    v: Float[Tensor, "batch heads seq width"],
     *,
     causal: bool = False,
 ) -> float:

@@ -35,7 +35,7 @@ def _slopes(power: int) -> Tensor:
 
 
 class ALiBi(Bias):
-    """−slope_h |m − n|. ``signed``: −slope_h (m − n), the form that is written for decoders; it gains where n > m.
+    """``−slope_h |m − n|``. ``signed``: −slope_h (m − n), the form that is written for decoders; it gains where n > m.
     In float64, or as the module is cast.
 
     >>> ALiBi(2).bias([1], [0, 1, 2])[0]
