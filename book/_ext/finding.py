@@ -22,7 +22,7 @@ LISTS = {"book/ledger", "book/references"}
 # Functions count less than what is said of them.
 WEIGHTS = {"book/api": 0.6}
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
-EQUATION = "\uE000"  # stands for a reference
+EQUATION = "\ue000"  # stands for a reference
 Entry = tuple[str, str, str, str]
 
 
