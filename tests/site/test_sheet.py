@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 PAGE = "book/cheatsheet.html"
 # A4 less the margins of the sheet, in CSS pixels
 WIDTH = round((210 - 18) / 25.4 * 96)
@@ -16,9 +18,8 @@ def test_it_prints_on_two_pages(visit):
     page = visit(PAGE).page
     printed = page.pdf(format="A4", prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) == 2
-    assert {tuple(map(float, box.split())) for box in re.findall(rb"/MediaBox\s*\[([^\]]*)\]", printed)} == {
-        (0.0, 0.0, 594.96, 841.92)
-    }
+    for box in re.findall(rb"/MediaBox\s*\[([^\]]*)\]", printed):
+        assert tuple(map(float, box.split()[2:])) == pytest.approx((595, 842), abs=2)
 
 
 def test_nothing_is_cut_off(visit):
