@@ -64,6 +64,7 @@ coverage: .venv/.test
 bench: .venv/.test
 	@$(BIN)/python benchmarks/rotary.py
 	@$(BIN)/python benchmarks/base.py
+	@$(BIN)/python benchmarks/relatives.py
 	@$(BIN)/python benchmarks/site.py
 
 train: .venv/.reader

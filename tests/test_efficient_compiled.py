@@ -145,6 +145,23 @@ def test_one_graph_with_position_tensors_partial_and_scaled(layout, graphs):
             assert largest(ours - eager) < 1e-6
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("for_onnx", [False, True])
+def test_a_graph_for_onnx_has_operators_of_torch_only(layout, for_onnx, monkeypatch):
+    """And no complex numbers, which ONNX has not. The exporter itself asks for packages that are not installed here."""
+    monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
+    rope = E.RotaryEmbedding(8, layout=layout, rotary_dim=6)
+    q, k = random(1, 4, 5, 8, dtype=torch.float32), random(1, 2, 5, 8, dtype=torch.float32)
+    length = {2: torch.export.Dim("length", max=1000)}
+    program = torch.export.export(rope, (q, k), dynamic_shapes={"q": length, "k": length})
+    operators = [node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+    assert ("ropebook" in {operator.namespace for operator in operators}) is not for_onnx
+    assert not any("complex" in str(operator) for operator in operators)
+    longer = random(1, 4, 300, 8, dtype=torch.float32), random(1, 2, 300, 8, dtype=torch.float32)
+    for ours, eager in zip(program.module()(*longer), rope(*longer), strict=True):
+        assert largest(ours - eager) < 1e-6
+
+
 def test_what_a_graph_may_not_read_comes_out_as_nan(graphs):
     rope, q = E.RotaryEmbedding(8), random(1, 2, 4, 8)
     wrong = torch.tensor([5, 2**31 + 1, -(2**63), 2**31])

@@ -16,7 +16,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXRotaryEmbeddin
 
 from ropebook import extrapolation as X
 from ropebook.efficient import RotaryEmbedding
-from ropebook.rotary_attention import LlamaModel
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest
 from tests.methods import (
@@ -140,7 +140,7 @@ def test_proportional_is_that_of_transformers(n, base, factor, fraction):
     parameters = {"factor": factor, "partial_rotary_factor": fraction}
     ours = X.from_transformers({"rope_type": "proportional"} | parameters, 4096)
     assert_same(ours(plain(2 * n, base)), theirs("proportional", 2 * n, base, **parameters))
-    assert X.from_transformers({"rope_type": "proportional"}, 4096) == X.Proportional(1.0)
+    assert X.from_transformers({"rope_type": "proportional"}, 4096).method == X.Proportional(1.0)
 
 
 @given(st.integers(2, 32), bases, kept)
@@ -198,7 +198,7 @@ def test_keys_that_a_method_has_not_are_refused(key):
 def test_the_older_name_of_rope_type():
     older = {"type": "linear", "factor": 4.0}
     for parameters in (older, older | {"rope_type": "linear"}):
-        assert X.from_transformers(parameters, 4096) == X.Interpolation(4.0)
+        assert X.from_transformers(parameters, 4096).method == X.Interpolation(4.0)
     with pytest.raises(ValueError, match=r"rope_parameters\['type'\] must be its 'rope_type', 'dynamic', got 'linear'"):
         X.from_transformers(older | {"rope_type": "dynamic"}, 4096)
 
@@ -255,8 +255,21 @@ def test_configs_of_no_rotation_are_refused():
     method = X.from_transformers(linear | {"partial_rotary_factor": 0.3}, 4096)
     with pytest.raises(ValueError, match="must be an even integer >= 2, got 3"):
         RotaryEmbedding(10, layout="half", scaling=method)
-    # what says neither base nor share of the head asks for nothing
-    assert RotaryEmbedding(8, scaling=X.from_transformers(linear, 4096)).layout == "interleaved"
+
+
+@pytest.mark.parametrize("beside", [{}, {"rope_theta": 10000.0}, {"partial_rotary_factor": 1.0}], ids=str)
+def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
+    """Also where the config says neither base nor share, as an older one's rope_scaling does not."""
+    method = X.from_transformers({"type": "linear", "factor": 4.0} | beside, 4096)
+    options = X.rotary_options(method, 8)
+    for make in (RotaryEmbedding, lambda dim, **rest: RotaryAttention(dim, n_heads=1, **rest)):
+        with pytest.raises(
+            ValueError, match=r"layout must be one of 'interleaved', 'half', for the config .* got None"
+        ):
+            make(8, **options)
+        make(8, layout="half", **options)
+    # without a config the layout keeps its default
+    assert RotaryEmbedding(8, scaling=X.Interpolation(4.0)).layout == "interleaved"
 
 
 @pytest.mark.parametrize("rope_type", ROPES)

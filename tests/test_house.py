@@ -25,8 +25,8 @@ TREES = {
 # Every module may import those before it, and the others of its own package. The last see all before them.
 ORDER = ["shapes", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention"]
 ORDER += ["sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision"]
-ORDER += ["mistakes", "rotary_attention", "decay"]
-ORDER += ["extrapolation", "lab", "proofs", "explorers"]
+ORDER += ["mistakes", "diagnose", "rotary_attention", "decay"]
+ORDER += ["extrapolation", "exercises", "relatives", "lab", "proofs", "explorers"]
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},

@@ -176,13 +176,13 @@ def test_what_is_said_to_be_shared_is_there_by_brute_force(real):
     files = {**real.development, **real.held_out}
     pieces = [
         text[at : at + P.GRAM]
-        for text in list(files.values())[::30]
-        for at in list(range(0, len(text) - P.GRAM, 97))[:12]
+        for text in list(files.values())[::60]
+        for at in list(range(0, len(text) - P.GRAM, 97))[:8]
     ] + [real.train[1000 : 1000 + P.GRAM]]
     found = [piece.tobytes() in train for piece in pieces]
     hashes = np.array([P.grams(piece)[0] for piece in pieces])
     assert np.isin(hashes, known).tolist() == found
-    assert len(found) > 60
+    assert len(found) > 20
     assert found[-1]
     assert sum(found[:-1]) <= 0.05 * len(found)
 

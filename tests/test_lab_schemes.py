@@ -12,6 +12,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 from ropebook.attention import causal_mask
 from ropebook.lab import model as M
 from ropebook.lab.evaluation import logits
+from ropebook.relatives import t5_bucket
 from ropebook.rotary_attention import llama
 
 LENGTH = 40
@@ -73,10 +74,21 @@ def test_they_come_after_those_of_the_first_experiment():
     assert len({scheme.title for scheme in M.MORE_SCHEMES.values()}) == 9
 
 
+def test_t5_is_to_the_bit_what_the_trained_models_had():
+    """The form in which the experiment was run, written out."""
+    weight = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
+    for q_len, offset in ((300, 0), (3, 4093)):
+        keys = torch.arange(offset + q_len)
+        distances = (keys[offset:, None] - keys).clamp(min=0)
+        wide = 16 + ((distances.clamp(min=16).double() / 16).log() / math.log(8) * 16).long()
+        before = weight[:, torch.where(distances < 16, distances, wide.clamp(max=31))]
+        assert torch.equal(M.t5_bias(weight, q_len, offset), before)
+
+
 def test_the_buckets_are_those_of_transformers():
     distances = torch.arange(5000)
     theirs = T5Attention._relative_position_bucket(-distances, bidirectional=False, num_buckets=32, max_distance=128)
-    ours = M.t5_bucket(distances)
+    ours = t5_bucket(distances)
     # on the border of two ranges a logarithm in float32 may fall on either side
     apart = (ours != theirs).nonzero().flatten().tolist()
     assert apart in ([], [32], [64], [32, 64])
@@ -151,7 +163,7 @@ def test_what_is_not_rotated_has_no_scaling_to_take():
 
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"buckets must be .*got 1"):
-        M.t5_bucket(torch.arange(3), 1)
+        t5_bucket(torch.arange(3), 1)
     with pytest.raises(ValueError, match=r"q_len must be .*got 0"):
         M.t5_bias(torch.zeros(1, 32), 0)
     with pytest.raises(ValueError, match=r"offset must be .*got -1"):

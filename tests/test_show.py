@@ -236,6 +236,11 @@ def test_a_table_has_a_caption_heads_and_named_rows(monkeypatch):
     assert bundle["text/html"].count('scope="row"') == 3
 
 
+def test_a_column_without_a_name_has_no_head(monkeypatch):
+    bundle = tabled(monkeypatch, {"": ["plain", "linear"], "dials": [0, 1]})
+    assert rows_of(bundle)[:2] == [[("td", ""), ("th", "dials")], [("th", "plain"), ("td", "0")]]
+
+
 def test_outside_of_a_notebook_the_text_is_printed(capsys):
     show.table(METHODS, caption="Three methods")
     assert capsys.readouterr().out.startswith("Three methods\n\nmethod  loss (bits)  dials\n")

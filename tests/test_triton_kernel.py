@@ -32,7 +32,7 @@ def python(*arguments, interpreted=False):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
 
 

@@ -146,6 +146,66 @@ def test_positions_of_their_own_for_each_sequence(layout):
     assert all(map(torch.equal, shared, K.rotary(q, k, cos[0], sin[0], layout=layout)))
 
 
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
+@pytest.mark.parametrize("programs", [1, 2, 2048])
+@pytest.mark.parametrize("heads", [(5, 3), (3, 11), (16, 1)], ids=str)
+def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkeypatch):
+    """One program with all heads of its tokens, to one for each head."""
+    monkeypatch.setattr(K, "PROGRAMS", programs)
+    monkeypatch.setattr(K, "TILE", 32)
+    q, k, cos, sin = case(1, *heads, tokens=2)
+    for got, x in zip(K.rotary(q, k, cos, sin, layout=layout), (q, k), strict=True):
+        assert_rotated(got, x, cos, sin, layout)
+    (blocks, shares), most = launches[0], max(heads)
+    assert blocks == 1
+    assert shares == min(programs, K.triton.next_power_of_2(most))
+
+
+# (batch, q heads, k heads, tokens, head_dim), and whether there are tokens enough to read the table of each once
+@pytest.mark.parametrize("first", ["heads first", "tokens first"])
+@pytest.mark.parametrize(
+    "shape, once",
+    [((1, 32, 8, 2048, 128), False), ((1, 32, 8, 512, 64), False), ((4, 32, 8, 8192, 128), True),
+     ((1, 32, 8, 131072, 64), True)],
+    ids=str,
+)  # fmt: skip
+def test_the_grid_fills_a_large_gpu_and_splits_heads_no_further(shape, once, first, monkeypatch):
+    batch, q_heads, k_heads, tokens, dim = shape
+    q, k = (torch.empty(batch, heads, tokens, dim, device="meta") for heads in (q_heads, k_heads))
+    if first == "tokens first":
+        q, k = (x.new_empty(batch, tokens, x.shape[1], dim).transpose(1, 2) for x in (q, k))
+    table, grids = torch.empty(tokens, dim // 2, device="meta"), []
+
+    class Kernel:
+        def __getitem__(self, grid):
+            grids.append(grid)
+            return lambda *arguments, **options: None
+
+    monkeypatch.setattr(K, "rotary_kernel", Kernel())
+    monkeypatch.setattr(K, "_why_not", lambda device: None)
+    K.rotary(q, k, table, table)
+    ((blocks, shares),) = grids
+    assert blocks * shares >= min(2048, tokens * q_heads * dim // K.TILE)
+    if once:
+        assert shares == 1
+
+
+@pytest.mark.skipif(WHERE != "cpu", reason="of the interpreter")
+def test_no_loop_runs_to_a_tensor(monkeypatch):
+    """Which Triton 3.6 cannot interpret with NumPy 2.4 or newer, for its tensors are arrays of one number there."""
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang_tensor
+
+    def without_index(tensor, scope):
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: (_ for _ in ()).throw(TypeError("an array is no integer")))
+
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", without_index)
+    q, k, cos, sin = case()
+    assert_rotated(K.rotary(q, k, cos, sin)[1], k, cos, sin, "interleaved")
+
+
 # Each takes x of shape (batch, heads, tokens, dim) to equal numbers that lie otherwise in memory.
 STRIDES = {
     "tokens first": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),

@@ -23,6 +23,7 @@ LOGGER = logging.getLogger(__name__)
 # Loaded by Jupyter Book on every page for features that this book does not use (live kernels, tabs, cards), or that it
 # has without a script (folded boxes are <details>).
 UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
+SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
 DESCRIPTION = (60, 200)  # characters
@@ -74,6 +75,8 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     body = re.sub(r"<script>kernelName = .*?</script>", "", body)
     # Labels that hide the visible text from a screen reader, and a role that no browser knows any more.
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    # Sphinx makes the lines of a signature a list of definitions that define nothing.
+    body = SIGNATURE.sub(lambda found: f'<span class="sig-lines">{found[1].replace("dd>", "span>")}</span>', body)
     # A head of a column that says nothing is no head.
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')

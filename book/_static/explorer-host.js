@@ -116,6 +116,11 @@
     return models;
   }
 
+  function idle() {
+    // not every browser has it
+    return new Promise((done) => (window.requestIdleCallback?.(done, { timeout: 200 }) ?? setTimeout(done)));
+  }
+
   async function startAll() {
     let found;
     const models = () => (found ??= readModels()); // read inside start(), which says so in the page if it cannot
@@ -126,7 +131,10 @@
       seen.set(name, (seen.get(name) ?? 0) + 1);
       return [place, seen.get(name) > 1 ? `${name}-${seen.get(name)}` : name];
     });
-    await Promise.all(places.map(([place, key]) => start(place, key, models)));
+    for (const [place, key] of places) {
+      await idle(); // so that the page answers in between
+      await start(place, key, models);
+    }
     for (const step of document.querySelectorAll(".try-step")) equip(step);
 
     // An address with dials in it is a link to that figure, of several to the last that it names, the one that was

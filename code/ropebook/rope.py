@@ -203,7 +203,7 @@ def tables(
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """`cos_sin`, with arguments that it trusts."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() and not _for_onnx():
         return tables_kept(positions, inv_freq, dtype)
     return _tables(positions, inv_freq, dtype)
 
@@ -216,6 +216,11 @@ def _tables(
     m = m.where(m.abs() <= LARGEST_POSITION, torch.nan)
     angles = m[..., None] * inv_freq.to(m.device).double()
     return angles.cos().to(dtype).to(device), angles.sin().to(dtype).to(device)
+
+
+def _for_onnx() -> bool:
+    """Whether the graph is to become ONNX, which knows no operator of ours."""
+    return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
 
 
 # A compiler would merge cosine and sine into the loop over the heads and compute them anew for each head, in float64.

@@ -273,7 +273,10 @@ def _html(
         for head, cells in texts.items()
     }
     heads = "".join(
-        f'<th scope="col"{kinds[head]}>{escape(head)}</th>' for head in texts
+        f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
+        if head.strip()
+        else "<td></td>"
+        for head in texts
     )
     rows = []
     for row in range(len(next(iter(texts.values())))):

@@ -1,10 +1,11 @@
 """One launch for q and k: the rotation as a fused kernel, written in Triton.
 
 A rotation moves far more bytes than it computes, so the kernel is built around what it reads: a program takes a few
-tokens, loads their cosines and sines once and keeps them in registers, then walks over all heads of q and of k. Both
-numbers of a pair meet in one thread; interleaved rows are loaded whole and split there. Arithmetic is float32 whatever
-the data are (float64 for float64), and only what is stored is cast down. The way back, for gradients, is the same kernel
-with −sin: the rotation by −mθ.
+tokens, loads their cosines and sines once and keeps them in registers, then walks over the heads of q and of k: over all
+of them where there are tokens enough for every part of the device, else over a share of them. Both numbers of a pair meet
+in one thread; interleaved rows are loaded whole and split there. Arithmetic is float32 whatever the data are (float64 for
+float64), and only what is stored is cast down. The way back, for gradients, is the same kernel with −sin: the rotation
+by −mθ.
 
 It runs on CUDA. Without such a device Triton can interpret it, slowly, in NumPy: set ``TRITON_INTERPRET=1`` before Triton
 is imported. Triton itself is optional: this module imports without it, and `available` says what is there.
@@ -29,6 +30,9 @@ DATA_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 # Numbers of one tensor that a program holds at a time: 16 for each thread of four warps, two loads of 16 bytes in bf16.
 TILE = 2048
+
+# Programs that keep a large GPU busy: on each of some 130 multiprocessors 16, of four warps each.
+PROGRAMS = 2048
 
 
 # --- The kernel -----------------------------------------------------------------------------------------------------
@@ -57,20 +61,21 @@ def rotary_kernel(
     k_out_strides,
     cos_strides,
     sin_strides,
-    q_heads,
-    k_heads,
     tokens,
     INTERLEAVED: tl.constexpr,
     INVERSE: tl.constexpr,
     WIDE: tl.constexpr,
     PAIRS: tl.constexpr,
     PASSED: tl.constexpr,
+    Q_HEADS: tl.constexpr,
+    K_HEADS: tl.constexpr,
+    STRIDE: tl.constexpr,
     BLOCK_HEADS: tl.constexpr,
     BLOCK_TOKENS: tl.constexpr,
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """BLOCK_TOKENS tokens of one sequence, all heads of q and of k; addresses are counted in int64."""
+    """BLOCK_TOKENS tokens of one sequence, and of each STRIDE heads of q and of k BLOCK_HEADS; addresses in int64."""
     blocks = tl.cdiv(tokens, BLOCK_TOKENS)
     batch = (tl.program_id(0) // blocks).to(tl.int64)
     token = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK_TOKENS
@@ -85,13 +90,13 @@ def rotary_kernel(
         s = -s
     rotate_heads(
         q + batch * q_strides[0], q_out + batch * q_out_strides[0],
-        q_strides, q_out_strides, q_heads, token, tokens, c[None, :, :], s[None, :, :],
-        INTERLEAVED, PAIRS, PASSED, BLOCK_HEADS, BLOCK_TOKENS, BLOCK_PAIRS, BLOCK_PASSED,
+        q_strides, q_out_strides, token, tokens, c[None, :, :], s[None, :, :],
+        INTERLEAVED, PAIRS, PASSED, Q_HEADS, STRIDE, BLOCK_HEADS, BLOCK_TOKENS, BLOCK_PAIRS, BLOCK_PASSED,
     )  # fmt: skip
     rotate_heads(
         k + batch * k_strides[0], k_out + batch * k_out_strides[0],
-        k_strides, k_out_strides, k_heads, token, tokens, c[None, :, :], s[None, :, :],
-        INTERLEAVED, PAIRS, PASSED, BLOCK_HEADS, BLOCK_TOKENS, BLOCK_PAIRS, BLOCK_PASSED,
+        k_strides, k_out_strides, token, tokens, c[None, :, :], s[None, :, :],
+        INTERLEAVED, PAIRS, PASSED, K_HEADS, STRIDE, BLOCK_HEADS, BLOCK_TOKENS, BLOCK_PAIRS, BLOCK_PASSED,
     )  # fmt: skip
 
 
@@ -101,7 +106,6 @@ def rotate_heads(
     out,
     strides,
     out_strides,
-    heads,
     token,
     tokens,
     c,
@@ -109,15 +113,19 @@ def rotate_heads(
     INTERLEAVED: tl.constexpr,
     PAIRS: tl.constexpr,
     PASSED: tl.constexpr,
+    HEADS: tl.constexpr,
+    STRIDE: tl.constexpr,
     BLOCK_HEADS: tl.constexpr,
     BLOCK_TOKENS: tl.constexpr,
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """All heads of x at the tokens ``token``: 2·PAIRS numbers of each are rotated, PASSED ones copied."""
-    for start in range(0, heads, BLOCK_HEADS):  # pragma: no branch
-        head = start + tl.arange(0, BLOCK_HEADS).to(tl.int64)[:, None, None]
-        there = (head < heads) & (token < tokens)[None, :, None]
+    """This program's heads of x at the tokens ``token``: 2·PAIRS numbers of each are rotated, PASSED ones copied."""
+    first_head = tl.program_id(1).to(tl.int64) * BLOCK_HEADS
+    # bounds that are known: under NumPy 2.4 and newer, Triton 3.6 interprets no loop to a number that it is given
+    for start in range(0, HEADS, STRIDE):  # pragma: no branch
+        head = start + first_head + tl.arange(0, BLOCK_HEADS)[:, None, None]
+        there = (head < HEADS) & (token < tokens)[None, :, None]
         row = head * strides[1] + token[None, :, None] * strides[2]
         out_row = head * out_strides[1] + token[None, :, None] * out_strides[2]
         if INTERLEAVED:
@@ -185,18 +193,27 @@ def _launch(
     else:
         block_tokens = min(many_tokens, rows)
         block_heads = min(many_heads, rows // block_tokens)
-    grid = (batch * triton.cdiv(tokens, block_tokens),)
+    # Cosines and sines are loaded once for a token where its heads stay together, and once for each share of them.
+    blocks = batch * triton.cdiv(tokens, block_tokens)
+    shares = min(
+        triton.next_power_of_2(triton.cdiv(PROGRAMS, blocks)),
+        many_heads // block_heads,
+    )
+    grid = (blocks, shares)
     # Triton launches on the current device, which need not be the tensors'.
     with torch.cuda.device_of(q):
         rotary_kernel[grid](
             q, k, q_out, k_out, cos, sin,
             q.stride(), k.stride(), q_out.stride(), k_out.stride(), cos.stride(), sin.stride(),
-            q_heads, k_heads, tokens,
+            tokens,
             INTERLEAVED=layout == "interleaved",
             INVERSE=inverse,
             WIDE=tl.float64 if q.dtype == torch.float64 else tl.float32,
             PAIRS=pairs,
             PASSED=passed,
+            Q_HEADS=q_heads,
+            K_HEADS=k_heads,
+            STRIDE=shares * block_heads,
             BLOCK_HEADS=block_heads,
             BLOCK_TOKENS=block_tokens,
             BLOCK_PAIRS=block_pairs,

@@ -21,6 +21,7 @@ from ropebook.explorers.lock import Lock
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.precision import Precision
 from ropebook.explorers.ramp import Ramp
+from ropebook.explorers.rivals import SCHEMES, Rivals
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.sweep import Sweep
@@ -228,6 +229,27 @@ ALL = [
         ends_of_all_dials(Ramp, "alpha", "beta", "trained_length", "base", "dim", "factor", "truncate")[::5],
         extremes=[LADDER_TOPS, {**LADDER_LOWS, "truncate": False}],
         heaviest={"dim": 512},
+    ),
+    Entry(
+        Rivals,
+        [
+            {"first": first, "second": second, "heads": heads, "head": head, "offset": offset, "dim": dim, "base": base}
+            for first, second, (heads, head), offset, dim, base in zip(
+                SCHEMES,
+                reversed(SCHEMES),
+                itertools.cycle([(1, 1), (16, 16), (12, 9), (3, 2)]),
+                itertools.cycle([-256, 256, 0, 91]),
+                itertools.cycle([2, 512, 64]),
+                itertools.cycle([1.0, 1e7, 1e4, 500.0]),
+                strict=False,
+            )
+        ],
+        {"dim": 128},
+        extremes=[
+            {"first": "signed", "second": "sandwich", "heads": 16, "head": 1, "dim": 512, "offset": 256},
+            {"first": "none", "second": "none", "offset": -256},
+        ],
+        heaviest={"first": "xpos", "second": "sandwich", "heads": 16, "dim": 512},
     ),
     Entry(
         Saturation,

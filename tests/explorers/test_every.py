@@ -121,8 +121,8 @@ def test_bad_values_are_refused_and_change_nothing(entry):
 @every
 def test_an_unknown_dial_is_refused(entry):
     allowed = ", ".join([*entry.kind.dial_traits(), "alt"])
-    with pytest.raises(TypeError, match=f"{entry.kind.__name__} takes {allowed}; got heads"):
-        entry.kind(heads=3)
+    with pytest.raises(TypeError, match=f"{entry.kind.__name__} takes {allowed}; got feet"):
+        entry.kind(feet=3)
 
 
 @every

@@ -64,7 +64,9 @@ def leads_nowhere(address: str, site: Path, moved: dict[str, str], pages: dict[s
     path = site / "book" / name
     if not path.exists():
         return f"{address}: there is no page {name}"
-    names = pages.setdefault(name, names_of(path))
+    if name not in pages:
+        pages[name] = names_of(path)
+    names = pages[name]
     if fragment and fragment not in names.ids | names.explorers:
         return f"{address}: the page has no {fragment}"
     return None

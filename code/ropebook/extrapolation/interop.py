@@ -76,8 +76,8 @@ class Configured(Frequencies):
     """A method, and what the config that it was read from says beside it; `from_transformers` makes these.
 
     ``base``: b, there called rope_theta; ``fraction``: the share of each head that turns, partial_rotary_factor; None
-    where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other ones is refused, as are frequencies
-    of another base (``ValueError``); `rotary_options` gives the right ones.
+    where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other ones is refused, as is one whose layout
+    is not named, and as are frequencies of another base (``ValueError``); `rotary_options` gives the right ones.
 
     >>> from ropebook.extrapolation import NTKAware
     >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
@@ -146,18 +146,16 @@ def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
 def from_transformers(
     rope_parameters: Mapping[str, object] | object,
     max_position_embeddings: int | None = None,
-) -> Frequencies:
+) -> Configured:
     """The method that a config of transformers asks for: a config, or its ``rope_parameters`` and ``max_position_embeddings``.
 
     All of transformers' scaling methods, with their options and defaults; "default" is none, and refused. Where "factor"
     is missing it is ``max_position_embeddings`` over the trained length, as there. The base (rope_theta), and a
-    partial_rotary_factor for any but "proportional", are not the method's: with them it comes as `Configured`, and
-    `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. The layout is not in a config: it has
-    to be named, "half" for transformers' Llama. A key that transformers does not have for the method, such as
-    mrope_section, is refused (``ValueError``).
+    partial_rotary_factor for any but "proportional", are not the method's: it comes as `Configured`, with what the config
+    says of them, and `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. The layout is not in a
+    config, and weights go with it: it has to be named, "half" for transformers' Llama. A key that transformers does not
+    have for the method, such as mrope_section, is refused (``ValueError``).
 
-    >>> from_transformers({"rope_type": "linear", "factor": 4.0}, 4096)
-    Interpolation(factor=4.0)
     >>> method = from_transformers({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, 4096)
     >>> method
     Configured(method=Interpolation(factor=4.0), base=500000.0, fraction=None)
@@ -203,8 +201,6 @@ def from_transformers(
     fraction = given.get("partial_rotary_factor")
     if kind == "proportional":
         fraction = None
-    if fraction is None and "rope_theta" not in given:
-        return method
     return Configured(method, given.get("rope_theta"), fraction)
 
 

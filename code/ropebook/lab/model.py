@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ropebook import checks, results
+from ropebook import checks, relatives, results
 from ropebook.attention import whole_mask
 from ropebook.lab.data import VOCABULARY
 from ropebook.lab.int8 import restored, rounded
+from ropebook.relatives import BUCKETS
 from ropebook.rotary_attention import KVCache, LlamaModel
-from ropebook.shapes import Float, Int, Real
+from ropebook.shapes import Float, Int
 from ropebook.sinusoidal import LearnedPositions, SinusoidalEncoding
 
 WORD = 0.02
@@ -49,15 +50,13 @@ MORE_SCHEMES = {
     "alternate": Scheme("RoPE, none in turn", 10_000.0),
 }
 """With a learned bias for each range of distances (Raffel et al. 2020), and with RoPE in every other layer, from the first on."""
-BUCKETS, FARTHEST = 32, 128
-"""T5's: so many ranges of distances, of which the last begins before so many bytes."""
 
 
 class LanguageModel(LlamaModel):
     """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `MORE_SCHEMES`.
 
-    ``length`` is the trained length L: the learned scheme has no vector beyond it (``ValueError``). Sizes as in `LlamaModel`;
-    for ALiBi, ``n_heads`` is a power of two. ``seed`` draws the weights.
+    ``length`` is the trained length L: the learned scheme has no vector beyond it (``ValueError``). Sizes as in `LlamaModel`.
+    ``seed`` draws the weights.
 
     >>> model = LanguageModel("rope-10000", length=256)
     >>> sum(weight.numel() for weight in model.parameters())
@@ -94,8 +93,6 @@ class LanguageModel(LlamaModel):
             table_length=length,
         )
         self.n_heads = n_heads
-        if scheme == "alibi":
-            alibi_bias(n_heads, 1)  # refuses here what it would refuse later
         for at, layer in enumerate(self.layers):
             if base is None or (scheme == "alternate" and at % 2):
                 layer.attention.rotary = _Unrotated()
@@ -240,51 +237,31 @@ def _check_counting(
 def alibi_bias(
     n_heads: int, q_len: int, offset: int = 0, device: torch.device | None = None
 ) -> Float[Tensor, "heads q_len k_len"]:
-    """−slope_h (m − n), what ALiBi adds to the scores: (n_heads, q_len, offset + q_len), float32.
+    """−slope_h (m − n), as `ropebook.relatives.ALiBi` has it, in a row: (n_heads, q_len, offset + q_len), float32.
 
-    Slopes 2^(−8h/H), h = 1 … H, for H a power of two (Press et al. 2022, section 3). The queries are the last ``q_len`` of the row.
+    The queries are the last ``q_len`` of the row. ``n_heads`` may be any number.
 
     >>> alibi_bias(2, 2)[:, 1]
     tensor([[-0.0625,  0.0000],
             [-0.0039,  0.0000]])
     """
-    checks.integer("n_heads", n_heads, minimum=1)
-    if n_heads & (n_heads - 1):
-        raise ValueError(f"n_heads must be a power of two, got {n_heads}")
-    checks.integer("q_len", q_len, minimum=1)
-    checks.integer("offset", offset, minimum=0)
-    slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1, device=device) / n_heads)
-    keys = torch.arange(offset + q_len, device=device)
-    differences = keys - keys[offset:, None]
-    return slopes[:, None, None] * differences
+    keys = _row(q_len, offset, device)
+    slopes = relatives.alibi_slopes(n_heads).float().to(device)
+    return slopes[:, None, None] * (keys - keys[offset:, None])
 
 
 def t5_bias(
     buckets: Float[Tensor, "heads ranges"], q_len: int, offset: int = 0
 ) -> Float[Tensor, "heads q_len k_len"]:
-    """What T5 adds to the scores: (n_heads, q_len, offset + q_len), from ``buckets`` (n_heads, ranges).
+    """`ropebook.relatives.t5_bias` in a row, from ``buckets`` (n_heads, ranges): (n_heads, q_len, offset + q_len).
 
-    A distance of less than half as many as there are ranges has one of its own; the others are as wide as a logarithmic scale up to
-    `FARTHEST` makes them, and the last has all that is farther (Raffel et al. 2020, section 2.1). Keys after the query have the bias of
-    distance 0. The queries are the last ``q_len`` of the row.
+    Keys after the query have the bias of distance 0. The queries are the last ``q_len`` of the row.
     """
+    keys = _row(q_len, offset, buckets.device)
+    return relatives.t5_bias(buckets, keys[offset:, None] - keys)
+
+
+def _row(q_len: int, offset: int, device: torch.device | None) -> Tensor:
     checks.integer("q_len", q_len, minimum=1)
     checks.integer("offset", offset, minimum=0)
-    keys = torch.arange(offset + q_len, device=buckets.device)
-    distances = (keys[offset:, None] - keys).clamp(min=0)
-    return buckets[:, t5_bucket(distances, buckets.shape[1])]
-
-
-def t5_bucket(
-    distances: Real[Tensor, " *shape"], buckets: int = BUCKETS
-) -> Int[Tensor, " *shape"]:
-    """The range of each distance, int64, from 0 on.
-
-    >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
-    tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
-    """
-    own = checks.integer("buckets", buckets, minimum=2) // 2
-    octaves = (distances.clamp(min=own).double() / own).log()
-    scale = octaves / math.log(FARTHEST / own)
-    wide = own + (scale * (buckets - own)).long()
-    return torch.where(distances < own, distances, wide.clamp(max=buckets - 1))
+    return torch.arange(offset + q_len, device=device)

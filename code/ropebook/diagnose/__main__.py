@@ -1,0 +1,60 @@
+"""``python -m ropebook.diagnose module:function``: the report, and 0 if it is sound, 1 if not, 2 if it could not be told."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from ropebook import checks
+from ropebook.diagnose.calling import ORDERS
+from ropebook.diagnose.naming import diagnose
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Import a function, diagnose it, print the report."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ropebook.diagnose", description=main.__doc__
+    )
+    parser.add_argument(
+        "function", help="module:function, as in my_model.rope:apply_rotary"
+    )
+    parser.add_argument(
+        "--layout", choices=checks.LAYOUTS, help="that of the weights"
+    )
+    parser.add_argument("--base", type=float, help="that of the weights")
+    parser.add_argument("--dim", type=int, help="width of a head")
+    parser.add_argument(
+        "--call", help='roles of the arguments, as "q, k, positions"'
+    )
+    parser.add_argument("--order", choices=ORDERS, help="axes of the vectors")
+    given = parser.parse_args(arguments)
+    options = {
+        name: value for name, value in vars(given).items() if name != "function"
+    }
+    try:
+        report = diagnose(imported(given.function), **options)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    print(report)
+    return 0 if report.sound else 1
+
+
+def imported(name: str) -> object:
+    """The object called "module:function"; what follows the colon may have dots.
+
+    >>> imported("math:sqrt")(9)
+    3.0
+    """
+    module, _, path = name.partition(":")
+    if not path:
+        raise ValueError(f"function must be written module:function, got {name!r}")
+    found = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

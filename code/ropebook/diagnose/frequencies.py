@@ -1,0 +1,128 @@
+"""Which base and which scaling a list of measured frequencies has."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from ropebook import rope
+from ropebook.shapes import Float
+
+IN_DEGREES = 180 / math.pi
+# What models have; tried where frequencies are too coarse to give the base away.
+_KNOWN = (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 5_000_000.0, 10_000_000.0)
+
+
+class Frequencies(NamedTuple):
+    """Measured frequencies against base^(−2i/d): the base, what else is done to them, and a sentence that says so."""
+
+    kind: str  # plain, degrees, linear, by parts, uneven, half (of a half type) or one (a single pair)
+    base: float | None
+    factor: float  # the largest θ expected / θ found
+    said: str
+
+
+def read(
+    theta: Float[torch.Tensor, " pairs"],
+    dim: int,
+    tolerance: float,
+    base: float | None,
+) -> Frequencies:
+    """The base and the scaling of ``theta``, sizes in radians per position. ``base``: the one expected, if any.
+
+    >>> read(rope.inv_freq(8, 500.0), 8, 1e-4, None)[:3]
+    ('plain', 500.0, 1.0)
+    >>> read(rope.inv_freq(8, 500.0) / 4, 8, 1e-4, None)[:3]
+    ('linear', 500.0, 4.0)
+    """
+    turning = theta > 0
+    theta = theta[turning]
+    if len(theta) < 2 or not turning[: len(theta)].all():
+        slow = 1 / theta[0].item() if len(theta) else math.inf
+        kind = "degrees" if _near(slow, IN_DEGREES, tolerance) else "one"
+        return Frequencies(
+            kind, None, slow, "one pair alone does not tell the base"
+        )
+    step = 2.0 / dim
+    pair = torch.arange(len(theta), dtype=torch.float64)
+    half = _rounded(theta, dim, base)
+    if half is not None:
+        return half
+    logs = theta.log()
+    spread = pair - pair.mean()
+    slope = ((spread * logs).sum() / spread.square().sum()).item()
+    start = (logs.mean() - slope * pair.mean()).item()
+    line = start + slope * pair
+    miss = (logs - line).abs().max().item()
+    if miss < tolerance:
+        found = _round(math.exp(-slope / step), 4 * miss)
+        slower = math.exp(-start)
+        first, last = theta[0].item(), theta[-1].item()
+        if abs(start) < 3 * tolerance:
+            said = f"θ falls from {first:.4g} to {last:.3g} as base^(−2i/{dim})"
+            return Frequencies("plain", found, 1.0, said)
+        if _near(slower, IN_DEGREES, 3 * tolerance):
+            said = f"pair 0 turns by {first:.5f} radians a position, and that is one degree"
+            return Frequencies("degrees", found, slower, said)
+        slower = _round(slower, 4 * miss)
+        said = f"every θ is 1/{slower:.4g} of base^(−2i/{dim})"
+        return Frequencies("linear", found, slower, said)
+    fast = base or _round(
+        (theta[0] / theta[1]).item() ** (1 / step), tolerance / 10
+    )
+    ratio = rope.inv_freq(dim, max(fast, 1.0))[: len(theta)] / theta
+    return _scaled(ratio, fast, tolerance)
+
+
+def _scaled(
+    ratio: Float[torch.Tensor, " pairs"], base: float, tolerance: float
+) -> Frequencies:
+    """What is said of pairs that are slowed by different factors."""
+    last = ratio[-1].item()
+    fast = int(((ratio - 1).abs() < 10 * tolerance).sum())
+    slow = int(((ratio / last - 1).abs() < 10 * tolerance).sum())
+    rising = bool((ratio.diff() > -1e-3).all())
+    between = (
+        f"θ expected / θ found runs from {ratio.min():.4g} to {ratio.max():.4g}"
+    )
+    if rising and fast and slow > 1 and last > 1 + 1e-3:
+        said = (
+            f"the {fast} fastest pairs are as base {base:,.0f} has them, the {slow} slowest turn {last:.4g} times "
+            f"too slowly, the {len(ratio) - fast - slow} between them in between"
+        )
+        return Frequencies("by parts", base, _round(last, tolerance / 10), said)
+    said = f"they are no power of a base: against base {base:,.0f}, {between}"
+    return Frequencies("uneven", base, ratio.max().item(), said)
+
+
+def _rounded(
+    theta: Float[torch.Tensor, " pairs"], dim: int, base: float | None
+) -> Frequencies | None:
+    """Whether these are the frequencies of a base, rounded to a half type."""
+    for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
+        # rounded to float32 on the way or not, both are seen
+        if not torch.allclose(theta.to(half).double(), theta, rtol=1e-6, atol=0):
+            continue
+        for known in (base, *_KNOWN):
+            exact = rope.inv_freq(dim, known or 10_000.0)[: len(theta)]
+            if torch.allclose(exact.to(half).double(), theta, rtol=1e-5, atol=0):
+                off = (theta / exact - 1).abs().max().item()
+                if off > 1e-6:
+                    said = f"each θ is that of base {known or 1e4:,.0f} rounded to {name}, off by up to {off:.2%}"
+                    return Frequencies("half", known or 1e4, 1.0, said)
+    return None
+
+
+def _near(value: float, other: float, tolerance: float) -> bool:
+    return abs(value / other - 1) < tolerance
+
+
+def _round(value: float, tolerance: float) -> float:
+    """The nearest number of few digits, where the measurement cannot tell it from ``value``."""
+    for digits in range(1, 7):
+        short = float(f"{value:.{digits}g}")
+        if abs(short / value - 1) < max(tolerance, 1e-9):
+            return short
+    return value

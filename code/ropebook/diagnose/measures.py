@@ -1,0 +1,192 @@
+"""What a rotation does, read off its matrices: which entries it pairs, by which angles it turns them, and from where."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose.calling import Call
+from ropebook.shapes import Float, Int
+
+# An entry of a matrix below this is none. It is far below rounding: the slowest pair of a large base hardly turns.
+NOTHING = 1e-14
+# How far a rotation in float32 may be off; in a half type it is off by more.
+SINGLE = 1e-4
+HALF = 2.0**-7
+HALVES = (torch.bfloat16, torch.float16)
+
+
+class NotFinite(ValueError):
+    """A rotation of finite vectors gave NaN or infinity."""
+
+
+Matrices = Float[Tensor, "seq dim dim"]
+Angles = Float[Tensor, "seq pairs"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is done to one tensor: the kind of map, its pairs, and for each pair the angle at every position."""
+
+    kind: str  # identity, rotation, missing_sin, missing_minus, swapped_layout, lengths, no_pairs or unknown
+    dim: int
+    first: tuple[int, ...] = ()
+    second: tuple[int, ...] = ()
+    theta: Float[Tensor, " pairs"] | None = None  # radians per position
+    phase: Float[Tensor, " pairs"] | None = None  # at position 0
+    uneven: float = 0.0  # how far the angles are from phase + mθ
+    factor: float = 1.0  # by which lengths change
+    table: torch.dtype | None = None  # the half type of its table
+    off: float = 0.0  # how far its matrices are from those of a rotation
+
+    @property
+    def layout(self) -> str | None:
+        """ "interleaved" or "half"; None where one pair is both, or where they are neither."""
+        apart = {b - a for a, b in zip(self.first, self.second, strict=True)}
+        if len(self.first) < 2 or len(apart) != 1:
+            return None
+        (apart,) = apart
+        if apart == 1:
+            return "interleaved"
+        return "half" if max(self.first) - min(self.first) < apart else None
+
+    @property
+    def rotary_dim(self) -> int:
+        """How wide the part is that turns, with pairs in it that stand still."""
+        if self.layout == "half":
+            return 2 * (self.second[0] - self.first[0])
+        return 2 * len(self.first)
+
+    @property
+    def tolerance(self) -> float:
+        """How exact the angles can be expected to be."""
+        return SINGLE if self.table is None else HALF
+
+
+def matrices(call: Call, positions: Int[Tensor, " seq"]) -> dict[str, Matrices]:
+    """The matrices of q, k and v at each position: what becomes of the columns of the unit matrix."""
+    dim = call.dim
+    unit = torch.eye(dim, dtype=torch.float64)[:, None].expand(
+        dim, len(positions), dim
+    )
+    turned = call(unit, unit, unit, positions)
+    found = {
+        role: x.permute(1, 2, 0) for role, x in zip("qkv", turned, strict=True)
+    }
+    for role, matrix in found.items():
+        if not matrix.isfinite().all():
+            at = positions[~matrix.isfinite().all(-1).all(-1)][0].item()
+            raise NotFinite(
+                f"the rotation of {role} is not finite: NaN or infinity at position {at}, for finite vectors"
+            )
+    return found
+
+
+def measured(matrix: Matrices) -> Turn:
+    """What one tensor's matrices at positions 0, 1, 2, … do."""
+    dim = matrix.shape[-1]
+    largest = matrix.abs().amax(0)
+    coupled = (largest > NOTHING) & ~torch.eye(dim, dtype=torch.bool)
+    coupled = coupled | coupled.T
+    partners = coupled.sum(-1)
+    if not coupled.any():
+        diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+        factor = diagonal[0, 0].item()
+        if (diagonal - factor).abs().max() < SINGLE:
+            return Turn("identity", dim, factor=factor)
+        return Turn("missing_sin", dim, off=_off(diagonal - 1))
+    if partners.max() > 1:
+        return Turn("no_pairs", dim, off=float(partners.max()))
+    first = [j for j in range(dim) if partners[j] and coupled[j].int().argmax() > j]
+    second = [int(coupled[j].int().argmax()) for j in first]
+    return _of_pairs(matrix, first, second)
+
+
+def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
+    """By the blocks (a b / c e) of its pairs."""
+    dim = matrix.shape[-1]
+    a, b = matrix[:, first, first], matrix[:, first, second]
+    c, e = matrix[:, second, first], matrix[:, second, second]
+    table = next(
+        (half for half in HALVES if torch.equal(matrix.to(half).double(), matrix)),
+        None,
+    )
+    at = {
+        "dim": dim,
+        "first": tuple(first),
+        "second": tuple(second),
+        "table": table,
+    }
+    close = SINGLE if table is None else HALF
+    off = max(_off(a - e), _off(b + c))
+    still = max(_off(b - b[0]), _off(c - c[0]))
+    if (
+        still < SINGLE
+        and _off(a - e) < close
+        and min(b.abs().min(), c.abs().min()) > 0.5
+    ):
+        return Turn("missing_sin", **at, off=still)
+    if off < close:
+        lengths = torch.hypot(a, c)
+        theta, phase, uneven = _rates(torch.atan2(c, a))
+        factor = lengths.mean().item()
+        spread = _off(lengths - factor)
+        if spread > max(close, 1e-3):
+            return Turn("lengths", **at, off=spread)
+        kind = "rotation"
+        return Turn(
+            kind,
+            theta=theta,
+            phase=phase,
+            uneven=uneven,
+            factor=factor,
+            off=off,
+            **at,
+        )
+    if _off(a - e) < close and _off(b - c) < close:
+        return Turn("missing_minus", **at, off=off)
+    rows = (torch.atan2(-b, a), torch.atan2(c, e))
+    if max(_off(torch.hypot(a, b) - 1), _off(torch.hypot(c, e) - 1)) < close:
+        wide = torch.zeros(dim, dtype=torch.float64)
+        wide[first], wide[second] = (_rates(angles)[0] for angles in rows)
+        turn = Turn("unknown", **at, off=off)
+        return (
+            Turn("swapped_layout", **at, off=off) if _swapped(turn, wide) else turn
+        )
+    return Turn("unknown", **at, off=off)
+
+
+def _swapped(turn: Turn, wide: Float[Tensor, " dim"]) -> bool:
+    """Whether the rate of each entry is that of its partner in the other layout."""
+    start, width = min(turn.first), turn.rotary_dim
+    part = wide[start : start + width]
+    shape = (2, -1) if turn.layout == "interleaved" else (-1, 2)
+    grid = part.unflatten(0, shape)
+    across = (
+        grid[0] - grid[1]
+        if turn.layout == "interleaved"
+        else grid[:, 0] - grid[:, 1]
+    )
+    return _off(across) < turn.tolerance
+
+
+def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:
+    """Slope, start and largest deviation of angles that are known up to whole turns, at positions 0, 1, 2, …"""
+    steps = angles.diff(dim=0)
+    # no more than half a turn; added and taken away, a turn would cost the slow pairs their digits
+    steps = steps - 2 * math.pi * (steps / (2 * math.pi)).round()
+    wound = torch.cat((angles[:1], angles[:1] + steps.cumsum(0)))
+    m = torch.arange(len(angles), dtype=torch.float64)
+    centred = m - m.mean()
+    slope = (centred[:, None] * wound).sum(0) / centred.square().sum()
+    # a line through what is seen first, where that is nothing: slow pairs then keep all their digits
+    through = (m[:, None] * wound).sum(0) / m.square().sum()
+    slope = torch.where(angles[0] == 0, through, slope)
+    return slope, angles[0], _off(wound - angles[0] - m[:, None] * slope)
+
+
+def _off(tensor: Tensor) -> float:
+    return tensor.abs().max().item()

@@ -1,0 +1,132 @@
+"""Exercises on attention: causal weights, heads, and a layer that looks ahead."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook import attention
+from ropebook.exercises.marking import Chosen, Written, random
+
+
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.mT / math.sqrt(q.shape[-1])
+
+
+def _seen(scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask, -math.inf).softmax(-1)
+
+
+def _mask(scores: Tensor, diagonal: int = 0) -> Tensor:
+    return torch.ones(scores.shape[-2:], dtype=torch.bool).tril(diagonal)
+
+
+def weights(q: Tensor, k: Tensor) -> Tensor:
+    """The right answer: causal attention weights, (T, T)."""
+    return _seen(_scores(q, k), _mask(_scores(q, k)))
+
+
+WEIGHTS = Written(
+    weights,
+    {
+        "no_mask": (
+            lambda q, k: _scores(q, k).softmax(-1),
+            "every query sees the future: there is no mask.",
+        ),
+        "no_scale": (
+            lambda q, k: _seen(q @ k.mT, _mask(q @ k.mT)),
+            "scores are not divided by √d.",
+        ),
+        "scaled_by_d": (
+            lambda q, k: _seen(q @ k.mT / q.shape[-1], _mask(q @ k.mT)),
+            "scores are divided by d, and not by its root.",
+        ),
+        "inverted_mask": (
+            lambda q, k: _seen(_scores(q, k), ~_mask(_scores(q, k))),
+            "the mask is the wrong way round: each query sees the future alone, and the last sees nothing.",
+        ),
+        "upper_mask": (
+            lambda q, k: _seen(_scores(q, k), _mask(_scores(q, k)).mT),
+            "the mask is the wrong way round: each query sees itself and the future.",
+        ),
+        "hidden_self": (
+            lambda q, k: _seen(_scores(q, k), _mask(_scores(q, k), -1)),
+            "a query does not see itself, so the first one sees nothing: its row is NaN.",
+        ),
+        "mask_after": (
+            lambda q, k: _scores(q, k).softmax(-1).tril(),
+            "the mask comes after softmax: rows no longer sum to one, and the future has taken part in them.",
+        ),
+        "zero_before": (
+            lambda q, k: _scores(q, k).tril().softmax(-1),
+            "hidden scores are 0, not −∞: a score of 0 still gets a weight.",
+        ),
+        "wrong_axis": (
+            lambda q, k: (
+                _scores(q, k)
+                .masked_fill(~_mask(_scores(q, k)), -math.inf)
+                .softmax(-2)
+            ),
+            "softmax runs along the queries: columns sum to one, rows do not.",
+        ),
+        "exchanged": (
+            lambda q, k: weights(k, q),
+            "rows are keys and columns queries: q and k have changed places.",
+        ),
+    },
+    [
+        (random(5, 4, seed=1), random(5, 4, seed=2)),
+        (random(3, 8, seed=3), random(3, 8, seed=4)),
+    ],
+    "each row sums to one over itself and the past.",
+)
+
+HEADS = Written(
+    lambda x, n: attention.split_heads(x, n),
+    {
+        "one_view": (
+            lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1),
+            "one reshape gives the shape, and mixes tokens: split the width first, then swap two axes.",
+        ),
+        "no_swap": (
+            lambda x, n: x.unflatten(-1, (n, -1)),
+            "the heads are split, and stand behind the tokens: swap the two axes.",
+        ),
+        "strided": (
+            lambda x, n: x.unflatten(-1, (-1, n)).movedim(-1, 1),
+            "a head takes every n-th entry. It should take neighbours: the head counts slower than the entry.",
+        ),
+        "unswapped_view": (
+            lambda x, n: x.mT.reshape(x.shape[0], n, -1, x.shape[1]),
+            "entries stand before tokens: the last two axes are swapped.",
+        ),
+    },
+    [(random(2, 5, 12), 3), (random(1, 4, 6), 2)],
+    "each head has its own slice of the width, for every token.",
+)
+
+
+def leaky(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+    """A causal layer, x (T, D), with a leak in one of its lines."""
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    q = q / q.norm(dim=-1, keepdim=True)
+    k = k - k.mean(0)
+    v = v / v.std(0)
+    scores = q @ k.T / math.sqrt(q.shape[-1])
+    scores = scores - scores.amax(-1, keepdim=True)
+    mask = torch.ones_like(scores, dtype=torch.bool).tril()
+    return scores.masked_fill(~mask, -math.inf).softmax(-1) @ v
+
+
+LEAK = Chosen(
+    "v",
+    {
+        "q": "the length of a query is its own: nothing of other tokens is in it.",
+        "k": "the mean key knows the future, but it moves all scores of a query alike, and softmax does not see that.",
+        "v": "the standard deviation over all tokens knows the future, and each value is divided by it.",
+        "scores": "the largest score knows the future, but it is taken from all scores of a row, and softmax does not see that.",
+        "mask": "the mask shows each query itself and the past: it is right.",
+    },
+)

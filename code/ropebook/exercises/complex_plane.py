@@ -1,0 +1,83 @@
+"""Exercises on complex numbers: a rotation by one product, and the waves of a score."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import complex_plane
+from ropebook.exercises.marking import Chosen, Rotation, Written, random
+
+TURN = Rotation(
+    "interleaved",
+    10000.0,
+    "one product of complex numbers for every pair.",
+    hints={
+        "other_layout": "view_as_complex takes neighbours.",
+        "clockwise": "A conjugate too many.",
+        "opposite_signs": "Turn both by the same number; the conjugate comes in the score.",
+    },
+)
+
+
+def _of_products(products: Tensor) -> tuple[Tensor, Tensor]:
+    return products.real, products.imag
+
+
+def _complex(x: Tensor) -> Tensor:
+    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+
+
+def _neighbours(x: Tensor) -> Tensor:
+    """Halves brought side by side."""
+    return torch.stack(x.chunk(2, -1), -1).flatten(-2)
+
+
+AMPLITUDES = Written(
+    lambda q, k: tuple(complex_plane.amplitudes(q, k)),
+    {
+        "no_conjugate": (
+            lambda q, k: _of_products(_complex(q) * _complex(k)),
+            "no conjugate: that is the product q̂ k̂, and the score is the real part of q̂ times k̂ conjugate.",
+        ),
+        "swapped": (
+            lambda q, k: tuple(reversed(complex_plane.amplitudes(q, k))),
+            "a and b have changed places: a goes with the cosine.",
+        ),
+        "wrong_conjugate": (
+            lambda q, k: tuple(complex_plane.amplitudes(k, q)),
+            "b has the wrong sign: the other factor is conjugate, and the score is that of −Δ.",
+        ),
+        "other_layout": (
+            lambda q, k: tuple(complex_plane.amplitudes(_neighbours(q), _neighbours(k))),
+            "pairs are taken half a vector apart: here they are neighbours.",
+        ),
+        "lengths": (
+            lambda q, k: (_complex(q).abs() * _complex(k).abs(), 0 * _complex(q).abs()),
+            "the lengths alone: the angle between q and k is lost.",
+        ),
+    },
+    [(random(8, seed=1), random(8, seed=2)), (random(6, seed=3), random(6, seed=4))],
+    "the score is Σ a cos Δθ + b sin Δθ.",
+)  # fmt: skip
+
+
+def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor:
+    """The score of q at m and k at n, with a slip in one of its lines."""
+    query = torch.view_as_complex(q.unflatten(-1, (-1, 2)))
+    key = torch.view_as_complex(k.unflatten(-1, (-1, 2)))
+    query = query * torch.exp(1j * m * theta)
+    key = key * torch.exp(1j * n * theta)
+    product = query * key
+    return product.real.sum(-1)
+
+
+BUG = Chosen(
+    "product",
+    {
+        "query": "neighbours as one number, turned by mθ: it is right.",
+        "key": "turned by nθ, the same way as the query: it is right. The conjugate comes later.",
+        "product": "without a conjugate angles add up: the score knows m + n. It should be query · conj(key).",
+        "return": "the real part, summed over pairs: it is right.",
+    },
+)

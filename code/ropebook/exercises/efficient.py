@@ -1,0 +1,83 @@
+"""Exercises on the implementation: a rotation for given weights, and the weights for another rotation."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import efficient
+from ropebook.exercises.marking import Chosen, Rotation, Written, random
+
+ROTATION = Rotation(
+    "half",
+    500_000.0,
+    "these weights will speak.",
+    hints={
+        "other_layout": "That is a sound rotation, for other weights: this is the commonest mistake of all.",
+        "other_base": "Weights have a base as well.",
+    },
+)
+
+
+def _convert(weight: Tensor, n_heads: int, to: str) -> Tensor:
+    return efficient.convert_weight(
+        weight, n_heads, weight.shape[0] // n_heads, to=to
+    )
+
+
+def _columns(weight: Tensor, n_heads: int) -> Tensor:
+    order = efficient.interleaved_to_half(weight.shape[1])
+    return weight[:, order]
+
+
+CONVERSION = Written(
+    lambda weight, n: _convert(weight, n, "half"),
+    {
+        "other_way": (
+            lambda weight, n: _convert(weight, n, "interleaved"),
+            "this goes from half to interleaved: the other way.",
+        ),
+        "one_head": (
+            lambda weight, n: _convert(weight, 1, "half"),
+            "all rows are ordered as one head: pairs are torn into different heads. Go head by head.",
+        ),
+        "columns": (_columns, "columns are reordered: these are inputs. The outputs are the rows."),
+        "unchanged": (lambda weight, n: weight, "nothing is reordered."),
+        "transposed": (
+            lambda weight, n: _convert(weight, n, "half").mT,
+            "it comes back transposed.",
+        ),
+        "heads_mixed": (
+            lambda weight, n: weight.unflatten(0, (-1, n)).transpose(0, 1).flatten(0, 1),
+            "rows are dealt out to the heads in turn: a head owns neighbouring rows.",
+        ),
+    },
+    [(random(24, 8, seed=1), 3), (random(16, 16, seed=2), 2)],
+    "within each head first entries come first, then second ones.",
+)  # fmt: skip
+
+
+def planted(
+    q: Tensor, k: Tensor, cache: list[Tensor], base: float = 10000.0
+) -> Tensor:
+    """One step of generation: q and k of new tokens (T, d), keys of earlier ones in ``cache``. One line has a slip."""
+    d, new = q.shape[-1], q.shape[-2]
+    theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    positions = torch.arange(new)
+    cos, sin = efficient.cos_sin(positions, theta)
+    q, k = (efficient.apply_rotary(x, cos, sin, layout="half") for x in (q, k))
+    cache.append(k)
+    return q @ torch.cat(cache).mT
+
+
+BUG = Chosen(
+    "positions",
+    {
+        "theta": "2i/d with a minus, in float64: it is right.",
+        "positions": "new tokens start at 0 each time. They should start where the cache ends: "
+        "it works for the prompt, and breaks with the first token after it.",
+        "cos, sin": "computed in float64 and handed over in float32: it is right.",
+        "q, k": "both are turned, in one layout: it is right.",
+        "cache": "keys are kept after they are turned: right, as long as frequencies stay.",
+    },
+)

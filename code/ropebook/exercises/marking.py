@@ -1,0 +1,209 @@
+"""How an answer is looked at: it is right, or it is one of the mistakes that are known, or it is shown where it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose import diagnose
+
+# An answer in float32 is right as well.
+_CLOSE = {"rtol": 1e-4, "atol": 1e-4, "equal_nan": True}
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What is said of an answer. ``mistake`` is the name of the one that was made, and None if the answer is right."""
+
+    mistake: str | None
+    said: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is right."""
+        return self.mistake is None
+
+    def __str__(self) -> str:
+        """Right, or the name of the mistake; and what is to be said of it."""
+        return f"{'Right' if self.right else 'Not yet'}: {self.said}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Written:
+    """An exercise whose answer is a function. ``mistakes`` are wrong answers by name, each with what is said of it.
+
+    ``cases`` are arguments that tell the right answer and all mistakes from one another.
+    """
+
+    right: Callable
+    mistakes: Mapping[str, tuple[Callable, str]]
+    cases: Sequence[tuple]
+    praise: str
+
+    def check(self, answer: object) -> Feedback:
+        """Which of the known answers this one is, by what it returns in every case."""
+        if not callable(answer):
+            return Feedback(
+                "no_function", f"the answer is a function, this is {answer!r}."
+            )
+        found = []
+        for case in self.cases:
+            try:
+                result = answer(*_copied(case))
+            except Exception as error:
+                said = f"it raised {type(error).__name__}: {error}. The arguments were {_short(case)}."
+                return Feedback("raises", said)
+            if result is None or result is ...:
+                return Feedback("nothing", "the function returns nothing yet.")
+            try:
+                found.append(_tensors(result))
+            except (TypeError, ValueError, RuntimeError):
+                said = f"it should return {_shapes(_tensors(self.right(*case)))}, and returned {type(result).__name__}."
+                return Feedback("no_numbers", said)
+        expected = [_tensors(self.right(*case)) for case in self.cases]
+        if _same(found, expected):
+            return Feedback(None, self.praise)
+        for name, (wrong, said) in self.mistakes.items():
+            if _same(found, [_tensors(wrong(*case)) for case in self.cases]):
+                return Feedback(name, said)
+        return self._shown(found, expected)
+
+    def _shown(self, found: list, expected: list) -> Feedback:
+        """The first case in which the answer is off, by its shape or its numbers."""
+        for case, ours, theirs in zip(self.cases, found, expected, strict=True):
+            if [x.shape for x in ours] != [x.shape for x in theirs]:
+                said = f"it should return {_shapes(theirs)}, and returned {_shapes(ours)}, for {_short(case)}."
+                return Feedback("shape", said)
+            if not _same([ours], [theirs]):
+                break
+        if any(x.isnan().any() for x in ours):
+            return Feedback(
+                "nan", f"there is NaN in what it returns for {_short(case)}."
+            )
+        off = max(
+            (x - y).abs().max().item() for x, y in zip(ours, theirs, strict=True)
+        )
+        said = (
+            f"none of the usual mistakes, but numbers are off by up to {off:.2g} for {_short(case)}. "
+            f"The first should be {theirs[0].flatten()[0]:.4g}, and is {ours[0].flatten()[0]:.4g}."
+        )
+        return Feedback("other", said)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """An exercise whose answer rotates q and k, (q, k, positions), for weights of one layout and base."""
+
+    layout: str
+    base: float
+    praise: str
+    dim: int = 16
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, answer: object) -> Feedback:
+        """What the diagnosis finds, the first of its mistakes."""
+        if not callable(answer):
+            return Feedback(
+                "no_function", f"the answer is a function, this is {answer!r}."
+            )
+        x = torch.ones(1, 1, 3, self.dim, dtype=torch.float64)
+        try:
+            result = answer(x.clone(), x.clone(), torch.arange(3))
+        except Exception as error:
+            said = f"it raised {type(error).__name__}: {error}. q and k were (1, 1, 3, {self.dim}), positions (3,)."
+            return Feedback("raises", said)
+        if result is None or result is ...:
+            return Feedback("nothing", "the function returns nothing yet.")
+        try:
+            report = diagnose(
+                answer,
+                layout=self.layout,
+                base=self.base,
+                dim=self.dim,
+                call="q, k, positions",
+                order="batch heads seq dim",
+            )
+        except ValueError as error:
+            return Feedback("raises", str(error))
+        for name, said in report.mistakes.items():
+            return Feedback(name, f"{said}. {self.hints.get(name, '')}".strip())
+        if report.scaling:
+            return Feedback("scaled", f"{report.evidence['scaling']}.")
+        if report.rotary_dim != self.dim:
+            return Feedback("partial", f"{report.evidence['part']}.")
+        return Feedback(None, self.praise)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An exercise whose answer is one of several words. ``options`` has a sentence for each."""
+
+    right: str
+    options: Mapping[str, str]
+
+    def check(self, answer: object) -> Feedback:
+        """What is said of this choice."""
+        if answer is None or answer is ...:
+            names = ", ".join(map(repr, self.options))
+            return Feedback("nothing", f"choose one of {names}.")
+        if not isinstance(answer, str) or answer not in self.options:
+            names = ", ".join(map(repr, self.options))
+            return Feedback("no_option", f"{answer!r} is none of {names}.")
+        return Feedback(
+            None if answer == self.right else answer, self.options[answer]
+        )
+
+
+def _copied(case: tuple) -> list:
+    return [x.clone() if isinstance(x, Tensor) else x for x in case]
+
+
+def _tensors(result: object) -> list[Tensor]:
+    """A result as tensors in float64: a tensor, an array, a number, or several of these."""
+    if isinstance(result, tuple):
+        return [tensor for one in result for tensor in _tensors(one)]
+    if isinstance(result, (str, dict, set)):
+        raise TypeError("no numbers")
+    tensor = torch.as_tensor(result)
+    if tensor.is_complex():
+        raise TypeError("complex numbers")
+    return [tensor.detach().double()]
+
+
+def _same(found: list, expected: list) -> bool:
+    return all(
+        len(ours) == len(theirs)
+        and all(
+            x.shape == y.shape and torch.allclose(x, y, **_CLOSE)
+            for x, y in zip(ours, theirs, strict=True)
+        )
+        for ours, theirs in zip(found, expected, strict=True)
+    )
+
+
+def _shapes(tensors: list[Tensor]) -> str:
+    shapes = [str(tuple(x.shape)) if x.ndim else "a number" for x in tensors]
+    return " and ".join(f"shape {one}" if one[0] == "(" else one for one in shapes)
+
+
+def _short(case: tuple) -> str:
+    return ", ".join(
+        f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) and x.numel() > 8
+        else str(x.tolist()) if isinstance(x, Tensor) else getattr(x, "__name__", repr(x))
+        for x in case
+    )  # fmt: skip
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    """Normal numbers in float64, the same each time.
+
+    >>> random(2, 3).shape
+    torch.Size([2, 3])
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, dtype=torch.float64, generator=generator)

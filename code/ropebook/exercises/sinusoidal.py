@@ -1,0 +1,134 @@
+"""Exercises on sinusoids: the encoding, and the matrix of a step."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook import rope, sinusoidal
+from ropebook.exercises.marking import Chosen, Written
+
+
+def encode(positions: Tensor, dim: int, base: float) -> Tensor:
+    """The right answer: sin and cos of mθ_i side by side, (T, d)."""
+    return _from_angles(rope.angles(positions, dim, base))
+
+
+def _from_angles(angles: Tensor) -> Tensor:
+    return rope.join(angles.sin(), angles.cos(), "interleaved")
+
+
+def _exponents(factor: float):
+    def wrong(positions: Tensor, dim: int, base: float) -> Tensor:
+        exponents = factor * torch.arange(dim // 2, dtype=torch.float64) / dim
+        return _from_angles(positions[:, None] * base**exponents)
+
+    return wrong
+
+
+ENCODING = Written(
+    encode,
+    {
+        "cosine_first": (
+            lambda m, d, b: rope.join(
+                rope.angles(m, d, b).cos(),
+                rope.angles(m, d, b).sin(),
+                "interleaved",
+            ),
+            "sine and cosine have changed places: position 0 should be (0, 1, 0, 1, …).",
+        ),
+        "concatenated": (
+            lambda m, d, b: encode(m, d, b)[..., rope.concatenated_order(d)],
+            "all sines, then all cosines: the numbers are right, and stand in another order.",
+        ),
+        "degrees": (
+            lambda m, d, b: _from_angles(rope.angles(m, d, b).deg2rad()),
+            "angles are taken for degrees.",
+        ),
+        "whole_turns": (
+            lambda m, d, b: _from_angles(2 * math.pi * rope.angles(m, d, b)),
+            "angles are 2π too large: θ is radians per position, not turns.",
+        ),
+        "half_exponent": (
+            _exponents(-1.0),
+            "the exponent is i/d: it should be 2i/d, from 0 to nearly 1.",
+        ),
+        "double_exponent": (
+            _exponents(-4.0),
+            "the exponent is 4i/d: half of d stands where d should.",
+        ),
+        "growing": (
+            _exponents(2.0),
+            "frequencies grow: the exponent has lost its minus.",
+        ),
+        "sine_alone": (
+            lambda m, d, b: rope.join(
+                rope.angles(m, d, b).sin(),
+                rope.angles(m, d, b).sin(),
+                "interleaved",
+            ),
+            "there is no cosine: sin alone cannot tell whether the hand goes up or down.",
+        ),
+    },
+    [(torch.tensor([0, 1, 5]), 8, 10000.0), (torch.tensor([2, 30]), 6, 50.0)],
+    "position 0 is (0, 1, 0, 1, …), and each pair turns by its own frequency.",
+)
+
+
+def _unsigned(k: int, dim: int, base: float) -> Tensor:
+    """With both sines plus."""
+    right = sinusoidal.shift_matrix(k, dim, base)
+    return right.where(right.triu() != 0, right.T)
+
+
+def _same_angle(k: int, d: int, b: float) -> Tensor:
+    cos, sin = math.cos(k), math.sin(k)
+    block = torch.tensor([[cos, sin], [-sin, cos]], dtype=torch.float64)
+    return torch.block_diag(*[block] * (d // 2))
+
+
+def _halves(k: int, d: int, b: float) -> Tensor:
+    order = rope.concatenated_order(d)
+    return sinusoidal.shift_matrix(k, d, b)[order][:, order]
+
+
+STEP = Written(
+    lambda k, d, b: sinusoidal.shift_matrix(k, d, b),
+    {
+        "backwards": (
+            lambda k, d, b: sinusoidal.shift_matrix(k, d, b).T,
+            "it steps back: the minus stands in the upper row. That is right for pairs (cos, sin), and these are (sin, cos).",
+        ),
+        "no_minus": (
+            _unsigned,
+            "a minus is missing: this matrix does not keep lengths.",
+        ),
+        "same_angle": (_same_angle, "all pairs turn by k: each should turn by k times its own frequency."),
+        "halves": (_halves, "pairs lie half a vector apart here, and the encoding has them side by side."),
+    },
+    [(1, 8, 10000.0), (2, 6, 50.0)],
+    "it moves every position on by k, wherever it stands.",
+)  # fmt: skip
+
+
+def planted(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
+    """An encoding (T, d) with a slip in one of its lines."""
+    pair = torch.arange(0, dim, 2, dtype=torch.float64)
+    theta = base ** (-pair / dim)
+    angles = positions.bfloat16()[:, None] * theta.bfloat16()
+    table = torch.stack((angles.sin(), angles.cos()), -1)
+    return table.flatten(-2).float()
+
+
+BUG = Chosen(
+    "angles",
+    {
+        "pair": "0, 2, 4, … is 2i already: nothing is missing.",
+        "theta": "2i/d with a minus: it is right.",
+        "angles": "bfloat16 has no 257: from position 256 on neighbours share an encoding. Angles want float32 at least.",
+        "table": "sine and cosine stand side by side: it is right.",
+        "return": "casting up at the end changes nothing, and mends nothing.",
+    },
+)

@@ -1,0 +1,250 @@
+// What two schemes give a score against the key's place: one curve for each head, one head of each drawn strongly.
+
+import { BUCKETS, BY_HEAD, dials, FARTHEST, SCHEMES, SPAN, TURNING, ZETA } from "./rivals.py";
+import { fourierSum, hundredths, invFreq, lastCall } from "./kit/rope.js";
+import { exact, tidy } from "./kit/text.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
+import { axis, inColour, levelsOf, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
+import { across } from "./kit/hand.js";
+import { explorer } from "./kit/mount.js";
+
+const OFFSETS = Array.from({ length: 2 * SPAN + 1 }, (_, k) => k - SPAN); // n − m
+
+// 2^(−8h/H), and where H is no power of two every other slope of twice the power below it.
+function slopes(heads) {
+  const power = 2 ** Math.floor(Math.log2(heads));
+  return Array.from({ length: heads }, (_, k) => {
+    return k < power ? 2 ** ((-8 * (k + 1)) / power) : 2 ** ((-8 * (2 * (k - power) + 1)) / (2 * power));
+  });
+}
+
+// T5's range of a distance, for one side of the query.
+function bucket(apart) {
+  const side = BUCKETS / 2;
+  const own = side / 2;
+  if (apart < own) return apart;
+  const share = Math.log(apart / own) / Math.log(FARTHEST / own);
+  return Math.min(side - 1, own + Math.floor(share * (side - own)));
+}
+
+// Of each distance the one that stands for its range: the middle, and for the last range its first.
+const STAND_IN = (() => {
+  const ends = [];
+  for (let apart = 0; apart <= FARTHEST; apart += 1) {
+    const range = (ends[bucket(apart)] ??= [apart, apart]);
+    range[1] = apart;
+  }
+  ends.at(-1)[1] = ends.at(-1)[0];
+  return OFFSETS.map((offset) => {
+    const [least, greatest] = ends[bucket(Math.abs(offset))];
+    return (least + greatest) / 2;
+  });
+})();
+
+// Σ a_i cos Δθ_i + b_i sin Δθ_i at each offset, less that at 0; Δ = −offset.
+function wave(theta, a, b) {
+  const ahead = fourierSum(theta, a, b.map((one) => -one), 0, SPAN + 1); // Δ = 0, −1, −2 …
+  const behind = fourierSum(theta, a, b, 0, SPAN + 1);
+  return OFFSETS.map((offset) => (offset < 0 ? behind[-offset] : ahead[offset]) - behind[0]);
+}
+
+const CURVES = {
+  none: () => [OFFSETS.map(() => 0)],
+  alibi: ({ heads }) => slopes(heads).map((slope) => OFFSETS.map((offset) => -slope * Math.abs(offset))),
+  signed: ({ heads }) => slopes(heads).map((slope) => OFFSETS.map((offset) => slope * offset)),
+  t5: ({ heads }) => slopes(heads).map((slope) => STAND_IN.map((apart) => -slope * apart)),
+  kerple: () => [OFFSETS.map((offset) => -Math.log(1 + Math.abs(offset)))],
+  sandwich: ({ heads, dim, base }) => {
+    const theta = invFreq(dim, base);
+    const below = wave(theta, theta.map(() => 1), theta.map(() => 0));
+    return slopes(heads).map((_, k) => below.map((value) => (value * heads) / (8 * (k + 1))));
+  },
+  xl: ({ dim, base }) => {
+    const theta = invFreq(dim, base);
+    const ones = theta.map(() => 1 / Math.sqrt(dim));
+    return [wave(theta, ones, ones)];
+  },
+  rope: ({ dim, base }) => {
+    const theta = invFreq(dim, base);
+    return [wave(theta, theta.map(() => 2 / Math.sqrt(dim)), theta.map(() => 0))];
+  },
+  xpos: ({ dim, base }) => {
+    const theta = invFreq(dim, base);
+    const zeta = theta.map((_, i) => ((2 * i) / dim + ZETA.gamma) / (1 + ZETA.gamma));
+    const sums = OFFSETS.map((offset) => {
+      let sum = 0;
+      for (let i = 0; i < theta.length; i += 1) {
+        sum += zeta[i] ** (-offset / ZETA.scale) * Math.cos(offset * theta[i]);
+      }
+      return (2 * sum) / Math.sqrt(dim);
+    });
+    return [sums.map((sum) => sum - Math.sqrt(dim))];
+  },
+};
+
+const [lastFirst, lastSecond] = [0, 1].map(() => lastCall((name, heads, dim, base) => {
+  return CURVES[name]({ heads, dim, base });
+}));
+
+function compute({ first, second, head, heads, offset, base, dim }) {
+  const rows = [lastFirst(first, heads, dim, base), lastSecond(second, heads, dim, base)];
+  const chosen = rows.map((row) => row[row.length === 1 ? 0 : head - 1]);
+  return {
+    first: rows[0], // of each head, or one row for all, at n − m = −256 … 256
+    second: rows[1],
+    here: chosen.map((curve) => curve[offset + SPAN]), // of both, in the chosen head
+    mirrored: chosen.map((curve) => curve[SPAN - offset]), // as far on the other side
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 76;
+const UNDER = 44; // of the axis
+const LEFT = 44;
+
+function build(stage, app) {
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const pad = html("div");
+  stage.append(html("div", { style: "position: relative" }, picture, pad));
+  let ends = [LEFT, LEFT + 1];
+  const showPad = across(app, pad, dials.find(({ trait }) => trait === "offset"), {
+    label: "The key’s place in the picture",
+    ends: () => ends,
+    text: ({ offset }) => placeOf(offset),
+  });
+  return ({ data, values, width, most }) => {
+    const height = Math.min(most, 500);
+    const floor = height - UNDER;
+    ends = [LEFT, width - 12];
+    const chosen = [data.first, data.second].map((rows) => rows[rows.length === 1 ? 0 : values.head - 1]);
+    const levels = levelsOf(chosen.flat());
+    const plot = {
+      width, floor, levels, from: ends[0], to: ends[1], x: scale([-SPAN, SPAN], ends),
+      y: scale([levels[0], levels.at(-1)], [floor, TOP]),
+    };
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    redrawn(picture, () => [...ground(plot), ...curves(plot, data, values), ...frame(plot, values),
+      ...reading(plot, data, values)]);
+    showPad([LEFT, TOP - 26, ends[1] - LEFT, floor - TOP + 26]);
+  };
+}
+
+function placeOf(offset) {
+  if (!offset) return "at the query";
+  const far = Math.abs(offset);
+  return `${far} token${far === 1 ? "" : "s"} ${offset < 0 ? "before" : "after"} the query`;
+}
+
+// The future, shaded; levels.
+function ground({ width, floor, from, to, levels, x, y }) {
+  const wide = width >= 620;
+  const word = (at, text) => svg("text", { x: at, y: floor - 8, "font-size": 12, "text-anchor": "middle",
+    class: "rb-quiet" }, text);
+  return [
+    svg("rect", { x: x(0), y: TOP, width: to - x(0), height: floor - TOP,
+      style: "fill: var(--rb-muted); opacity: 0.1" }),
+    svg("path", { d: levels.map((level) => `M${from},${hundredths(y(level))}H${to}`).join(""), ...lined("grid", 1) }),
+    word((from + x(0)) / 2, "the past"),
+    word((x(0) + to) / 2, wide ? "the future: a causal mask hides it" : "the future"),
+  ];
+}
+
+// A line through its corners only: what lies on the way from its neighbour before to that behind is left out.
+function path({ x, y }, curve) {
+  const corners = curve.map((value, k) => [k, value]).filter(([k, value]) => {
+    return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;
+  });
+  return `M${corners.map(([k, value]) => `${hundredths(x(OFFSETS[k]))},${hundredths(y(value))}`).join("L")}`;
+}
+
+// The chosen heads strongly over the others, which the frame cuts off.
+function curves(plot, { first, second }, { head }) {
+  const { width, floor } = plot;
+  const pale = [];
+  const strong = [];
+  [[first, "1"], [second, "2"]].forEach(([rows, colour]) => rows.forEach((curve, k) => {
+    const chosen = rows.length === 1 || k === head - 1;
+    const look = chosen ? lined(colour, 2.25, "stroke-linejoin: round") : lined(colour, 1, "opacity: 0.35");
+    (chosen ? strong : pale).push(svg("path", { d: path(plot, curve), ...look }));
+  }));
+  const box = { x: 0, y: TOP - 2, width, height: floor - TOP + 4, viewBox: `0 ${TOP - 2} ${width} ${floor - TOP + 4}` };
+  return [svg("svg", box, ...pale, ...strong)];
+}
+
+function frame({ width, floor, from, to, levels, x, y }, { first, second }) {
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  axis(left, "left", y, levels, (level) => String(level).replace("-", "−"));
+  const step = width >= 620 ? 64 : 128;
+  const ticks = Array.from({ length: (2 * SPAN) / step + 1 }, (_, k) => k * step - SPAN);
+  axis(bottom, "bottom", x, ticks, (tick) => String(tick).replace("-", "−"));
+  const name = width >= 420 ? "the key’s place, n − m = −Δ" : "n − m = −Δ";
+  return [
+    svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, "What the distance adds to the score"),
+    ...legendRow([[first, "1"], [second, "2"]]),
+    svg("path", { d: `M${from},${hundredths(y(0))}H${to}`, ...lined("muted", 1) }), left, bottom,
+    svg("text", { x: (from + to) / 2, y: floor + 37, "font-size": 12, "text-anchor": "middle",
+      class: "rb-quiet" }, name),
+  ];
+}
+
+function legendRow(items) {
+  let x = 0;
+  return items.flatMap(([name, colour]) => {
+    const at = x;
+    x += 34 + textWidth(SCHEMES[name], 12, 600) + 22;
+    return [svg("path", { d: `M${at + 2},36h24`, ...lined(colour, 2.25) }),
+      svg("text", { x: at + 34, y: 40, "font-size": 12, "font-weight": 600, ...inColour(colour) }, SCHEMES[name])];
+  });
+}
+
+// Where it is read off.
+function reading({ floor, from, to, x, y }, { here }, { offset }) {
+  const text = `n − m = ${String(offset).replace("-", "−")}`;
+  const half = pillHalf(text);
+  const middle = Math.min(to - half, Math.max(from + half, x(offset)));
+  return [
+    svg("path", { d: `M${hundredths(x(offset))},${TOP - 2}V${floor}`, ...lined("ink", 1.25, "stroke-dasharray: 1 5") }),
+    ...here.map((value, k) => svg("circle", { cx: hundredths(x(offset)), cy: hundredths(y(value)), r: 5,
+      style: `fill: var(--rb-${k + 1}); stroke: var(--rb-zero); stroke-width: 1.5` })),
+    ...pill(middle, TOP - 15, text),
+  ];
+}
+
+function signed(value) {
+  return `${value > 0 ? "+" : ""}${Math.abs(value) < 5e-4 ? "0" : tidy(value)}`;
+}
+
+function describe({ here, mirrored }, { first, second, head, heads, offset }) {
+  const whose = (k, name) => {
+    const own = BY_HEAD.includes(name) ? ` (head ${head} of ${heads})` : "";
+    const same = Math.abs(here[k] - mirrored[k]) < 1e-9;
+    const other = same ? "as much on the other side" : `on the other side ${signed(mirrored[k])}`;
+    return `${SCHEMES[name]}${own} gives ${signed(here[k])}, ${other}`;
+  };
+  const at = placeOf(offset);
+  const both = first === second ? [whose(0, first)] : [whose(0, first), whose(1, second)];
+  return `${at.charAt(0).toUpperCase()}${at.slice(1)} ${both.join("; ")}.`;
+}
+
+export default explorer({
+  title: "Two schemes on one axis",
+  note: "Pick two. Drag across the picture to read them off; the right half is what a causal mask hides.",
+  dials,
+  compute,
+  build,
+  idle: (_, { first, second }) => {
+    const has = (names) => [first, second].some((name) => names.includes(name));
+    const waves = "Neither of the two has waves.";
+    const alike = "In both of the two all heads are alike.";
+    return {
+      ...(!has(BY_HEAD) && { head: alike, heads: alike }),
+      ...(!has(TURNING) && { base: waves, dim: waves }),
+    };
+  },
+  stats: ({ here, mirrored }, { first, second }) => [first, second].map((name, k) => {
+    return [SCHEMES[name], signed(here[k]), `weight × ${tidy(Math.exp(here[k]))}`];
+  }).concat([["Left less right, blue", exact(here[0] - mirrored[0], 2), "0: no direction"]]),
+  describe,
+});

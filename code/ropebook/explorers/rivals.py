@@ -1,0 +1,97 @@
+"""The explorer of the chapter on RoPE's relatives: what two schemes give a score against the key's place, side by side."""
+
+from __future__ import annotations
+
+import traitlets
+
+from ropebook.explorers import Choice, Explorer, Whole, Within
+from ropebook.explorers.kit import dials
+from ropebook.relatives import BUCKETS, FARTHEST, XPos
+
+BUCKETS, FARTHEST = BUCKETS, FARTHEST
+SPAN = 256
+"""Keys up to so many tokens before the query and after it."""
+MOST_HEADS = 16
+ZETA = {"scale": XPos.SCALE, "gamma": XPos.GAMMA}
+"""xPos's numbers."""
+
+SCHEMES = {
+    "alibi": "ALiBi",
+    "signed": "ALiBi, with sign",
+    "t5": "T5 buckets",
+    "sandwich": "Sandwich",
+    "kerple": "KERPLE, log",
+    "xl": "Transformer-XL",
+    "rope": "RoPE",
+    "xpos": "xPos",
+    "none": "none",
+}
+BY_HEAD = ["alibi", "signed", "t5", "sandwich"]
+"""Those whose heads differ."""
+TURNING = ["sandwich", "xl", "rope", "xpos"]
+"""Those that have a base and a dimension."""
+
+
+class Rivals(Explorer):
+    """What the distance alone gives the score, less that at distance 0, for keys up to 256 tokens before and after the query.
+
+    ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H, ``heads``: H, 1 to 16. ``offset``: n − m, the key's
+    place that is read off. ``base``: 1 to 10⁷, ``dim``: even, 2 to 512, where a scheme has them. Learned schemes are shown with
+    numbers that say what they can do: T5 as an imitation of ALiBi, KERPLE with p = a = 1, Transformer-XL with v = (1, …, 1),
+    u = 0 and W_R = 1. RoPE and xPos with q = k = (1, …, 1). Bad values raise ``TraitError``.
+    """
+
+    script = "rivals.js"
+
+    first = Choice(
+        SCHEMES,
+        "alibi",
+        label="First scheme, blue",
+        note="T5 imitates ALiBi; other learned numbers are 1.",
+    )
+    second = Choice(
+        SCHEMES,
+        "rope",
+        label="Second scheme, orange",
+        note="RoPE and xPos: for q = k = (1, …, 1).",
+    )
+    head = Whole(
+        4,
+        min=1,
+        max=MOST_HEADS,
+        within=Within("heads"),
+        label="Head h",
+        below="heads are counted from 1",
+        above="no more heads are drawn",
+        note="The strong line; the other heads are pale.",
+    )
+    heads = Whole(
+        8,
+        min=1,
+        max=MOST_HEADS,
+        label="Number of heads H",
+        below="there must be a head",
+        above="more lines would cover one another",
+        note="Slopes are shared out among them.",
+        more=True,
+    )
+    offset = Whole(
+        -100,
+        min=-SPAN,
+        max=SPAN,
+        label="Key's place n − m",
+        below="the picture ends there",
+        above="the picture ends there",
+        note="Below 0: before the query.",
+        more=True,
+    )
+    base = dials.base(more=True)
+    dim = dials.dimension(64, more=True)
+
+    @traitlets.default("alt")
+    def _default_alt(self) -> str:
+        return (
+            "What two schemes add to a score, as curves over the key's place, from 256 tokens before the query to 256 after "
+            "it. ALiBi is a roof, two straight lines that fall to both sides, one pair of lines for each head. RoPE is a "
+            "peak with swings at both sides, the same for all heads. The half behind the query, the future, is shaded."
+        )

@@ -1,0 +1,52 @@
+"""Positions that are added to the tokens: a table, learned or computed, that queries and keys see through their projections."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.relatives.scheme import Parts, Scheme
+from ropebook.shapes import Float
+
+
+class Absolute(Scheme):
+    """(q + W_Q p_m)·(k + W_K p_n)/√d: what adding p to the tokens does to a score, with p a learned table.
+
+    ``length`` positions have a vector of ``width`` entries, the others none: ``ValueError``. The projections ``w_q`` and
+    ``w_k`` (heads, dim, width) are the layer's own; here they begin as random ones.
+    """
+
+    def __init__(self, n_heads: int, dim: int, length: int, width: int):
+        super().__init__()
+        for name, size in (
+            ("n_heads", n_heads),
+            ("dim", dim),
+            ("length", length),
+            ("width", width),
+        ):
+            checks.integer(name, size, minimum=1)
+        self.table = nn.Parameter(0.02 * torch.randn(length, width))
+        projections = torch.randn(2, n_heads, dim, width) * width**-0.5
+        self.register_buffer("w_q", projections[0])
+        self.register_buffer("w_k", projections[1])
+
+    def places(
+        self, name: str, positions: Tensor, projection: Tensor
+    ) -> Float[Tensor, "heads seq dim"]:
+        """The vectors of these positions, projected."""
+        last = len(self.table) - 1
+        note = f" ({last + 1} vectors were learned, no more)"
+        checks.entries(name, positions, 0, last, note)
+        return torch.einsum("hdw,sw->hsd", projection, self.table[positions.long()])
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        if q.shape[-3::2] != self.w_q.shape[:2]:
+            raise ValueError(
+                f"q must have (heads, dim) {tuple(self.w_q.shape[:2])}, as the scheme has, got {tuple(q.shape[-3::2])}"
+            )
+        of_q, of_k = (
+            self.places("m", m, self.w_q),
+            self.places("n", n, self.w_k),
+        )
+        return Parts(q + of_q.to(q), k + of_k.to(k), None)

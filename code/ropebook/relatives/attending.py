@@ -1,0 +1,109 @@
+"""Attention with any scheme, three times: plain code, torch's fused function, and FlexAttention.
+
+They give the same result. They differ in what they have to hold in memory: see `ropebook.relatives.cost`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ropebook.attention import causal_mask
+from ropebook.relatives.curves import Fire
+from ropebook.relatives.scheme import Bias, Scheme, fit
+from ropebook.shapes import Float
+
+Vectors = Float[Tensor, "batch heads seq dim"]
+Values = Float[Tensor, "batch heads seq width"]
+
+
+def attend(
+    scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
+) -> Values:
+    """The means of the values of a text at positions 0 … T − 1, by plain code."""
+    places = torch.arange(q.shape[-2], device=q.device)
+    scores = scheme.score(q, k, places, places)
+    if causal:
+        seen = causal_mask(q.shape[-2], device=q.device)
+        scores = scores.masked_fill(~seen, -math.inf)
+    return scores.softmax(-1) @ v
+
+
+def attend_fused(
+    scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
+) -> Values:
+    """`attend`, by ``torch.nn.functional.scaled_dot_product_attention``: what is added goes where a mask does."""
+    places = torch.arange(q.shape[-2], device=q.device)
+    q, k, added = scheme.parts(q, k, *fit(q, k, places, places))
+    if added is None:
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    added = added.to(q)
+    if causal:
+        seen = causal_mask(q.shape[-2], device=q.device)
+        added = added.masked_fill(~seen, -math.inf)
+    # the same for each text of the batch
+    added = added.expand(*q.shape[:-1], k.shape[-2])
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=added)
+
+
+def attend_flex(
+    scheme: Scheme,
+    q: Vectors,
+    k: Vectors,
+    v: Values,
+    *,
+    causal: bool = False,
+    flex: Callable | None = None,
+) -> Values:
+    """`attend`, by FlexAttention, for a scheme that adds nothing or a bias of the distance.
+
+    The bias is a row of numbers, one for each distance and head, and is looked up where a score is made: (heads, 2T − 1)
+    numbers are held in place of (heads, T, T). ``flex``: ``flex_attention`` itself, or compiled. ``TypeError`` for another scheme.
+    """
+    from torch.nn.attention.flex_attention import (
+        create_block_mask,
+        flex_attention,
+    )
+
+    length = q.shape[-2]
+    places = torch.arange(length, device=q.device)
+    q, k, row = _parts_by_row(scheme, q, k, places)
+    mask = None
+    if causal:
+        mask = create_block_mask(
+            lambda b, h, m, n: m >= n, None, None, length, length, q.device
+        )
+
+    def looked_up(score, b, h, m, n):
+        return score + row[h, m - n + length - 1]
+
+    return (flex or flex_attention)(
+        q, k, v, score_mod=None if row is None else looked_up, block_mask=mask
+    )
+
+
+def _parts_by_row(
+    scheme: Scheme, q: Tensor, k: Tensor, places: Tensor
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    if isinstance(scheme, Bias):
+        return q, k, by_distance(scheme, len(places)).to(q)
+    q, k, added = scheme.parts(q, k, places, places)
+    if added is not None:
+        raise TypeError(
+            f"scheme must add nothing, or a bias of the distance, got {type(scheme).__name__}, "
+            "whose scores depend on the content"
+        )
+    return q, k, None
+
+
+def by_distance(scheme: Bias, length: int) -> Float[Tensor, "heads both"]:
+    """The bias at the distances −(T − 1) … T − 1; ``TypeError`` for one that depends on more than the distance."""
+    if isinstance(scheme, Fire):
+        raise TypeError(
+            "scheme must be a bias of the distance alone, got Fire, which looks at the query's place"
+        )
+    return scheme.bias(torch.arange(1 - length, length), [0])[..., 0]

@@ -1,0 +1,126 @@
+"""T5: a learned number for each range of distances, in each head.
+
+Source: Raffel et al. 2020, *Exploring the Limits of Transfer Learning*, section 2.1; the ranges are those of its code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.relatives.scheme import Bias
+from ropebook.rope import Positions
+from ropebook.shapes import Float, Int, Real
+from ropebook.sinusoidal import relative_positions
+
+BUCKETS, FARTHEST = 32, 128
+"""T5's: so many ranges, of which the last begins before a distance of so many tokens."""
+
+
+def t5_bucket(
+    apart: Real[Tensor, " *shape"],
+    buckets: int = BUCKETS,
+    farthest: int = FARTHEST,
+    *,
+    bidirectional: bool = False,
+) -> Int[Tensor, " *shape"]:
+    """The range of each distance m − n, int64, from 0 on.
+
+    Half of the ranges are one distance wide, the others as a logarithmic scale up to ``farthest`` makes them; the last
+    has all that is farther. Keys after the query (m − n < 0) are in range 0; ``bidirectional``: they have the second half of
+    the ranges, and both sides half as many.
+
+    >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
+    tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
+    >>> t5_bucket(torch.tensor([3, 0, -3, -5000]), bidirectional=True)
+    tensor([ 3,  0, 19, 31])
+    """
+    checks.integer("buckets", buckets, minimum=4 if bidirectional else 2)
+    if bidirectional:
+        side = buckets // 2
+        return (apart < 0) * side + _one_sided(apart.abs(), side, farthest)
+    return _one_sided(apart.clamp(min=0), buckets, farthest)
+
+
+def _one_sided(apart: Tensor, buckets: int, farthest: int) -> Tensor:
+    own = buckets // 2
+    checks.integer("farthest", farthest, minimum=own + 1)
+    scale = (apart.clamp(min=own).double() / own).log() / math.log(farthest / own)
+    wide = own + (scale * (buckets - own)).long()
+    return torch.where(apart < own, apart.long(), wide.clamp(max=buckets - 1))
+
+
+class T5Buckets(Bias):
+    """``weight`` (heads, buckets), learned, at the range of m − n. It begins at zero: as a model without positions.
+
+    ``bidirectional``: for encoders, which see both sides.
+    """
+
+    def __init__(
+        self,
+        n_heads: int,
+        buckets: int = BUCKETS,
+        farthest: int = FARTHEST,
+        *,
+        bidirectional: bool = False,
+    ):
+        super().__init__()
+        checks.integer("n_heads", n_heads, minimum=1)
+        self.farthest, self.bidirectional = farthest, bidirectional
+        # refuses what it would refuse later
+        t5_bucket(torch.zeros(1), buckets, farthest, bidirectional=bidirectional)
+        self.weight = nn.Parameter(torch.zeros(n_heads, buckets))
+
+    def bias(
+        self, m: Positions, n: Positions
+    ) -> Float[Tensor, "heads queries keys"]:
+        return t5_bias(
+            self.weight,
+            relative_positions(m, n),
+            self.farthest,
+            bidirectional=self.bidirectional,
+        )
+
+
+def t5_bias(
+    weight: Float[Tensor, "heads buckets"],
+    apart: Real[Tensor, "queries keys"],
+    farthest: int = FARTHEST,
+    *,
+    bidirectional: bool = False,
+) -> Float[Tensor, "heads queries keys"]:
+    """The weight of each head at the range of each distance m − n."""
+    buckets = t5_bucket(
+        apart, weight.shape[1], farthest, bidirectional=bidirectional
+    )
+    return weight[:, buckets.to(weight.device)]
+
+
+def imitated(
+    bias: Bias, buckets: int = BUCKETS, farthest: int = FARTHEST
+) -> T5Buckets:
+    """T5 as it would hold another bias of the distance: each range has the value at the middle of its distances, the last
+    that at the first of them; on both sides. Nothing is learned here.
+
+    >>> from ropebook.relatives import ALiBi
+    >>> imitated(ALiBi(1)).bias([300], [299, 0]).detach()
+    tensor([[[-0.0039, -0.3555]]])
+    """
+    apart = torch.arange(-farthest, farthest + 1)
+    values = bias.bias([0], -apart)[:, 0]
+    found = T5Buckets(len(values), buckets, farthest, bidirectional=True)
+    at = t5_bucket(apart, buckets, farthest, bidirectional=True)
+    last = buckets // 2 - 1
+    with torch.no_grad():
+        for bucket in at.unique().tolist():
+            inside = apart[at == bucket]
+            ends = [inside.abs().min(), inside.abs().max()]
+            if bucket % (buckets // 2) == last:
+                ends[1] = ends[0]
+            sign = -1 if bucket >= buckets // 2 else 1
+            here = [sign * int(end) + farthest for end in ends]
+            found.weight[:, bucket] = values[:, here].mean(1)
+    return found

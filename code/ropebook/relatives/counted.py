@@ -1,0 +1,51 @@
+"""CoPE: places counted by gates, so that a query can ask for the last sentence or the third mention.
+
+Source: Golovneva et al. 2024, *Contextual Position Encoding*, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.relatives.scheme import Parts, Scheme
+from ropebook.shapes import Float
+
+
+class CoPE(Scheme):
+    """(q·k + q·e[p])/√d, p = the sum of the gates σ(q·k/√d) over the keys from n up to the query.
+
+    The place p is a number between two whole ones; e there is the mean of both their vectors, weighted. ``table`` (places,
+    dim), learned, one for all heads; what is farther has the last. Keys after the query have a gate of 0: they are left out *before* the
+    gates are summed, not after.
+    """
+
+    def __init__(self, dim: int, places: int):
+        super().__init__()
+        checks.integer("dim", dim, minimum=1)
+        checks.integer("places", places, minimum=2)
+        self.table = nn.Parameter(torch.zeros(places, dim))
+
+    def places(
+        self, q: Tensor, k: Tensor, m: Tensor, n: Tensor
+    ) -> Float[Tensor, "... heads queries keys"]:
+        """p of each query and key. The keys stand in the order of their positions (``ValueError`` otherwise)."""
+        if (n.diff() < 0).any():
+            raise ValueError(f"n must be in order, got {n.tolist()}")
+        gates = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).sigmoid()
+        gates = gates.masked_fill(n > m[:, None], 0.0)
+        return gates.flip(-1).cumsum(-1).flip(-1)
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        last = len(self.table) - 1
+        places = self.places(q, k, m, n).clamp(max=last)
+        of_place = q @ self.table.to(q).T
+        below = places.floor().long()
+        above = places.ceil().long()
+        share = places - below
+        added = (1 - share) * of_place.gather(-1, below)
+        added = added + share * of_place.gather(-1, above)
+        return Parts(q, k, added / math.sqrt(q.shape[-1]))

@@ -1,0 +1,100 @@
+"""The figures of the chapter's pages."""
+
+from __future__ import annotations
+
+import torch
+
+from ropebook.figures import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    TEAL,
+    VIOLET,
+    display_figure,
+    figure,
+)
+from ropebook.relatives.buckets import imitated
+from ropebook.relatives.cost import cost
+from ropebook.relatives.curves import Kerple, Sandwich
+from ropebook.relatives.facts import FACTS
+from ropebook.relatives.scheme import Scheme
+from ropebook.relatives.slopes import ALiBi
+from ropebook.relatives.turned import Rope, XPos
+from ropebook.shapes import Float
+
+
+def given(
+    scheme: Scheme, apart: Float[torch.Tensor, " distances"], dim: int, heads: int
+) -> Float[torch.Tensor, "heads distances"]:
+    """The scores at these distances m − n for q = k = (1, …, 1), less that at distance 0: what the distance gives."""
+    q, k = (torch.ones(heads, len(apart), dim, dtype=torch.float64) for _ in "qk")
+    at = torch.cat((torch.zeros(1, dtype=torch.float64), -apart))
+    k = torch.cat((k[:, :1], k), 1)
+    scores = scheme.score(q[:, :1], k, [0], at)[:, 0].detach()
+    return scores[:, 1:] - scores[:, :1]
+
+
+def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
+    """What six schemes give against the distance, in each head."""
+    apart = torch.arange(farthest + 1, dtype=torch.float64)
+    # those whose heads are alike are drawn once
+    panels = (
+        ("ALiBi", ALiBi(heads), heads, BLUE),
+        ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, TEAL),
+        ("Sandwich", Sandwich(heads, dim), heads, GREEN),
+        ("KERPLE, log", Kerple(1), 1, MUTED),
+        ("RoPE, q = k", Rope(dim), 1, ORANGE),
+        ("xPos, q = k", XPos(dim), 1, VIOLET),
+    )
+    fig, axes = figure(480, 400, rows=3, columns=2, sharex=True, sharey=True)
+    for ax, (title, scheme, lines, colour) in zip(axes.flat, panels, strict=True):
+        curves = given(scheme, apart, dim, lines)
+        ax.plot(apart, curves.T, color=colour, linewidth=1.2)
+        ax.set(title=title, ylim=(-14, 1), xlim=(0, farthest))
+        ax.set_xticks([0, 64, 128, 192, 256])
+    fig.supxlabel("distance Δ", fontsize=12.5)
+    fig.supylabel("added to the score", fontsize=12.5)
+    display_figure(
+        fig,
+        f"Six panels over distances up to {farthest}, one line for each of {heads} heads, or one for all. ALiBi: straight lines that fall, "
+        "each less steep than the one before. T5 buckets: the same as stairs, level from about 91 on. Sandwich: lines "
+        "that fall in swings, all of one shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
+        "line for all heads that falls in large swings.",
+        f"What each scheme adds to the score of distance 0, {heads} heads, d = {dim}, base 10,000; for RoPE and xPos with "
+        "q = k = (1, …, 1). KERPLE with p = a = 1.",
+    )
+
+
+def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
+    """What each scheme costs, counted: columns of a table, in the order of `FACTS`."""
+    found = {name: cost(name, n_heads, dim, length) for name in FACTS}
+    return {
+        "scheme": [FACTS[name].title for name in found],
+        "learned": [one.learned for one in found.values()],
+        "operations a score": [round(one.flops, 1) for one in found.values()],
+        "a token and head": [round(one.per_token) for one in found.values()],
+        "held (MiB)": [round(4 * one.held / 2**20) for one in found.values()],
+        "fused (KiB)": [
+            None if one.fused is None else round(4 * one.fused / 1024, 1)
+            for one in found.values()
+        ],
+    }
+
+
+def time_columns(measured: dict) -> dict[str, list]:
+    """The times of ``results.load("relatives")``: columns of a table, a row for each scheme."""
+    times = {
+        (entry["scheme"], entry["way"]): entry["ms"]
+        for entry in measured["entries"]
+    }
+    names = list(dict.fromkeys(name for name, _ in times))
+    heads = {
+        "plain": "plain code",
+        "fused": "scaled_dot_product_attention",
+        "flex": "FlexAttention, compiled",
+    }
+    columns = {"scheme": [FACTS[name].title for name in names]}
+    for way, head in heads.items():
+        columns[head] = [times.get((name, way)) for name in names]
+    return columns

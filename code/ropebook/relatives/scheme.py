@@ -1,0 +1,119 @@
+"""What all schemes have in common: the score of a query with a key, from both vectors and both places."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.rope import Positions, as_positions, in_float64
+from ropebook.shapes import Float
+from ropebook.sinusoidal import relative_positions
+
+
+class Parts(NamedTuple):
+    """What a score is made of: q·k/√d of these two, and what is added to it, or None."""
+
+    q: Tensor
+    k: Tensor
+    added: Tensor | None
+
+
+class Scheme(nn.Module):
+    """A way to tell places apart. A subclass says its `parts`; `score` and all that attends follow from them."""
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        """The score's parts; the arguments are those of `score`, checked."""
+        raise NotImplementedError
+
+    def score(
+        self,
+        q: Float[Tensor, "... heads queries dim"],
+        k: Float[Tensor, "... heads keys dim"],
+        m: Positions,
+        n: Positions,
+    ) -> Float[Tensor, "... heads queries keys"]:
+        """The scores of queries at the positions ``m`` (queries,) with keys at ``n`` (keys,), before mask and softmax.
+
+        ``TypeError`` and ``ValueError`` for vectors or positions that do not fit.
+        """
+        q, k, added = self.parts(q, k, *fit(q, k, m, n))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        return scores if added is None else scores + added.to(scores)
+
+    def size(self) -> int:
+        """How many numbers it learns."""
+        return sum(weight.numel() for weight in self.parameters())
+
+
+class Bias(Scheme):
+    """A scheme that adds to the score what depends on the head and on the places alone."""
+
+    def bias(
+        self, m: Positions, n: Positions
+    ) -> Float[Tensor, "heads queries keys"]:
+        """What is added for queries at ``m`` and keys at ``n``, in float64 if it is computed."""
+        raise NotImplementedError
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        bias = self.bias(m, n)
+        if bias.shape[0] != q.shape[-3]:
+            raise ValueError(
+                f"q must have {bias.shape[0]} heads, as the scheme has, got {q.shape[-3]}"
+            )
+        return Parts(q, k, bias)
+
+
+class Nothing(Scheme):
+    """No positions at all: the score is q·k/√d. What order there is, a causal mask must bring (Haviv et al. 2022)."""
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        return Parts(q, k, None)
+
+
+def distances(m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
+    """Δ = m − n of each query with each key, float64.
+
+    >>> distances([0, 5], [0, 1, 2])
+    tensor([[ 0., -1., -2.],
+            [ 5.,  4.,  3.]], dtype=torch.float64)
+    """
+    return in_float64(relative_positions(m, n))
+
+
+def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tensor]:
+    """The positions as tensors, if they and the vectors fit together; else ``TypeError`` or ``ValueError``."""
+    for name, x in (("q", q), ("k", k)):
+        if checks.floating(name, x).ndim < 3:
+            raise ValueError(
+                f"{name} must be (…, heads, seq, dim), got {tuple(x.shape)}"
+            )
+    if q.shape[:-2] != k.shape[:-2] or q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"k must have q's shape but for its length, q's being {tuple(q.shape)}, got {tuple(k.shape)}"
+        )
+    found = []
+    for name, places, x in (("m", m, q), ("n", n, k)):
+        places = as_positions(name, places).to(x.device)
+        if places.shape != (x.shape[-2],):
+            raise ValueError(
+                f"{name} must have shape ({x.shape[-2]},), one position for each vector, got {tuple(places.shape)}"
+            )
+        found.append(places)
+    return found[0], found[1]
+
+
+def first_share(length: int) -> Float[Tensor, " length"]:
+    """The weight that each query gives the first key under a causal mask where all scores are equal: 1/(m + 1).
+
+    It is what a layer without positions can know of its place: mark the first token, and the mean of the values says m.
+
+    >>> first_share(4)
+    tensor([1.0000, 0.5000, 0.3333, 0.2500], dtype=torch.float64)
+    """
+    seen = torch.ones(checks.integer("length", length, minimum=1), length).tril()
+    scores = torch.zeros(length, length, dtype=torch.float64)
+    return scores.masked_fill(seen == 0, -math.inf).softmax(-1)[:, 0]

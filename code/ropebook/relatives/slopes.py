@@ -1,0 +1,59 @@
+"""ALiBi: a score loses in proportion to the distance, in each head by a slope of its own.
+
+Source: Press et al. 2022, *Train Short, Test Long*, section 3 and its published code for other numbers of heads.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.relatives.scheme import Bias
+from ropebook.rope import Positions
+from ropebook.shapes import Float
+from ropebook.sinusoidal import relative_positions
+
+
+def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
+    """2^(−8h/H), h = 1 … H, for H a power of two, float64. For others those of the largest power P below H, and of 2P
+    every other one, from the first on, until there are H.
+
+    >>> alibi_slopes(4).tolist()
+    [0.25, 0.0625, 0.015625, 0.00390625]
+    >>> alibi_slopes(3).tolist()
+    [0.0625, 0.00390625, 0.25]
+    """
+    power = 1 << (checks.integer("n_heads", n_heads, minimum=1).bit_length() - 1)
+    more = _slopes(2 * power)[::2][: n_heads - power]
+    return torch.cat((_slopes(power), more))
+
+
+def _slopes(power: int) -> Tensor:
+    heads = torch.arange(1, power + 1, dtype=torch.float64)
+    return 2.0 ** (-8 * heads / power)
+
+
+class ALiBi(Bias):
+    """−slope_h |m − n|. ``signed``: −slope_h (m − n), the form that is written for decoders; it gains where n > m.
+    In float64, or as the module is cast.
+
+    >>> ALiBi(2).bias([1], [0, 1, 2])[0]
+    tensor([[-0.0625,  0.0000, -0.0625]], dtype=torch.float64)
+    >>> ALiBi(2, signed=True).bias([1], [0, 1, 2])[0]
+    tensor([[-0.0625,  0.0000,  0.0625]], dtype=torch.float64)
+    """
+
+    def __init__(self, n_heads: int, *, signed: bool = False):
+        super().__init__()
+        self.register_buffer("slopes", alibi_slopes(n_heads), persistent=False)
+        self.signed = signed
+
+    def bias(
+        self, m: Positions, n: Positions
+    ) -> Float[Tensor, "heads queries keys"]:
+        apart = relative_positions(m, n)
+        # 0 − x: a plain minus would make −0 of 0
+        apart = 0 - (apart if self.signed else apart.abs())
+        slopes = self.slopes.to(apart.device)[:, None, None]
+        return slopes * apart.to(slopes)

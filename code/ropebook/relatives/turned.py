@@ -1,0 +1,87 @@
+"""Schemes that turn queries and keys, and so multiply: RoPE, and xPos, which also shrinks with the distance.
+
+Source of xPos: Sun et al. 2023, *A Length-Extrapolatable Transformer*, section 3 and its published code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient import apply_rotary
+from ropebook.relatives.scheme import Parts, Scheme
+from ropebook.rope import cos_sin, dim_and_base, in_float64, inv_freq
+from ropebook.shapes import Float
+
+
+class Rope(Scheme):
+    """Each pair turned by mθ_i, interleaved (Su et al. 2021)."""
+
+    def __init__(self, dim: int, base: float = 10000.0):
+        super().__init__()
+        self.dim, self.base = dim_and_base(dim, base)
+
+    def turned(self, x: Tensor, places: Tensor) -> Tensor:
+        """x (…, seq, dim), each vector turned by its place (seq,)."""
+        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        tables = cos_sin(places, inv_freq(self.dim, self.base), wide)
+        return apply_rotary(x, *tables)
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        if q.shape[-1] != self.dim:
+            raise ValueError(
+                f"q must have dim {self.dim}, as the scheme has, got {q.shape[-1]}"
+            )
+        return Parts(self.turned(q, m), self.turned(k, n), None)
+
+
+class XPos(Rope):
+    """RoPE, and pair i of the query times ζ_i^(m/512), of the key times ζ_i^(−n/512), ζ_i = (2i/d + 0.4)/1.4.
+
+    Together ζ_i^(Δ/512): less than 1 to the left of the query, and more than 1 to the right: for decoders. Each factor by itself
+    grows with the position, so it has a range (`reach`): beyond, numbers overflow.
+    """
+
+    SCALE, GAMMA = 512, 0.4
+
+    def zeta(self) -> Float[Tensor, " pairs"]:
+        """ζ_i, (d/2,), float64, from 0.4/1.4 upwards."""
+        share = torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim
+        return (share + self.GAMMA) / (1 + self.GAMMA)
+
+    def scaled(self, x: Tensor, powers: Tensor) -> Tensor:
+        """x (…, seq, dim), pair i times ζ_i^power (seq,)."""
+        factors = self.zeta().to(powers.device) ** powers[:, None]
+        return x * factors.repeat_interleave(2, -1).to(x)
+
+    def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
+        q, k, _ = super().parts(q, k, m, n)
+        m, n = (in_float64(places) / self.SCALE for places in (m, n))
+        return Parts(self.scaled(q, m), self.scaled(k, -n), None)
+
+    def reach(self, dtype: torch.dtype) -> int:
+        """The last position whose factor of the first pair, ζ_0^(−n/512), is a number of this type.
+
+        >>> XPos(64).reach(torch.float16), XPos(64).reach(torch.float32)
+        (4532, 36260)
+        """
+        most = torch.tensor(torch.finfo(dtype).max, dtype=torch.float64).log()
+        return int(-self.SCALE * most / self.zeta()[0].log())
+
+
+def in_turn(schemes: Sequence[Scheme], n_layers: int) -> list[Scheme]:
+    """The scheme of each layer: the first, the second, …, and again from the first on.
+
+    With ``[Rope(64), Nothing()]`` every other layer is without positions: what it finds by content, it finds at any
+    distance.
+
+    >>> [type(one).__name__ for one in in_turn([Rope(64), Rope(64), XPos(64)], 4)]
+    ['Rope', 'Rope', 'XPos', 'Rope']
+    """
+    checks.integer("n_layers", n_layers, minimum=1)
+    if not schemes:
+        raise ValueError("schemes must hold at least one scheme, got none")
+    return [schemes[layer % len(schemes)] for layer in range(n_layers)]

@@ -1,0 +1,66 @@
+"""What the explorer Rivals shows, computed from the book's modules, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ropebook import relatives
+from ropebook.explorers.rivals import BY_HEAD, SPAN
+from ropebook.relatives.pictures import given
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Of both schemes the curves of all heads, or one where they are alike, at n − m = −256 … 256 (``first``,
+    ``second``); their values ``here``, at the offset in the chosen head, and ``mirrored``, on the other side.
+
+    >>> from ropebook.explorers.rivals import Rivals
+    >>> compute(Rivals(second="kerple").dials())["here"]
+    [-6.25, -4.61512051684126]
+    """
+    rows = [curves(name, dials) for name in (dials["first"], dials["second"])]
+    chosen = [row[0 if len(row) == 1 else dials["head"] - 1] for row in rows]
+    return {
+        "first": rows[0].tolist(),
+        "second": rows[1].tolist(),
+        "here": [curve[dials["offset"] + SPAN].item() for curve in chosen],
+        "mirrored": [curve[SPAN - dials["offset"]].item() for curve in chosen],
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A wave is a sum of d/2 cosines, at most as large as that of their amplitudes; other curves are single terms."""
+    most = max(2 * math.sqrt(dials["dim"]), dials["dim"] * dials["heads"] / 8)
+    data = compute(dials)
+
+    def sizes(rows: list) -> list:
+        return (torch.tensor(rows).abs() + most).tolist()
+
+    return {name: sizes(rows) for name, rows in data.items()}
+
+
+def curves(name: str, dials: dict[str, Any]) -> torch.Tensor:
+    """(heads or 1, 513) float64."""
+    apart = -torch.arange(-SPAN, SPAN + 1).double()
+    dim, heads = dials["dim"], dials["heads"] if name in BY_HEAD else 1
+    if name == "xl":
+        scheme = relatives.TransformerXL(1, dim, dim, dials["base"]).double()
+        with torch.no_grad():
+            scheme.w_r.copy_(torch.eye(dim))
+            scheme.v.fill_(1.0)
+        nothing = torch.zeros(1, 2 * SPAN + 1, dim, dtype=torch.float64)
+        found = scheme.score(nothing[:, :1], nothing, [0], -apart)[:, 0].detach()
+        return found - found[:, SPAN : SPAN + 1]
+    scheme = {
+        "none": lambda: relatives.Nothing(),
+        "alibi": lambda: relatives.ALiBi(heads),
+        "signed": lambda: relatives.ALiBi(heads, signed=True),
+        "t5": lambda: relatives.imitated(relatives.ALiBi(heads)),
+        "sandwich": lambda: relatives.Sandwich(heads, dim, dials["base"]),
+        "kerple": lambda: relatives.Kerple(1),
+        "rope": lambda: relatives.Rope(dim, dials["base"]),
+        "xpos": lambda: relatives.XPos(dim, dials["base"]),
+    }[name]()
+    return given(scheme, apart, dim, heads)

@@ -1,0 +1,625 @@
+"""The diagnosis names what is sound as sound, and each mistake by its name, however the rotation is called."""
+
+import functools
+import itertools
+import math
+import os
+import random as chance
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from ropebook import efficient, extrapolation, mistakes, precision, rope
+from ropebook.diagnose import diagnose
+from ropebook.diagnose.__main__ import main
+from ropebook.diagnose.calling import ORDERS, outputs
+from ropebook.diagnose.frequencies import read
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYOUTS = ("interleaved", "half")
+
+
+def turned(x, angles, layout="interleaved"):
+    first, second = rope.split(x, layout)
+    cos, sin = angles.cos(), angles.sin()
+    return rope.join(first * cos - second * sin, first * sin + second * cos, layout).to(x.dtype)
+
+
+def angles_of(x, positions, base=10000.0):
+    return rope.angles(positions, x.shape[-1], base)
+
+
+# --- The gallery ------------------------------------------------------------------------------------------------------
+
+
+def draws(count=4):
+    """Dimensions, bases and layouts at random; the edges among them."""
+    generator = chance.Random(0)
+    yield from ((4, 2.0), (6, 10000.0), (64, 1e7))
+    for _ in range(count):
+        yield 2 * generator.randint(2, 20), round(math.exp(generator.uniform(1, 16)), 3)
+
+
+@pytest.mark.parametrize("name", ["correct", *mistakes.MISTAKES])
+def test_every_mistake_is_named_and_no_other(name):
+    mistake = mistakes.correct if name == "correct" else mistakes.MISTAKES[name]
+    for (dim, base), layout in itertools.product(draws(), LAYOUTS):
+        function = functools.partial(mistake, base=base, layout=layout)
+        report = diagnose(function, dim=dim, base=base, layout=layout)
+        assert list(report.mistakes) == ([] if name == "correct" else [name]), (dim, base, layout)
+        assert report.sound == (name == "correct")
+        assert report.rotary_dim == dim
+        if name not in ("other_layout", "swapped_layout"):
+            assert report.layout == layout
+
+
+@pytest.mark.parametrize("dim", [4, 10, 64])
+@pytest.mark.parametrize("base", [20.0, 10000.0, 123456.0])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_measured_is_what_was_put_in(dim, base, layout):
+    report = diagnose(functools.partial(mistakes.correct, base=base, layout=layout), dim=dim)
+    assert report.layout == layout
+    assert report.base == pytest.approx(base, rel=1e-9)
+    assert report.scaling is None
+    assert (report.inv_freq - rope.inv_freq(dim, base)).abs().max() < 1e-12
+    assert layout in report.evidence["layout"]
+    assert "counter-clockwise" in report.evidence["direction"]
+    assert report.evidence["unit"] == "radians"
+
+
+# --- Other mistakes, in functions as they are written -----------------------------------------------------------------
+
+
+def clockwise(q, k, positions):
+    angles = -angles_of(q, positions)
+    return turned(q, angles), turned(k, angles)
+
+
+def opposite_signs(q, k, positions):
+    angles = angles_of(q, positions)
+    return turned(q, angles), turned(k, -angles)
+
+
+def missing_minus(q, k, positions):
+    cos, sin = rope.cos_sin(positions, rope.inv_freq(q.shape[-1]), torch.float64)
+    cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+
+    def swap(x):
+        return torch.cat(x.chunk(2, -1)[::-1], -1)
+
+    return q * cos + swap(q) * sin, k * cos + swap(k) * sin
+
+
+def swapped_cos_sin(q, k, positions):
+    angles = angles_of(q, positions)
+    return tuple(efficient.rotate_by_pairs(x, angles.sin(), angles.cos()) for x in (q, k))
+
+
+def cosine_alone(x, positions):
+    cos = angles_of(x, positions).cos()
+    return x * torch.cat((cos, cos), -1)
+
+
+def nothing_turns(q, k, positions):
+    return q, k
+
+
+def key_only(q, k, positions):
+    return q, turned(k, angles_of(k, positions))
+
+
+def two_bases(q, k, positions):
+    return turned(q, angles_of(q, positions)), turned(k, angles_of(k, positions, 500.0))
+
+
+def two_layouts(q, k, positions):
+    angles = angles_of(q, positions)
+    return turned(q, angles), turned(k, angles, "half")
+
+
+def ignored_gaps(q, k, positions):
+    angles = angles_of(q, positions[0] + torch.arange(len(positions)))
+    return turned(q, angles), turned(k, angles)
+
+
+def ignored_start(q, k, positions):
+    angles = angles_of(q, positions - positions[0])
+    return turned(q, angles), turned(k, angles)
+
+
+def half_positions(q, k, positions):
+    angles = angles_of(q, positions.bfloat16().double())
+    return turned(q, angles), turned(k, angles)
+
+
+def half_frequencies(q, k, positions):
+    theta = rope.inv_freq(q.shape[-1]).bfloat16().double()
+    angles = positions[:, None] * theta
+    return turned(q, angles), turned(k, angles)
+
+
+def fp16_table(q, k, positions):
+    tables = precision.rounded_cos_sin(positions, q.shape[-1], dtype=torch.float16, rounded="table")
+    return tuple(efficient.rotate_by_pairs(x, *tables) for x in (q, k))
+
+
+def longer(q, k, positions):
+    angles = angles_of(q, positions)
+    return 1.2 * turned(q, angles), 1.2 * turned(k, angles)
+
+
+def no_pairs(x, positions):
+    return turned(x, angles_of(x, positions)).cumsum(-1)
+
+
+def own_layout(x, positions):
+    angles = angles_of(x, positions)
+    first, second = x.chunk(2, -1)
+    mirrored = second.flip(-1)
+    y, z = first * angles.cos() - mirrored * angles.sin(), first * angles.sin() + mirrored * angles.cos()
+    return torch.cat((y, z.flip(-1)), -1)
+
+
+def not_linear(x, positions):
+    return turned(x, angles_of(x, positions)) * (1 + (x.abs().sum(-1, keepdim=True) - 1).abs())
+
+
+def turned_start(q, k, positions):
+    angles = angles_of(q, positions) + torch.linspace(0.1, 1.0, q.shape[-1] // 2)
+    return turned(q, angles), turned(k, angles)
+
+
+def uneven_angles(q, k, positions):
+    angles = angles_of(q, positions.double().sqrt())
+    return turned(q, angles), turned(k, angles)
+
+
+def lengths(q, k, positions):
+    """As xPos has them."""
+    angles, scale = angles_of(q, positions), 0.99 ** positions.double()[:, None]
+    return turned(q, angles) * scale, turned(k, angles) / scale
+
+
+OTHERS = [clockwise, opposite_signs, missing_minus, swapped_cos_sin, nothing_turns, key_only, two_bases, two_layouts]
+OTHERS += [ignored_gaps, ignored_start, half_positions, half_frequencies, fp16_table, longer, no_pairs, own_layout]
+OTHERS += [lengths, not_linear, turned_start, uneven_angles]
+
+
+@pytest.mark.parametrize("function", OTHERS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("dim", [8, 32])
+def test_what_the_gallery_lacks_is_named_too(function, dim):
+    report = diagnose(function, dim=dim)
+    expected = {function.__name__}
+    # a turn that starts elsewhere by a quarter, backwards: both are said
+    if function is swapped_cos_sin:
+        expected |= {"clockwise"}
+    if function is uneven_angles:
+        assert expected <= set(report.mistakes)
+        return
+    assert set(report.mistakes) == expected
+
+
+def test_a_cosine_alone_misses_its_sine():
+    assert list(diagnose(cosine_alone).mistakes) == ["missing_sin"]
+
+
+def test_another_base_is_told_with_the_scaling_that_would_explain_it():
+    scaled = functools.partial(mistakes.correct, base=extrapolation.ntk_base(10000.0, 64, 4.0))
+    report = diagnose(scaled, base=10000.0)
+    assert list(report.mistakes) == ["other_base"]
+    assert "NTK-aware scaling by 4 " in report.mistakes["other_base"]
+    smaller = diagnose(functools.partial(mistakes.correct, base=100.0), base=10000.0)
+    assert list(smaller.mistakes) == ["other_base"]
+    assert "NTK" not in str(smaller)
+
+
+# --- What is sound, and how it is called ------------------------------------------------------------------------------
+
+
+def llama(**parameters):
+    from transformers.models.llama import configuration_llama, modeling_llama
+
+    config = configuration_llama.LlamaConfig(
+        hidden_size=256, num_attention_heads=4, max_position_embeddings=8192, **parameters
+    )
+    embedding = modeling_llama.LlamaRotaryEmbedding(config)
+
+    def rotate(q, k, position_ids):
+        return modeling_llama.apply_rotary_pos_emb(q, k, *embedding(q, position_ids))
+
+    return rotate
+
+
+def test_transformers_is_sound():
+    from transformers.models.gptj import modeling_gptj
+    from transformers.models.llama import modeling_llama
+
+    tables = diagnose(modeling_llama.apply_rotary_pos_emb, layout="half")
+    assert tables.sound
+    assert "tables" in tables.evidence["base"]
+    whole = diagnose(llama(), layout="half", base=10000.0)
+    assert whole.sound
+    assert whole.base == 10000.0
+    gptj = diagnose(modeling_gptj.apply_rotary_pos_emb, layout="interleaved")
+    assert gptj.sound
+    assert "(batch, seq, heads, dim)" in gptj.evidence["call"]
+
+
+SCALED = [
+    ({"rope_type": "linear", "factor": 4.0}, "linear", "linear, by 4"),
+    ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}, "by parts", "by parts, by 4"),
+    (
+        {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 1024,
+        },
+        "by parts",
+        "by parts, by 8",
+    ),
+]
+
+
+@pytest.mark.parametrize(("parameters", "kind", "said"), SCALED, ids=[kind for _, kind, _ in SCALED])
+@pytest.mark.parametrize("base", [None, 10000.0])
+def test_scaling_is_told_and_is_no_mistake(parameters, kind, said, base):
+    report = diagnose(llama(rope_parameters={"rope_theta": 10000.0, **parameters}), base=base)
+    assert report.sound
+    assert report.scaling == kind
+    assert report.base == 10000.0
+    assert report.evidence["scaling"].startswith(said)
+    if parameters["rope_type"] == "yarn":
+        assert "YaRN's factor for s = 4" in report.evidence["lengths"]
+
+
+def test_torchs_own_operator_is_sound():
+    report = diagnose(torch.onnx.ops.rotary_embedding)
+    assert report.sound
+    assert report.layout == "half"
+    interleaved = functools.partial(torch.onnx.ops.rotary_embedding, interleaved=True)
+    assert diagnose(interleaved, layout="interleaved").sound
+
+
+def test_complex_numbers_are_sound():
+    def one(x, positions):
+        theta = 10000.0 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        turns = torch.polar(torch.ones(()), positions[:, None] * theta)
+        return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turns).flatten(-2)
+
+    def meta(xq, xk, freqs_cis):
+        def turn(x):
+            pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+            return torch.view_as_real(pairs * freqs_cis.view(1, x.shape[1], 1, -1)).flatten(3).type_as(x)
+
+        return turn(xq), turn(xk)
+
+    for function in (one, meta):
+        report = diagnose(function, layout="interleaved")
+        assert report.sound
+    assert "(batch, seq, heads, dim)" in report.evidence["call"]
+
+
+def test_rotary_embedding_torch_is_sound():
+    package = pytest.importorskip("rotary_embedding_torch")
+    rotary = package.RotaryEmbedding(dim=32)
+    report = diagnose(rotary.rotate_queries_or_keys, dim=32, layout="interleaved", base=10000.0)
+    assert report.sound
+    assert "offset" in report.evidence["positions"]
+    part = diagnose(rotary.rotate_queries_or_keys, dim=64)
+    assert part.sound
+    assert part.rotary_dim == 32
+    assert "32 of 64 entries turn" in part.evidence["part"]
+    assert diagnose(package.apply_rotary_emb).sound
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("rotary_dim", [None, 8, 16])
+def test_our_own_module_is_sound(layout, rotary_dim):
+    module = efficient.RotaryEmbedding(32, layout=layout, rotary_dim=rotary_dim)
+    report = diagnose(module, dim=32, layout=layout, base=10000.0)
+    assert report.sound
+    assert report.rotary_dim == (rotary_dim or 32)
+    assert "(q, k=, positions=)" in report.evidence["call"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_order_of_axes_is_recognised(order, layout):
+    names = order.split()
+
+    def rotate(q, k, positions):
+        if q.ndim != len(names):
+            raise ValueError("not my order")
+        if len(positions) != q.shape[names.index("seq")]:
+            raise ValueError("not my sequence")
+        shape = [1] * len(names)
+        shape[names.index("seq")], shape[-1] = len(positions), q.shape[-1] // 2
+        angles = angles_of(q, positions).reshape(shape)
+        return turned(q, angles, layout), turned(k, angles, layout)
+
+    report = diagnose(rotate, layout=layout, dim=8)
+    assert report.sound
+    assert f"({', '.join(names)})" in report.evidence["call"]
+    told = diagnose(rotate, layout=layout, dim=8, order=order, call="q k positions")
+    assert told.evidence["call"] == report.evidence["call"]
+
+
+def spread(x, layout):
+    return rope.join_pairs(x, x, layout)
+
+
+def in_place(q, k, positions):
+    angles = angles_of(q, positions)
+    q.copy_(turned(q, angles))
+    k.copy_(turned(k, angles))
+    return q, k
+
+
+def backwards(cos, sin, key, query):
+    return efficient.rotate_by_pairs(key, cos, sin), efficient.rotate_by_pairs(query, cos, sin)
+
+
+def unnamed(a, b, c):
+    angles = angles_of(a, c)
+    return turned(a, angles), turned(b, angles)
+
+
+def alone(x):
+    return turned(x, angles_of(x, torch.arange(x.shape[-2])))
+
+
+def two(q, k):
+    return alone(q), alone(k)
+
+
+def with_an_offset(x, offset=0):
+    return turned(x, angles_of(x, offset + torch.arange(x.shape[-2])))
+
+
+def rows_of_positions(q, k, *, position_ids):
+    angles = angles_of(q, position_ids)[:, None]
+    if position_ids.ndim != 2 or position_ids.shape[0] != q.shape[0]:
+        raise ValueError("rows of positions, please")
+    return turned(q, angles), turned(k, angles)
+
+
+def with_an_option(q, position_ids=None, upcast=True):
+    return turned(q, angles_of(q, position_ids))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [in_place, backwards, unnamed, alone, two, rows_of_positions, with_an_option, with_an_offset],
+    ids=lambda function: function.__name__,
+)
+def test_many_ways_of_calling_are_recognised(function):
+    report = diagnose(function)
+    assert report.sound, str(report)
+    assert report.layout == "interleaved"
+
+
+def test_an_offset_is_read_or_missed():
+    assert "counted from the offset" in diagnose(with_an_offset).evidence["positions"]
+    missed = diagnose(lambda x, offset=0: alone(x))
+    assert list(missed.mistakes) == ["ignored_positions"]
+
+
+def test_a_table_may_be_looked_up_by_positions():
+    def older(q, k, cos, sin, position_ids):
+        cos, sin = (table[position_ids].unsqueeze(1) for table in (cos, sin))
+        return tuple(x * cos + efficient.rotate_half(x) * sin for x in (q, k))
+
+    report = diagnose(older, layout="half")
+    assert report.sound
+    assert "honoured" in report.evidence["positions"]
+    missed = diagnose(lambda q, k, cos, sin, positions: older(q, k, cos, sin, torch.arange(len(positions))[None]))
+    assert list(missed.mistakes) == ["ignored_positions"]
+
+
+def test_what_cannot_be_seen_is_said():
+    assert "no" in diagnose(alone).evidence["positions"]
+    assert "one tensor" in diagnose(alone).evidence["not seen"]
+    assert "values" in diagnose(two).evidence["not seen"]
+    rounded = diagnose(lambda x: alone(x).bfloat16().to(x.dtype))
+    assert rounded.sound
+    assert "not seen" in rounded.evidence["table"]
+
+
+def test_tables_of_the_other_spread_are_asked_for_in_words():
+    def rotate(q, k, cos, sin):
+        return tuple(x * cos + efficient.rotate_every_two(x) * sin for x in (q, k))
+
+    report = diagnose(rotate)
+    assert report.sound
+    assert "spread as interleaved" in report.evidence["call"]
+
+
+def test_slow_starts_and_pairs_that_stand_are_no_mistake():
+    def from_one(x, positions):
+        return turned(x, angles_of(x, positions + 1))
+
+    assert diagnose(from_one).sound
+    assert "count from 1" in diagnose(from_one).evidence["start"]
+
+    def proportional(x, positions):
+        angles = angles_of(x, positions)
+        angles[..., angles.shape[-1] // 2 :] = 0
+        return turned(x, angles, "half")
+
+    report = diagnose(proportional)
+    assert report.sound
+    assert "16 of 32 pairs turn" in report.evidence["part"]
+
+
+def test_a_table_that_ends_is_told():
+    def short(x, positions):
+        if positions.max() >= 1024:
+            raise IndexError("index 2048 is out of bounds")
+        return turned(x, angles_of(x, positions))
+
+    report = diagnose(short)
+    assert report.sound
+    assert "2049" in report.evidence["far"]
+
+
+# --- Bad input --------------------------------------------------------------------------------------------------------
+
+
+def raises(q, k, positions):
+    raise KeyError("no such thing")
+
+
+def late(q, k, positions):
+    if len(positions) > 10:
+        raise IndexError("too long")
+    return unnamed(q, k, positions)
+
+
+def gaps_raise(q, k, positions):
+    assert (positions.diff() == 1).all()
+    return unnamed(q, k, positions)
+
+
+def one_of_two(q, k, positions):
+    return q
+
+
+def other_shape(q, k, positions):
+    return q[..., :2], k[..., :2]
+
+
+def gives_nan(q, k, positions):
+    return q / 0.0 * 0.0, k
+
+
+def nan_far_away(q, k, positions):
+    return unnamed(q, k, torch.where(positions > 1000, 1, positions)) if positions.max() < 1000 else (q / 0 * 0, k)
+
+
+def gives_integers(q, k, positions):
+    return q.long(), k.long()
+
+
+def strange(alpha, beta, gamma, delta, epsilon):
+    return alpha
+
+
+BAD = [
+    ((3,), {}, TypeError, "function must be a function of q and k, got 3"),
+    ((efficient.RotaryEmbedding,), {}, TypeError, "the class RotaryEmbedding"),
+    ((gaps_raise,), {}, ValueError, "gaps_raise raised AssertionError at positions 0 to 45"),
+    ((raises,), {}, ValueError, "raises could not be called.*KeyError: 'no such thing'"),
+    ((late,), {}, ValueError, "late raised IndexError at positions 0 to 47: too long"),
+    ((one_of_two,), {}, ValueError, "must return 2 tensors, got Tensor"),
+    ((other_shape,), {}, ValueError, r"the shape that it is given, \(2, 3, 5, 64\), got \(2, 3, 5, 2\)"),
+    ((gives_integers,), {}, ValueError, "must return real numbers, got dtype torch.int64"),
+    ((gives_nan,), {}, ValueError, "not finite: NaN or infinity at position 0"),
+    ((nan_far_away,), {}, ValueError, "not finite: NaN or infinity at position 1002"),
+    ((strange,), {}, ValueError, r"strange takes \(alpha, beta, gamma, delta, epsilon\)"),
+    ((two,), {"layout": "odd"}, ValueError, "layout must be one of"),
+    ((two,), {"base": 0.5}, ValueError, "base must be a finite number >= 1"),
+    ((two,), {"dim": 7}, ValueError, "dim must be an even integer"),
+    ((two,), {"dim": 2}, ValueError, "dim must be at least 4, got 2"),
+    ((two,), {"order": "dim seq"}, ValueError, "order must be one of"),
+    ((two,), {"call": 3}, TypeError, "call must be a string"),
+    ((two,), {"call": "q, w"}, ValueError, "each part of call must be one of"),
+    ((two,), {"call": "cos, sin"}, ValueError, "call must have q, k or x in it"),
+]
+
+
+@pytest.mark.parametrize(("given", "options", "error", "message"), BAD)
+def test_bad_input_is_named(given, options, error, message):
+    with pytest.raises(error, match=f"(?s){message}"):
+        diagnose(*given, **options)
+
+
+def test_a_wrong_axis_is_named():
+    def turns_along_heads(x):
+        return alone(x.transpose(1, 2)).transpose(1, 2)
+
+    assert list(diagnose(turns_along_heads, order="batch heads seq dim").mistakes) == ["wrong_axis"]
+    assert diagnose(turns_along_heads).sound
+
+    def broken_as_well(x):
+        """The tokens stand before the heads, and the sine is missing: that is what is said, and no wrong axis."""
+        y = x.transpose(1, 2)
+        cos = rope.angles(torch.arange(y.shape[-2]), y.shape[-1]).cos()
+        return (y * rope.join(cos, cos, "half") + efficient.rotate_half(y)).transpose(1, 2)
+
+    assert list(diagnose(broken_as_well).mistakes) == ["missing_sin"]
+
+
+def test_results_are_looked_at():
+    one = torch.zeros(2, 3)
+    assert outputs([one], [one]) == [one]
+    assert outputs([one, one], [one, one, one]) == [one, one]
+    with pytest.raises(ValueError, match="must return 1 tensor, got 2 which is what a function of tables returns"):
+        outputs((one, one), [one])
+    with pytest.raises(ValueError, match="got NoneType"):
+        outputs(None, [one])
+
+
+# --- Frequencies ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [8, 64, 128])
+@pytest.mark.parametrize("method", ["linear", "ntk", "yarn"])
+def test_methods_of_extension_are_read_off_their_frequencies(dim, method):
+    theta = rope.inv_freq(dim)
+    made = {
+        "linear": extrapolation.Interpolation(4.0),
+        "ntk": extrapolation.NTKAware(4.0),
+        "yarn": extrapolation.YaRN(4.0, 2048),
+    }[method]
+    found = read(made(theta, 8192)[0], dim, 1e-4, None)
+    if method == "ntk":
+        assert found.kind == "plain"
+        assert found.base == pytest.approx(extrapolation.ntk_base(10000.0, dim, 4.0), rel=1e-6)
+    elif dim > 8:
+        assert found[:3] == ({"linear": "linear", "yarn": "by parts"}[method], 10000.0, 4.0)
+
+
+def test_frequencies_that_are_no_power_are_called_uneven():
+    generator = torch.Generator().manual_seed(0)
+    theta = rope.inv_freq(64) / (1 + torch.rand(32, dtype=torch.float64, generator=generator))
+    assert read(theta, 64, 1e-4, 10000.0).kind == "uneven"
+
+
+def test_one_pair_does_not_tell_the_base():
+    assert read(rope.inv_freq(2), 2, 1e-4, None)[:2] == ("one", None)
+    assert read(rope.inv_freq(2).deg2rad(), 2, 1e-4, None)[:2] == ("degrees", None)
+
+
+# --- From a shell -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["ropebook.mistakes:correct"], 0, "correct: sound"),
+        (["ropebook.mistakes:degrees"], 1, "degrees: degrees"),
+        (["ropebook.mistakes:correct", "--layout", "half"], 1, "correct: other_layout"),
+        (["ropebook.mistakes:correct", "--base", "100", "--dim", "8"], 1, "correct: halved_dim"),
+        (["ropebook.mistakes"], 2, "ValueError: function must be written module:function"),
+        (["ropebook.nowhere:correct"], 2, "ModuleNotFoundError"),
+        (["ropebook.mistakes:nothing"], 2, "AttributeError"),
+    ],
+)
+def test_the_command_says_it_and_counts(arguments, status, said, capsys):
+    assert main(arguments) == status
+    printed = capsys.readouterr()
+    assert said in (printed.err if status == 2 else printed.out)
+
+
+def test_the_command_runs_from_a_shell():
+    command = [sys.executable, "-m", "ropebook.diagnose", "ropebook.mistakes:query_only"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "code")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 1
+    assert done.stdout.startswith("query_only: query_only")
+    assert done.stderr == ""

@@ -1,0 +1,297 @@
+"""Answers to the exercises: right ones of several kinds are right, and every mistake is called by its name."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+
+from ropebook import efficient, exercises, mistakes, rope
+from ropebook.exercises import EXERCISES, Chosen, Rotation, Written, check
+from tools import execute
+
+BOOK = Path(__file__).resolve().parent.parent / "book"
+CHAPTERS = ("attention", "sinusoidal", "derivation", "complex_plane", "efficient", "decay", "extrapolation")
+WRITTEN = {name: one for name, one in EXERCISES.items() if isinstance(one, Written)}
+CHOSEN = {name: one for name, one in EXERCISES.items() if isinstance(one, Chosen)}
+ROTATIONS = {name: one for name, one in EXERCISES.items() if isinstance(one, Rotation)}
+
+
+# --- Mistakes are called by their names -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_right_answers_are_right_and_each_mistake_has_its_name(name):
+    exercise = WRITTEN[name]
+    assert check(name, exercise.right).right
+    assert str(check(name, exercise.right)).startswith("Right: ")
+    assert len(exercise.mistakes) >= 4
+    for mistake, (wrong, said) in exercise.mistakes.items():
+        found = check(name, wrong)
+        assert found.mistake == mistake
+        assert str(found) == f"Not yet: {said}"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_no_known_mistake_is_called_by_none(name):
+    exercise = WRITTEN[name]
+
+    def moved(add, times=1.0):
+        def answer(*case):
+            result = exercise.right(*case)
+            several = [torch.as_tensor(x).double() for x in (result if isinstance(result, tuple) else [result])]
+            one = [times * x + add * (1 + x.abs()) for x in several]
+            return tuple(one) if isinstance(result, tuple) else one[0]
+
+        return answer
+
+    assert check(name, moved(0.3)).mistake == "other"
+    assert "off by up to" in check(name, moved(0.3)).said
+    assert check(name, moved(0.1, 0.77)).mistake == "other"
+    assert check(name, moved(math.nan)).mistake == "nan"
+    assert check(name, lambda *case: torch.zeros(1, 1, 1)).mistake == "shape"
+    assert check(name, lambda *case: None).mistake == "nothing"
+    assert check(name, lambda *case: ...).mistake == "nothing"
+    assert check(name, lambda *case: "text").mistake == "no_numbers"
+    assert check(name, lambda: 3).mistake == "raises"
+    assert "TypeError" in check(name, lambda: 3).said
+    assert check(name, 3).mistake == "no_function"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_answers_may_come_as_float32_or_arrays_or_lists(name):
+    exercise = WRITTEN[name]
+
+    def turned_into(kind):
+        def answer(*case):
+            result = exercise.right(*case)
+            several = isinstance(result, tuple)
+            made = [kind(torch.as_tensor(x).double()) for x in (result if several else [result])]
+            return tuple(made) if several else made[0]
+
+        return answer
+
+    for kind in (torch.Tensor.float, torch.Tensor.numpy, torch.Tensor.tolist, lambda x: numpy.float32(x.numpy())):
+        assert check(name, turned_into(kind)).right
+
+
+def test_an_answer_may_write_into_what_it_is_given():
+    def weights(q, k):
+        q /= math.sqrt(q.shape[-1])
+        scores = q @ k.T
+        for m in range(len(q)):
+            scores[m, m + 1 :] = -math.inf
+        return scores.softmax(-1)
+
+    assert check("attention: weights", weights).right
+    assert check("attention: weights", weights).right
+
+
+def half(q, k, positions, base=500_000.0, layout="half"):
+    return mistakes.correct(q, k, q, positions, base=base, layout=layout)[:2]
+
+
+def by_rows(q, k, positions):
+    """Each position and pair by itself."""
+    turned = []
+    for x in (q, k):
+        y, d = x.clone(), x.shape[-1]
+        for row, m in enumerate(positions.tolist()):
+            for i in range(d // 2):
+                angle = m * 500_000.0 ** (-2 * i / d)
+                a, b = x[..., row, i], x[..., row, i + d // 2]
+                y[..., row, i] = a * math.cos(angle) - b * math.sin(angle)
+                y[..., row, i + d // 2] = a * math.sin(angle) + b * math.cos(angle)
+        turned.append(y)
+    return turned
+
+
+def in_float32(q, k, positions):
+    rotary = efficient.RotaryEmbedding(q.shape[-1], 500_000.0, layout="half")
+    return rotary(q.float(), k.float(), positions)
+
+
+def with_torchs_operator(q, k, positions):
+    cos, sin = rope.cos_sin(positions[None], rope.inv_freq(q.shape[-1], 500_000.0), torch.float64)
+    rotate = torch.onnx.ops.rotary_embedding
+    return tuple(rotate(x, cos.expand(len(x), -1, -1), sin.expand(len(x), -1, -1)) for x in (q, k))
+
+
+@pytest.mark.parametrize("answer", [half, by_rows, in_float32, with_torchs_operator], ids=lambda a: a.__name__)
+def test_right_rotations_of_several_kinds_are_right(answer):
+    assert check("efficient: rotation", answer).right
+
+
+@pytest.mark.parametrize("name", ROTATIONS)
+def test_every_mistake_of_the_gallery_is_named(name):
+    exercise = ROTATIONS[name]
+    options = {"base": exercise.base, "layout": exercise.layout}
+    for mistake, wrong in mistakes.MISTAKES.items():
+        found = check(name, lambda q, k, m, wrong=wrong: wrong(q, k, q, m, **options)[:2])
+        # without values these two are what is left of them
+        expected = {"rotated_values": None, "key_value": "key_only"}.get(mistake, mistake)
+        assert found.mistake == expected
+    assert check(name, lambda q, k, m: half(q, k, m, **options)).right
+
+
+def test_the_wrong_layout_for_given_weights_is_called_so():
+    found = check("efficient: rotation", lambda q, k, m: half(q, k, m, layout="interleaved"))
+    assert found.mistake == "other_layout"
+    assert "commonest" in found.said
+    assert check("efficient: rotation", lambda q, k, m: half(q, k, m, base=10000.0)).mistake == "other_base"
+    assert check("efficient: rotation", lambda q, k, m: half(q, k, m / 4)).mistake == "scaled"
+
+    def a_part(q, k, m):
+        return efficient.RotaryEmbedding(q.shape[-1], 500_000.0, layout="half", rotary_dim=8)(q, k, m)
+
+    assert check("efficient: rotation", a_part).mistake == "partial"
+    for answer, mistake in [(3, "no_function"), (lambda q: q, "raises"), (lambda q, k, m: None, "nothing")]:
+        assert check("efficient: rotation", answer).mistake == mistake
+    assert check("efficient: rotation", lambda q, k, m: (q / 0 * 0, k)).mistake == "raises"
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_every_choice_is_answered(name):
+    exercise = CHOSEN[name]
+    assert check(name, exercise.right).right
+    for option in exercise.options:
+        found = check(name, option)
+        assert found.right == (option == exercise.right)
+        assert found.said == exercise.options[option]
+    assert check(name, ...).mistake == "nothing"
+    assert check(name, "none").mistake == "no_option"
+    assert check(name, 3).mistake == "no_option"
+
+
+def test_an_exercise_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"name must be one of 'attention: weights', .*got 'attention'"):
+        check("attention", 3)
+
+
+# --- The planted bugs are there, and are where they are said to be ----------------------------------------------------
+
+
+def last_token_moves(function):
+    """How far earlier outputs move when the last token changes."""
+    x, *matrices = (exercises.marking.random(*shape, seed=seed) for seed, shape in enumerate([(6, 4)] + 3 * [(4, 4)]))
+    other = x.clone()
+    other[-1] += 1
+    return (function(x, *matrices) - function(other, *matrices))[:-1].abs().max()
+
+
+def test_the_layer_leaks_through_its_values():
+    import inspect
+
+    from ropebook.exercises import attention
+
+    assert last_token_moves(attention.leaky) > 1e-3
+    source = inspect.getsource(attention.leaky)
+    mended = {**vars(attention)}
+    exec(source.replace("v = v / v.std(0)", "pass"), mended)
+    assert last_token_moves(mended["leaky"]) < 1e-12
+
+
+def test_the_encoding_is_coarse_in_its_angles():
+    from ropebook.exercises import sinusoidal
+
+    assert torch.equal(*sinusoidal.planted(torch.tensor([256, 257]), 8))
+    near = sinusoidal.planted(torch.arange(2), 8)
+    assert (near - sinusoidal.encode(torch.arange(2), 8, 10000.0)).abs().max() < 0.01
+
+
+def test_the_planted_score_knows_the_sum():
+    from ropebook.exercises import complex_plane, derivation
+
+    q, k = (exercises.marking.random(1, 8, seed=seed).expand(6, 8) for seed in (1, 2))
+    scores = derivation.planted(q, k, torch.arange(6))
+    assert scores[1, 4] == pytest.approx(scores[2, 3].item(), abs=1e-4)
+    assert abs(scores[1, 4] - scores[2, 5]) > 0.1
+    m, theta = torch.tensor(1.0), rope.inv_freq(8)
+    one = complex_plane.planted(q[0], k[0], m, 4 * m, theta)
+    assert one == pytest.approx(complex_plane.planted(q[0], k[0], 2 * m, 3 * m, theta).item())
+    assert abs(one - complex_plane.planted(q[0], k[0], 2 * m, 5 * m, theta)) > 0.1
+
+
+def test_the_cache_begins_anew():
+    from ropebook.exercises import efficient as tasks
+
+    q, k = (exercises.marking.random(4, 8, seed=seed) for seed in (1, 2))
+    cache = []
+    tasks.planted(q[:3], k[:3], cache)
+    stepwise = tasks.planted(q[3:], k[3:], cache)
+    whole = tasks.planted(q, k, [])[3:]
+    assert (stepwise - whole).abs().max() > 0.1
+
+
+def test_the_claim_needs_equal_vectors():
+    import inspect
+
+    from ropebook.exercises import decay as tasks
+
+    torch.manual_seed(0)
+    assert tasks.claim(tokens=200)[0] > 5
+    apart = {**vars(tasks)}
+    exec(inspect.getsource(tasks.claim).replace("k = q.clone()", "k = torch.randn_like(q)"), apart)
+    assert apart["claim"](tokens=200).abs().max() < 0.5
+
+
+def test_dynamic_frequencies_spoil_the_cache():
+    from ropebook.exercises import extrapolation as tasks
+
+    q, new = (exercises.marking.random(1, 8, seed=seed) for seed in (1, 2))
+    keys = []
+    for _ in range(20):
+        scores = tasks.planted(q, keys, new, length=4)
+    assert scores.shape == (1, 20)
+    within = []
+    for _ in range(20):
+        right = tasks.planted(q, within, new, length=100)
+    # equal keys: within L a score is a function of the distance; beyond, it is not that of the newest frequencies
+    assert (scores - right).abs().max() > 0.1
+
+
+# --- The pages --------------------------------------------------------------------------------------------------------
+
+MARKS = "By hand|Proof|Code|Find the bug|Find the leak|Open"
+
+
+def marked(chapter):
+    """The marks of a chapter's exercises, on its page and those under it."""
+    found = []
+    for page in [BOOK / f"{chapter}.md", *sorted(BOOK.glob(f"{chapter}_*.md"))]:
+        text = page.read_text(encoding="utf-8")
+        found += re.findall(rf"\*({MARKS})\.\*", text)
+    return found
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
+    kinds = marked(chapter)
+    assert len(kinds) >= 5
+    assert kinds.count("Code") >= 2
+    assert kinds.count("Open") == 1
+    assert "By hand" in kinds
+    assert {"Find the bug", "Find the leak"} & set(kinds)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_solutions_on_the_page_are_right(chapter):
+    """Every cell runs; what is left open is answered so, and what is solved is right."""
+    answers = {}
+    space = {"__name__": "page"}
+    page = BOOK / f"{chapter}_exercises.md"
+    code = [cell.source for cell in execute.read_chapter(page).cells if cell.cell_type == "code"]
+    for source in code:
+        for name in re.findall(r'exercises\.check\("([^"]*)"', source):
+            answers.setdefault(name, [])
+        *lines, last = source.rstrip().rsplit("\n", 1) if "\n" in source.rstrip() else ["", source]
+        exec("\n".join(lines), space)
+        if last.startswith("exercises.check("):
+            name = re.match(r'exercises\.check\("([^"]*)"', last).group(1)
+            answers[name].append(eval(last, space).mistake)
+        else:
+            exec(last, space)
+    own = [name for name in EXERCISES if name.split(":")[0].replace(" ", "_") == chapter]
+    assert {name: found for name, found in answers.items()} == {name: ["nothing", None] for name in own}

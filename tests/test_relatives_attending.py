@@ -1,0 +1,77 @@
+"""Attention with each scheme by three ways; left and right."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from ropebook import relatives as R
+from tests.helpers import largest, random
+from tests.test_relatives import DIM, HEADS, SEQ, every, schemes
+
+CONTENT = ("fire", "transformer_xl", "cope")
+
+
+def vectors() -> torch.Tensor:
+    return random(3, 2, HEADS, SEQ, DIM)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@every
+def test_fused_attention_gives_what_plain_code_gives(name, causal):
+    scheme = schemes()[name]
+    q, k, v = vectors()
+    plain = R.attend(scheme, q, k, v, causal=causal)
+    assert largest(R.attend_fused(scheme, q, k, v, causal=causal) - plain) < 1e-12
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", [name for name in schemes() if name not in CONTENT])
+@torch.no_grad()
+def test_flex_attention_gives_what_plain_code_gives(name, causal):
+    scheme = schemes()[name]
+    q, k, v = random(3, 2, HEADS, SEQ, DIM, dtype=torch.float32)
+    plain = R.attend(scheme, q, k, v, causal=causal)
+    assert largest(R.attend_flex(scheme, q, k, v, causal=causal) - plain) < 1e-5
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_flex_attention_has_no_row_for_what_depends_on_more_than_the_distance(name):
+    q, k, v = vectors()
+    with pytest.raises(TypeError, match=r"scheme must (be|add nothing, or) a bias of the distance"):
+        R.attend_flex(schemes()[name], q, k, v)
+
+
+def test_attention_by_hand():
+    q = torch.zeros(1, 1, 3, 2, dtype=torch.float64)
+    v = torch.tensor([0.0, 1, 10]).double().view(1, 1, 3, 1)
+    slope = 2.0**-8
+    weights = [math.exp(-2 * slope), math.exp(-slope), 1]
+    found = R.attend(R.ALiBi(1), q, q, v, causal=True)[0, 0, :, 0]
+    assert found.tolist() == pytest.approx([0, 1 / (1 + math.exp(-slope)), (weights[1] + 10) / sum(weights)])
+
+
+SYMMETRIC = ("nothing", "alibi", "sandwich", "kerple", "kerple power")
+
+
+@every
+def test_whom_a_mirror_image_deceives(name):
+    off = R.reversal(schemes()[name], *vectors())
+    assert (off < 1e-12) == (name in SYMMETRIC)
+    assert R.reversal(schemes()[name], *vectors(), causal=True) > 0.1
+
+
+def test_a_signed_distance_without_a_mask_looks_ahead():
+    signed = R.future_share(R.ALiBi(2, signed=True), 2, 4, 65)
+    even = R.future_share(R.ALiBi(2), 2, 4, 65)
+    slopes = R.alibi_slopes(2)
+    for head, slope in enumerate(slopes.tolist()):
+        ahead = sum(math.exp(slope * x) for x in range(1, 33))
+        behind = sum(math.exp(-slope * x) for x in range(33))
+        assert signed[head].item() == pytest.approx(ahead / (ahead + behind))
+    assert (even < 0.5).all()
+    assert signed[0] > 0.85
+    assert R.future_share(R.Nothing(), 1, 4, 65).item() == pytest.approx(32 / 65)
