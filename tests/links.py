@@ -100,7 +100,9 @@ def lost(name: str) -> list[str]:
             wrong += [target] * (target not in labels())
         if role.startswith("glue"):
             page, _, key = content.rpartition("::")
-            wrong += [content] * (not has_glue(page or name, key.partition(":")[0]))
+            key, _, form = key.partition(":")
+            # a number of another page wants a format
+            wrong += [content] * (not has_glue(page or name, key) or bool(page and not form))
     return wrong
 
 
