@@ -154,7 +154,11 @@ class Compressed(http.server.SimpleHTTPRequestHandler):
 
 def lighthouse(folder: Path, chromium: str, names: list[str]) -> dict[str, dict]:
     """What Lighthouse says of the pages: name -> screen -> scores, times, what failed. Minutes."""
-    subprocess.run([assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"], cwd=LIGHTHOUSE, check=True)
+    subprocess.run(
+        [assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
+        cwd=LIGHTHOUSE,
+        check=True,
+    )
     handler = functools.partial(Compressed, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
