@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import rotary_embedding_torch
 import torch
 
 from ropebook import efficient, extrapolation, mistakes, precision, rope
@@ -305,8 +306,7 @@ def test_complex_numbers_are_sound():
 
 
 def test_rotary_embedding_torch_is_sound():
-    package = pytest.importorskip("rotary_embedding_torch")
-    rotary = package.RotaryEmbedding(dim=32)
+    rotary = rotary_embedding_torch.RotaryEmbedding(dim=32)
     report = diagnose(rotary.rotate_queries_or_keys, dim=32, layout="interleaved", base=10000.0)
     assert report.sound
     assert "offset" in report.evidence["positions"]
@@ -314,7 +314,7 @@ def test_rotary_embedding_torch_is_sound():
     assert part.sound
     assert part.rotary_dim == 32
     assert "32 of 64 entries turn" in part.evidence["part"]
-    assert diagnose(package.apply_rotary_emb).sound
+    assert diagnose(rotary_embedding_torch.apply_rotary_emb).sound
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
