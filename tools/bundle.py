@@ -21,8 +21,10 @@ from tools.paths import ROOT, write_whole
 
 SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
+# Icons as pictures beside the font, hints for what is not loaded any more, and a search that the book's own replaces.
 NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
+    r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
 # Each of them makes the page wait where it stands. Those of the search are for the page that searches.
 LOADED = re.compile(
