@@ -8,6 +8,8 @@ import re
 import subprocess
 
 import pytest
+from docutils import nodes
+from myst_nb.ext.glue.utils import PendingGlueReference
 
 from tests import test_small_site
 from tests.test_small_site import Built
@@ -130,3 +132,10 @@ def test_what_is_nowhere_is_not_found_and_a_title_counts_more_than_a_mention():
     nothing, cache, empty = ask("qqzzqq", "cache", "")
     assert nothing == empty == []
     assert cache == ["Does a cache need the keys again?", "Masks and padding"]
+
+
+def test_a_number_of_another_page_is_not_known_here(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    finding = importlib.import_module("finding")
+    text = nodes.paragraph("", "", nodes.Text("Kept "), PendingGlueReference(), nodes.Text(" of 64."))
+    assert finding._prose([text]) == "Kept … of 64."

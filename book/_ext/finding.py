@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
+from myst_nb.ext.glue.utils import PendingGlueReference
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -48,7 +49,7 @@ def entries(doctree: nodes.document) -> Iterator[Entry]:
 
 
 def _prose(children: list[nodes.Node]) -> str:
-    """What is read there: no code, no displayed formula, no name of an equation."""
+    """What is read there: no code, no formula, no number of another page, no name of an equation."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
@@ -57,8 +58,8 @@ def _prose(children: list[nodes.Node]) -> str:
                 for link in list(copy.findall(addnodes.pending_xref)):
                     if link.get("reftype") == "eq":
                         link.replace_self(nodes.Text(EQUATION))
-                for formula in list(copy.findall(nodes.math)):
-                    formula.replace_self(nodes.Text("…"))
+                for unread in [*copy.findall(nodes.math), *copy.findall(PendingGlueReference)]:
+                    unread.replace_self(nodes.Text("…"))
                 found.append(copy.astext())
     text = re.sub(rf"[,(]\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
     return " ".join(text.replace(EQUATION, "the equation").split())
