@@ -5,13 +5,21 @@ from __future__ import annotations
 import pytest
 
 from ropebook import extrapolation as X
-from ropebook.explorers.advice import CASES, Advice
+from ropebook.explorers.advice import CASES, NAMES, Advice
 from tests.explorers import js
 from tests.explorers.oracles import computed
 
 
 def test_the_rows_are_those_of_the_table():
-    assert list(CASES.values()) == [choice.when for choice in X.choices(512, 1024)]
+    found = X.choices(512, 1024)
+    assert list(CASES.values()) == [choice.when for choice in found]
+    assert [(NAMES[may], type(choice.method)) for may, choice in zip(CASES, found, strict=True)] == [
+        ("YaRN", X.YaRN),
+        ("Self-Extend", X.SelfExtend),
+        ("Dynamic NTK", X.DynamicNTK),
+        ("Larger base", X.BaseChange),
+        ("YaRN", X.YaRN),
+    ]
 
 
 def test_llama_2_four_times_as_long():
