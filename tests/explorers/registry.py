@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ropebook.explorers import Explorer, Switch, measured
+from ropebook.explorers.advice import CASES, Advice
 from ropebook.explorers.arrows import Arrows
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.clocks import Clocks
@@ -70,6 +71,18 @@ LADDER_TOPS = {"base": 1e7, "dim": 512, "trained_length": 131072, "factor": 64.0
 LADDER_LOWS = {"base": 500.0, "dim": 4, "trained_length": 16, "factor": 1.0, "alpha": 0.25, "beta": 2.5}
 
 ALL = [
+    Entry(
+        Advice,
+        ends_of_all_dials(Advice, "trained_length", "target_length", "base", "dim")
+        + [{"may": may, "target_length": target} for may in CASES for target in (4096, 4097, 100_000)],
+        extremes=[
+            {"trained_length": 16, "target_length": 2**20, "base": 1e7, "dim": 512, "may": "base"},
+            {"trained_length": 131_072, "target_length": 2**20, "base": 1e7, "may": "tables"},
+            {"trained_length": 131_072, "target_length": 16, "dim": 4},
+            {"target_length": 4096, "base": 1.0},
+        ],
+        heaviest={"trained_length": 16, "target_length": 2**20, "dim": 512},
+    ),
     Entry(
         Arrows,
         [

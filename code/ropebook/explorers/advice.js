@@ -1,0 +1,251 @@
+// What to take for a model of L tokens that shall read L′: a row for each thing that may be done to it.
+
+import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
+import { hundredths, invFreq } from "./kit/rope.js";
+import { capital, exact, tidy } from "./kit/text.js";
+import { snap } from "./kit/dials.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
+import { axis, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
+import { hand, ofDial } from "./kit/hand.js";
+import { presets } from "./kit/presets.js";
+import { explorer } from "./kit/mount.js";
+
+// How far Self-Extend reaches with a group.
+function reachOf(length, window, group) {
+  return Math.max(window, group * (length - window + Math.floor(window / group)));
+}
+
+function compute({ trained_length, target_length, base, dim }) {
+  const target = Math.max(trained_length, target_length);
+  const theta = Array.from(invFreq(dim, base));
+  const last = theta.length - 1;
+  const slow = theta.findIndex((one) => one * (trained_length - 1) < 2 * Math.PI);
+  const turned = slow < 0 ? theta.length : slow;
+  const scaled = target / trained_length;
+  const needed = (target - 1) / (trained_length - 1);
+  const least = slow < 0 ? 1 : needed ** (last / turned);
+  const raised = (factor) => base * factor ** (dim / (dim - 2));
+  const window = Math.max(1, Math.floor(trained_length / 4));
+  let group = 1;
+  while (reachOf(trained_length, window, group) < target) group += 1;
+  return {
+    needed: target_length > trained_length, // if not, all that follows changes nothing
+    young: theta.length - turned, // pairs that have not turned within L
+    scale: scaled, // s
+    attention: 0.1 * Math.log(scaled) + 1, // YaRN's f
+    window, // of Self-Extend
+    group,
+    reach: reachOf(trained_length, window, group),
+    grown: raised(scaled), // dynamic NTK's base at L′
+    left: theta.slice(turned).reduce((most, one, k) => { // and its largest angle beyond those of training
+      const angle = ((target - 1) * one) / scaled ** ((turned + k) / last);
+      return Math.max(most, angle - (trained_length - 1) * one);
+    }, 0),
+    least, // NTK's least factor with which no pair goes beyond its angles
+    raised: raised(least), // and the base that it makes
+  };
+}
+
+// ---- On the page ----
+
+const TOP = 58; // of the first row
+const UNDER = 42; // of the axis
+
+function build(stage, app) {
+  const models = MODELS.map(([name, dim, base, trained_length]) => [name, { dim, base, trained_length }]);
+  const showModel = presets(app, "A published model’s setting", "A model’s setting …", models);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const buttons = Object.keys(CASES).map((may) => {
+    const button = html("button", { type: "button", "aria-label": `${NAMES[may]}, ${CASES[may]}` });
+    app.listen(button, "click", () => app.change({ may }));
+    return button;
+  });
+  const handles = { trained_length: html("div"), target_length: html("div") };
+  stage.append(html("div", { style: "position: relative" }, picture, ...buttons, ...Object.values(handles)));
+  let plot;
+  let ends = null; // of the axis while a hand holds a mark: it must not run away under the hand
+  for (const node of Object.values(handles)) {
+    app.listen(node, "pointerdown", () => (ends = plot.ends));
+    app.listen(node, "lostpointercapture", () => {
+      ends = null;
+      app.redraw();
+    });
+  }
+  const grips = Object.keys(handles).map((trait) => {
+    const dial = dials.find((one) => one.trait === trait);
+    return hand(app, handles[trait], {
+      label: `${dial.label} in the picture`,
+      cursor: "ew-resize",
+      place: (values) => [plot.x(values[trait]), 0],
+      at(x) {
+        const share = Math.min(1, Math.max(0, (x - plot.from) / (plot.to - plot.from)));
+        return { [trait]: snap(dial, Number((plot.ends[0] * (plot.ends[1] / plot.ends[0]) ** share).toPrecision(3))) };
+      },
+      ...ofDial(app, dial),
+    });
+  });
+  return ({ data, values, width, most }) => {
+    showModel(values);
+    plot = layout(values, width, most, ends);
+    put(picture, { width, height: plot.height, viewBox: `0 0 ${width} ${plot.height}` });
+    const rows = rowsOf(data, values);
+    redrawn(picture, () => [...ground(plot, values), ...rows.flatMap((row, k) => rowOf(plot, row, values, k)),
+      ...frame(plot, values)]);
+    buttons.forEach((button, k) => put(button, {
+      "aria-pressed": rows[k + 1].chosen,
+      style: `position: absolute; left: 0; top: ${TOP + (k + 1) * plot.row}px; width: ${width}px; `
+        + `height: ${plot.row}px; border: 0; background: none; cursor: pointer`,
+    }));
+    marksOf(plot, values).forEach(({ middle, half }, k) => grips[k]([middle - half - 4, 22, 2 * half + 8, 30]));
+  };
+}
+
+function layout({ trained_length, target_length }, width, most, held) {
+  const wide = width >= 600;
+  const height = Math.min(most, 460);
+  const [least, greatest] = [Math.min(trained_length, target_length), Math.max(trained_length, target_length)];
+  const ends = held ?? [least / 4, greatest * 4];
+  const [from, to] = [wide ? 226 : 8, width - 12];
+  return { wide, width, height, ends, from, to, floor: height - UNDER, row: (height - UNDER - TOP) / 6,
+    x: scale(ends, [from, to], true) };
+}
+
+// The names of L and L′, the shorter one left of its line and the longer one right of it, within the picture.
+function marksOf({ width, x }, { trained_length, target_length }) {
+  const longer = target_length >= trained_length;
+  const beside = Math.abs(x(target_length) - x(trained_length)) < 26 ? 3 : -10;
+  const marks = [["L", trained_length, longer ? -1 : 1], ["L′", target_length, longer ? 1 : -1]];
+  return marks.map(([name, length, side]) => {
+    const text = `${name} = ${whole(length)}`;
+    const half = pillHalf(text);
+    return { text, half, middle: Math.min(width - half - 1, Math.max(half + 1, x(length) + side * (half + beside))) };
+  });
+}
+
+// Whether the model can stay as it is, by the count of angles.
+function stays({ needed, young }) {
+  return !needed || !young;
+}
+
+// For each row its name, when it is taken, its values, how far it reaches, and whether it goes on from there.
+function rowsOf(data, { trained_length: length, target_length: target, dim, may }) {
+  const { needed, young, scale: s, attention, window, group, reach, grown, least, raised } = data;
+  const told = {
+    cached: [`s = ${short(s)}, f = ${exact(attention)}`, target],
+    tables: [`W = ${whole(window)}, G = ${whole(group)}: reaches ${whole(reach)}`, reach],
+    short: [`base ${whole(grown)} at L′, grows with the text`, length, true],
+    base: [young ? `${whole(raised)}, by a factor of ${tidy(least)}` : "as trained", young ? target : length, !young],
+    trained: [`s = ${short(s)}, then texts of L′`, target],
+  };
+  const cases = Object.entries(told).map(([name, [text, end, open = false]]) => ({
+    name: NAMES[name], when: CASES[name], chosen: !stays(data) && name === may, reach: needed ? end : 0, open,
+    text: needed ? text : "not needed", falls: false,
+  }));
+  const known = young ? `${young} of ${dim / 2} pairs have not turned` : `all ${dim / 2} pairs have turned`;
+  return [{ name: "As it is", when: "nothing is changed", text: known, reach: length, open: !young,
+    chosen: stays(data), falls: !stays(data) }, ...cases];
+}
+
+function ground({ from, to, floor, x }, { trained_length, target_length }) {
+  return [svg("path", {
+    d: [trained_length, target_length].map((one) => `M${hundredths(x(one))},52V${floor}`).join(""), ...lined("grid", 1),
+  }), svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) })];
+}
+
+function rowOf({ wide, width, from, to, row, x }, one, values, k) {
+  const { name, when, text, reach, open, chosen, falls } = one;
+  const top = TOP + k * row;
+  const at = top + (wide ? 25 : 15);
+  const bar = wide ? at + 9 : at + 23;
+  const colour = falls ? "2" : chosen ? "1" : "muted";
+  const word = (left, y, weight, said, look) => {
+    return svg("text", { x: left, y, "font-size": 13, "font-weight": weight, ...look }, said);
+  };
+  const quiet = { class: "rb-quiet" };
+  const end = hundredths(x(reach));
+  const band = chosen ? [svg("rect", { x: 0, y: top + 1, width, height: row - 2, rx: 6,
+    style: "fill: var(--rb-1); opacity: 0.1" })] : [];
+  const lengths = [values.trained_length, values.target_length];
+  return [
+    ...band,
+    word(8, at - (wide ? 2 : 0), 600, name),
+    word(wide ? 8 : 16 + textWidth(name, 13, 600), at + (wide ? 16 : 0), 400, when, quiet),
+    word(from, wide ? at : at + 16, chosen ? 600 : 400, text),
+    ...(reach ? [svg("rect", { x: from, y: bar, width: hundredths(end - from), height: 8, rx: 2,
+      style: `fill: var(--rb-${colour}); opacity: ${chosen || falls ? 1 : 0.6}` })] : []),
+    ...(reach && open ? [svg("path", { d: `M${end + 8},${bar + 4}H${to}`,
+      ...lined(colour, 3.5, "stroke-dasharray: 0 8") })] : []),
+    svg("path", { d: lengths.map((one) => `M${hundredths(x(one))},${bar - 2}v12`).join(""), ...lined("ink", 1.5) }),
+  ];
+}
+
+function frame(plot, values) {
+  const { from, to, floor, ends, x } = plot;
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  const [first, last] = [Math.ceil(Math.log2(ends[0])), Math.floor(Math.log2(ends[1]))];
+  const step = Math.ceil((64 * Math.log2(ends[1] / ends[0])) / (to - from));
+  const ticks = Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, k) => 2 ** (first + k * step));
+  axis(bottom, "bottom", x, ticks.filter((tick) => x(tick) >= from + 16 && x(tick) <= to - 22), whole);
+  return [
+    svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, "How far each method reaches"),
+    ...marksOf(plot, values).flatMap(({ middle, text }) => pill(middle, 37, text)), bottom,
+    svg("text", { x: (from + to) / 2, y: floor + 37, "font-size": 12, "text-anchor": "middle", class: "rb-quiet" },
+      "length in tokens"),
+  ];
+}
+
+// A number without decimals; one that nobody could read so, by its power of ten.
+function whole(value) {
+  return value < 1e9 ? Math.round(value).toLocaleString("en-US") : tidy(value);
+}
+
+function short(value) {
+  return value < 1000 ? String(Number(value.toPrecision(4))) : whole(value);
+}
+
+// An angle beyond those of training.
+function radians(angle) {
+  return angle > 0 && angle < 0.0005 ? "< 0.001" : tidy(angle);
+}
+
+// What to take, in the case that is chosen.
+const TAKE = {
+  cached: ({ scale: s, attention }) => `take YaRN with s = ${short(s)} and f = ${exact(attention)}`,
+  tables: ({ window, group, reach }) => `take Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `
+    + `reaches ${whole(reach)}`,
+  short: ({ grown, left }) => `take dynamic NTK and keep keys unrotated; at L′ its base is ${whole(grown)}, and angles `
+    + `still go ${radians(left)} radians beyond those of training`,
+  base: ({ raised }) => {
+    const far = raised > MOST_BASE ? `, above those of the models in the list (at most ${whole(MOST_BASE)})` : "";
+    return `set it to ${whole(raised)}, the least with which no pair goes beyond its angles${far}`;
+  },
+  trained: ({ scale: s }) => `take YaRN with s = ${short(s)}, then train on texts of L′`,
+};
+
+function describe(data, { trained_length, target_length, dim, may }) {
+  const { needed, young } = data;
+  const within = `L = ${whole(trained_length)}`;
+  if (!needed) return `Nothing is needed: L′ = ${whole(target_length)} is no longer than ${within}.`;
+  if (!young) {
+    return `Each of ${dim / 2} pairs has turned within ${within}: no angle is new at L′, and by the count of angles `
+      + "nothing has to be changed.";
+  }
+  return `${young} of ${dim / 2} pairs ${young === 1 ? "has" : "have"} not turned within ${within}. `
+    + `${capital(CASES[may])}: ${TAKE[may](data)}.`;
+}
+
+export default explorer({
+  title: "What to take, for your numbers",
+  note: "Drag L and L′, or pick a model. Click the row of what may be done to yours.",
+  dials,
+  compute,
+  build,
+  idle: (data) => (stays(data) ? { may: "No angle is new: nothing is needed." } : {}),
+  stats: ({ young, scale: s, least, left }, { dim }) => [
+    ["Pairs not turned within L", String(young), `of ${dim / 2}`],
+    ["Factor s = L′/L", short(s), "YaRN"],
+    ["Factor for the base", tidy(least), "larger base"],
+    ["New angles left", radians(left), "radians, dynamic NTK"],
+  ],
+  describe,
+});

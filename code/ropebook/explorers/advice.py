@@ -1,0 +1,70 @@
+"""The explorer of the page on choosing a method: the values that reach a wanted length, for the reader's own numbers."""
+
+from __future__ import annotations
+
+import traitlets
+
+from ropebook.explorers import Choice, Explorer, Whole, bank
+from ropebook.explorers.kit import dials
+from ropebook.extrapolation import choices
+
+MODELS = bank.MODELS
+NAMES = {
+    "cached": "YaRN",
+    "tables": "Self-Extend",
+    "short": "Dynamic NTK",
+    "base": "Larger base",
+    "trained": "YaRN",
+}
+"""What is recommended in each case of `choices`."""
+CASES = {
+    name: choice.when
+    for name, choice in zip(NAMES, choices(4096, 16384), strict=True)
+}
+"""What may be done to the model."""
+MOST_BASE = max(base for _, _, base, _ in MODELS)
+"""The largest of the models that the book has numbers of."""
+
+
+class Advice(Explorer):
+    """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that shall read L′, and how far each reaches.
+
+    ``trained_length``: L, 16 to 131072. ``target_length``: L′, 16 to 1048576. ``base``: 1 to 10⁷. ``dim``: even, 4 to 512.
+    ``may``: one of `CASES`, what may be done to the model. Bad values raise ``TraitError``.
+    """
+
+    script = "advice.js"
+
+    trained_length = dials.trained_length(4096, more=False)
+    target_length = Whole(
+        16_384,
+        min=16,
+        max=2**20,
+        log=True,
+        label="Wanted length L′",
+        below="shorter than any trained length here",
+        above="no method is used so far out",
+        note="Tokens that the model shall read.",
+    )
+    base = dials.base()
+    dim = dials.dimension(
+        128,
+        min=4,
+        more=True,
+        below="NTK’s exponent d/(d − 2) has no value at 2",
+    )
+    may = Choice(
+        CASES,
+        label="What may be done to the model",
+        note="The row that fits is marked.",
+        more=True,
+    )
+
+    @traitlets.default("alt")
+    def _default_alt(self) -> str:
+        return (
+            "Six rows, one for the model as it is and five for what may be done to it, each with a method, its values and a bar "
+            "that ends where it reaches, on a logarithmic axis of positions with lines at the trained length L and the "
+            "wanted length L′. The model as it is ends at L; YaRN, Self-Extend and a larger base reach L′; dynamic NTK is "
+            "dotted from L on, as it follows the text. The row for the chosen case is marked."
+        )

@@ -1,0 +1,54 @@
+"""What the explorer Advice shows, computed from the book's modules, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ropebook import extrapolation as X
+from ropebook.explorers.advice import CASES
+from ropebook.sinusoidal import inv_freq
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """Whether anything is ``needed``; pairs that have not turned (``young``); YaRN's s and f (``scale``,
+    ``attention``); ``window``, ``group`` and ``reach`` of Self-Extend; dynamic NTK's base at L′ (``grown``) and the
+    angle beyond that it leaves (``left``); the ``least`` factor for a larger base, and that base (``raised``).
+
+    >>> from ropebook.explorers.advice import Advice
+    >>> data = compute(Advice().dials())
+    >>> data["scale"], data["window"], data["group"], data["reach"], round(data["raised"])
+    (4.0, 1024, 6, 19452, 68827)
+    """
+    length, dim, base = dials["trained_length"], dials["dim"], dials["base"]
+    theta, needed = inv_freq(dim, base), dials["target_length"] > length
+    shared = {"needed": needed, "young": dim // 2 - int(X.turned(theta, length).sum())}
+    if not needed:
+        nothing = {"scale": 1.0, "attention": 1.0, "window": length // 4, "group": 1, "reach": length}
+        return {**shared, **nothing, "grown": base, "left": 0.0, "least": 1.0, "raised": base}
+    target = dials["target_length"]
+    found = {choice.when: choice.method for choice in X.choices(length, target, dim=dim, base=base)}
+    yarn, extend, dynamic, larger, _ = (found[when] for when in CASES.values())
+    scaled, _ = dynamic(theta, target)
+    return {
+        **shared,
+        "scale": yarn.factor,
+        "attention": X.yarn_factor(yarn.factor),
+        "window": extend.window,
+        "group": extend.group,
+        "reach": extend.reach(length),
+        "grown": X.ntk_base(base, dim, dynamic.effective_scale(target)),
+        "left": X.overshoot(theta, length, target, scaled).max().item(),
+        "least": X.least_ntk_factor(theta, length, target),
+        "raised": larger.base,
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """The angle beyond is the difference of two, at most as large as that of the first pair that has not turned."""
+    data = compute(dials)
+    largest = max(dials["target_length"], dials["trained_length"]) * 2 * math.pi / (dials["trained_length"] - 1)
+    return {
+        **{name: value for name, value in data.items() if name != "needed"},
+        "left": largest if data["young"] else 0.0,
+    }

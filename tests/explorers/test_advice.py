@@ -1,0 +1,63 @@
+"""What only the explorer Advice promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropebook import extrapolation as X
+from ropebook.explorers.advice import CASES, NAMES, Advice
+from tests.explorers import js
+from tests.explorers.oracles import computed
+
+
+def test_the_rows_are_those_of_the_table():
+    found = X.choices(512, 1024)
+    assert list(CASES.values()) == [choice.when for choice in found]
+    assert [(NAMES[may], type(choice.method)) for may, choice in zip(CASES, found, strict=True)] == [
+        ("YaRN", X.YaRN),
+        ("Self-Extend", X.SelfExtend),
+        ("Dynamic NTK", X.DynamicNTK),
+        ("Larger base", X.BaseChange),
+        ("YaRN", X.YaRN),
+    ]
+
+
+def test_llama_2_four_times_as_long():
+    """The numbers of the page, and those that the papers' formulas give by hand."""
+    found = computed(Advice)
+    assert (found["young"], found["scale"], found["window"], found["group"]) == (18, 4, 1024, 6)
+    assert found["reach"] == 6 * (4096 - 1024 + 1024 // 6)
+    assert found["grown"] == pytest.approx(1e4 * 4 ** (128 / 126))
+    assert found["least"] == pytest.approx((16383 / 4095) ** (63 / 46))
+    assert found["left"] == pytest.approx(2.479, abs=1e-3)
+
+
+def test_the_advice_in_words():
+    cases = [Advice(may=may).dials() for may in CASES]
+    start = "18 of 64 pairs have not turned within L = 4,096. "
+    assert js.describe(Advice, cases) == [
+        start + "As it is, keys cached: take YaRN with s = 4 and f = 1.139.",
+        start + "As it is, two tables of scores: take Self-Extend with W = 1,024 and G = 6, which reaches 19,452.",
+        start
+        + "As it is, short texts untouched: take dynamic NTK and keep keys unrotated; at L′ its base is 40,890, and "
+        "angles still go 2.48 radians beyond those of training.",
+        start + "Only the base can be set: set it to 68,827, the least with which no pair goes beyond its angles.",
+        start + "Trained on: take YaRN with s = 4, then train on texts of L′.",
+    ]
+
+
+def test_the_corners_in_words():
+    cases = [
+        Advice(target_length=4096),
+        Advice(target_length=300),
+        Advice(base=1),
+        Advice(dim=4, base=1e7, may="base"),
+        Advice(dim=512, base=1e7, trained_length=16, target_length=2**20, may="base"),
+    ]
+    same, shorter, known, single, huge = js.describe(Advice, [case.dials() for case in cases])
+    assert same == "Nothing is needed: L′ = 4,096 is no longer than L = 4,096."
+    assert shorter == "Nothing is needed: L′ = 300 is no longer than L = 4,096."
+    assert known.startswith("Each of 64 pairs has turned within L = 4,096: no angle is new at L′")
+    assert single.startswith("1 of 2 pairs has not turned within L = 4,096. ")
+    assert "set it to 3.8 × 10⁹⁵" in huge
+    assert huge.endswith("above those of the models in the list (at most 1,000,000).")
