@@ -207,6 +207,7 @@ def test_what_commutes_knows_the_difference_alone():
 def test_what_does_not_commute_knows_more():
     assert B.shift_error(B.spins(), torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])) > 0.1
     assert B.shift_error(B.spins(), torch.tensor([1.0, 0.0]), torch.tensor([3.0, 0.0])) < 1e-12
+    assert B.commutator(B.spins()) == 1
     assert B.commutator(B.spins()[:1]) == 0
 
 

@@ -63,6 +63,13 @@ def test_the_output_is_the_sum_that_the_page_writes():
     assert largest(B.attend(q, k, v, PLACES, values="turned back") - back) < 1e-12
 
 
+def test_still_values_are_weighted_as_torch_weights_them():
+    q, k, v = vectors()
+    turned = (B.turned_by(x, PLACES) for x in (q, k))
+    expected = torch.nn.functional.scaled_dot_product_attention(*turned, v)
+    assert largest(B.attend(q, k, v, PLACES) - expected) < 1e-12
+
+
 @pytest.mark.parametrize("values", B.WAYS)
 def test_a_causal_mask_hides_what_comes(values):
     q, k, v = vectors()

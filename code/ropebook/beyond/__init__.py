@@ -9,7 +9,8 @@ Notation: a place is a vector m of ``axes`` numbers (row and column; time, row a
 - `values`: values turned too, and turned back.
 - `linear`: attention without softmax, turned.
 - `latent`: keys and values from one short vector, with a decoupled rotation.
-- `departures`: what models do around RoPE, each as a function.
+- `shifts`: how exactly a score stays when both places move.
+- `pictures`: the figures of the pages.
 """
 
 from ropebook.beyond.axes import angles, axial, in_blocks, mixed, score, turned
@@ -33,6 +34,7 @@ from ropebook.beyond.linear import (
     turning_state,
 )
 from ropebook.beyond.mrope import Grid, axis_of_pair, mrope, position_ids
+from ropebook.beyond.shifts import shift_errors
 from ropebook.beyond.values import WAYS, attend, change, shift_change, turned_by
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "score",
     "shift_change",
     "shift_error",
+    "shift_errors",
     "spins",
     "turned",
     "turned_by",
