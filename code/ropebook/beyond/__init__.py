@@ -9,6 +9,7 @@ Notation: a place is a vector m of ``axes`` numbers (row and column; time, row a
 - `values`: values turned too, and turned back.
 - `linear`: attention without softmax, turned.
 - `latent`: keys and values from one short vector, with a decoupled rotation.
+- `departures`: what models do around RoPE, each as a function.
 - `shifts`: how exactly a score stays when both places move.
 - `pictures`: the figures of the pages.
 """

@@ -23,13 +23,18 @@ Vectors = Float[Tensor, "*heads seq dim"]
 
 
 def turned_by(
-    x: Vectors, places: Positions, base: float = 10000.0, *, back: bool = False
+    x: Vectors,
+    places: Positions,
+    base: float = 10000.0,
+    *,
+    back: bool = False,
+    layout: str = "interleaved",
 ) -> Vectors:
-    """x, each vector turned by its place, interleaved; ``back``: the other way round."""
+    """x, each vector turned by its place; ``back``: the other way round."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide)
-    return apply_rotary(x, cos, -sin if back else sin)
+    return apply_rotary(x, cos, -sin if back else sin, layout=layout)
 
 
 def attend(
