@@ -26,7 +26,7 @@ TREES = {
 ORDER = ["shapes", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention"]
 ORDER += ["sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision"]
 ORDER += ["mistakes", "diagnose", "rotary_attention", "decay"]
-ORDER += ["extrapolation", "exercises", "relatives", "lab", "proofs", "explorers"]
+ORDER += ["extrapolation", "exercises", "relatives", "beyond", "lab", "proofs", "explorers"]
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},

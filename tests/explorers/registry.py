@@ -20,6 +20,7 @@ from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.ladder import METHODS, Ladder
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.pairing import Pairing
+from ropebook.explorers.patches import FORMS, Patches
 from ropebook.explorers.precision import Precision
 from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.rivals import SCHEMES, Rivals
@@ -220,6 +221,24 @@ ALL = [
         ],
         extremes=[{"dim": 32, "permute_k": True, "m": 0, "n": 64}],
         heaviest={"dim": 32},
+    ),
+    Entry(
+        Patches,
+        [
+            {"form": form, "dim": rows, "dim_columns": columns, "base": base, "row": row, "column": 15 - row}
+            for form, (rows, columns), base, row in zip(
+                [*FORMS, *FORMS],
+                itertools.cycle([(2, 2), (128, 128), (8, 32), (32, 8)]),
+                itertools.cycle([1.0, 1e7, 100.0]),
+                itertools.cycle([0, 15, 4]),
+                strict=False,
+            )
+        ],
+        extremes=[
+            {"form": "interleaved", "dim": 128, "dim_columns": 128, "row": 15, "column": 15},
+            {"form": "line", "dim": 2, "dim_columns": 2, "row": 0, "column": 0},
+        ],
+        heaviest={"dim": 128, "dim_columns": 128},
     ),
     Entry(
         Precision,

@@ -1,0 +1,71 @@
+"""Beyond the line: places with more than one number, values, linear attention, latent attention, and what models do around RoPE.
+
+Notation: a place is a vector m of ``axes`` numbers (row and column; time, row and column), and each pair i of a head has a
+*wave* w_i, a vector as long: its angle at m is w_i · m. A line is the case of one axis, w_i = θ_i.
+
+- `axes`: waves, and the rotation by them: axial, mixed, in blocks.
+- `generators`: which matrices may turn at all.
+- `mrope`: time, row and column in sections; the places of a text with images and videos.
+- `values`: values turned too, and turned back.
+- `linear`: attention without softmax, turned.
+- `latent`: keys and values from one short vector, with a decoupled rotation.
+- `departures`: what models do around RoPE, each as a function.
+- `shifts`: how exactly a score stays when both places move.
+- `pictures`: the figures of the pages.
+"""
+
+from ropebook.beyond.axes import angles, axial, in_blocks, mixed, score, turned
+from ropebook.beyond.generators import (
+    commutator,
+    operator,
+    shift_error,
+    spins,
+)
+from ropebook.beyond.latent import (
+    Cached,
+    LatentAttention,
+    between,
+    numbers_cached,
+)
+from ropebook.beyond.linear import (
+    feature,
+    features,
+    linear_attention,
+    linear_weights,
+    turning_state,
+)
+from ropebook.beyond.mrope import Grid, axis_of_pair, mrope, position_ids
+from ropebook.beyond.shifts import shift_errors
+from ropebook.beyond.values import WAYS, attend, change, shift_change, turned_by
+
+__all__ = [
+    "WAYS",
+    "Cached",
+    "Grid",
+    "LatentAttention",
+    "angles",
+    "attend",
+    "axial",
+    "axis_of_pair",
+    "between",
+    "change",
+    "commutator",
+    "feature",
+    "features",
+    "in_blocks",
+    "linear_attention",
+    "linear_weights",
+    "mixed",
+    "mrope",
+    "numbers_cached",
+    "operator",
+    "position_ids",
+    "score",
+    "shift_change",
+    "shift_error",
+    "shift_errors",
+    "spins",
+    "turned",
+    "turned_by",
+    "turning_state",
+]

@@ -1,0 +1,115 @@
+"""Places with more than one number: each pair turns by a wave, the dot product of its own vector with the place.
+
+Sources: Su 2021, *The Road to a Better Transformer, 4* (two axes); Heo et al. 2024, *Rotary Position Embedding for Vision
+Transformer* (axial and mixed).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient import apply_rotary
+from ropebook.rope import in_float64, inv_freq
+from ropebook.shapes import Float, Real
+
+Places = Real[Tensor, "*seq axes"]
+Waves = Float[Tensor, "axes pairs"]
+
+
+def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves:
+    """Each axis has pairs of its own: ``dims[a]`` entries of the head with the frequencies of a head of that size.
+
+    ``base``: one for all axes, or one for each. The pairs of the first axis come first.
+
+    >>> axial([4, 2], base=100)
+    tensor([[1.0000, 0.1000, 0.0000],
+            [0.0000, 0.0000, 1.0000]], dtype=torch.float64)
+    """
+    bases = [base] * len(dims) if isinstance(base, int | float) else list(base)
+    if not dims or len(bases) != len(dims):
+        raise ValueError(
+            f"base must be one number, or one for each of {len(dims)} dims, got {len(bases)}"
+        )
+    return torch.block_diag(
+        *(inv_freq(dim, b)[None] for dim, b in zip(dims, bases, strict=True))
+    )
+
+
+def in_blocks(waves: Waves) -> Waves:
+    """The same pairs with the axes in turn: x, y, x, y, …: blocks of four entries for two axes, of six for three.
+
+    ``waves`` are those of `axial` with equal dims.
+
+    >>> in_blocks(axial([4, 4], base=100))
+    tensor([[1.0000, 0.0000, 0.1000, 0.0000],
+            [0.0000, 1.0000, 0.0000, 0.1000]], dtype=torch.float64)
+    """
+    n_axes, pairs = waves.shape
+    if pairs % n_axes:
+        raise ValueError(
+            f"waves must have as many pairs for each of {n_axes} axes, got {pairs} pairs"
+        )
+    return waves.unflatten(1, (n_axes, -1)).mT.flatten(1)
+
+
+def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
+    """Two axes in every pair: pair i turns with θ_i along its own direction φ_i: w_i = θ_i (cos φ_i, sin φ_i).
+
+    ``directions`` (dim/2,), in radians; a model learns the waves, and begins with random directions.
+
+    >>> mixed(4, 100, torch.zeros(2))
+    tensor([[1.0000, 0.1000],
+            [0.0000, 0.0000]], dtype=torch.float64)
+    """
+    theta = inv_freq(dim, base)
+    if directions.shape != theta.shape:
+        raise ValueError(
+            f"directions must have shape ({len(theta)},), one for each pair, got {tuple(directions.shape)}"
+        )
+    phi = in_float64(directions)
+    return torch.stack((theta * phi.cos(), theta * phi.sin()))
+
+
+def angles(places: Places, waves: Waves) -> Float[Tensor, "*seq pairs"]:
+    """w_i · m of every pair, in radians, float64.
+
+    >>> angles(torch.tensor([[2, 3]]), axial([2, 2]))
+    tensor([[2., 3.]], dtype=torch.float64)
+    """
+    if places.ndim == 0 or places.shape[-1] != len(waves):
+        raise ValueError(
+            f"places must have {len(waves)} numbers each, one for each axis of waves, got shape {tuple(places.shape)}"
+        )
+    return in_float64(places) @ in_float64(waves)
+
+
+def turned(
+    x: Float[Tensor, "*heads seq dim"],
+    places: Real[Tensor, "seq axes"],
+    waves: Waves,
+    *,
+    layout: str = "interleaved",
+) -> Float[Tensor, "*heads seq dim"]:
+    """x, each vector turned by its place: pair i by w_i · m radians."""
+    checks.floating("x", x)
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    phi = angles(places, waves)
+    cos, sin = phi.cos().to(x.device, wide), phi.sin().to(x.device, wide)
+    return apply_rotary(x, cos, sin, layout=layout)
+
+
+def score(
+    q: Float[Tensor, "*heads queries dim"],
+    k: Float[Tensor, "*heads keys dim"],
+    m: Real[Tensor, "queries axes"],
+    n: Real[Tensor, "keys axes"],
+    waves: Waves,
+) -> Float[Tensor, "*heads queries keys"]:
+    """The scores of queries at places m with keys at places n, divided by √d."""
+    both = turned(q, m, waves) @ turned(k, n, waves).mT
+    return both / math.sqrt(q.shape[-1])

@@ -1,0 +1,242 @@
+"""What models do around RoPE: departures from the plain recipe, each as a small function, and what is left of relative scores.
+
+Each is compared in the tests with the module of transformers (5.23) that does it. Vectors are (…, heads, seq, dim), pairs in
+halves, as most of those modules have them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.beyond.values import Vectors, change, turned_by
+from ropebook.rope import Positions, as_positions
+from ropebook.shapes import Float
+
+Weight = Float[Tensor, " dim"]
+
+
+def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
+    """The plain recipe, pairs in halves."""
+    return turned_by(x, places, base, layout="half")
+
+
+# --- Lengths --------------------------------------------------------------------------------------------------------
+
+
+def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
+    """Each vector divided by the root of its mean square, and each entry times its weight."""
+    found = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+    return found if weight is None else found * weight
+
+
+def normed_before(x: Vectors, places: Positions, weight: Weight) -> Vectors:
+    """Normalised, then turned (Qwen3): what is turned is another vector, and nothing else changes."""
+    return turned(rms(x, weight), places)
+
+
+def normed_after(
+    x: Vectors, places: Positions, weight: Weight | None = None
+) -> Vectors:
+    """Turned, then normalised. Without weights (Llama 4) only the length changes, which no turn changed. With weights (HunYuan)
+    the two entries of a pair are stretched differently *after* the turn, and the place stays in the score.
+    """
+    return rms(turned(x, places), weight)
+
+
+def tempered(
+    q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
+) -> Vectors:
+    """Queries that grow with the logarithm of their place (Llama 4, in its layers without rotation): softmax becomes sharper."""
+    steps = ((as_positions("places", places).double() + 1) / every).floor()
+    return q * (1 + scale * steps.log1p()).to(q)[:, None]
+
+
+# --- Which vectors turn, and where ----------------------------------------------------------------------------------
+
+
+def projected_after(
+    x: Float[Tensor, "*batch seq width"],
+    places: Positions,
+    projection: Float[Tensor, "width width"],
+    n_heads: int,
+) -> Vectors:
+    """The tokens turned, head by head, and *then* projected (Wav2Vec2-Conformer): W R_m x in place of R_m W x."""
+    parts = turned(x.unflatten(-1, (n_heads, -1)).transpose(-2, -3), places)
+    found = parts.transpose(-2, -3).flatten(-2) @ projection.mT
+    return found.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
+
+
+def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
+    """Keys of which the last ``exempt`` do not turn, for they have no place (SAM 2: pointers to objects)."""
+    checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
+    turning = k.shape[-2] - exempt
+    places = as_positions("places", places)[:turning]
+    return torch.cat((turned(k[..., :turning, :], places), k[..., turning:, :]), -2)
+
+
+def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
+    """Every so many layers one does not turn: the last of each group (SmolLM3, Llama 4).
+
+    >>> layers_that_turn(5, every=4)
+    [True, True, True, False, True]
+    """
+    checks.integer("every", every, minimum=1)
+    return [layer % every != every - 1 for layer in range(n_layers)]
+
+
+# --- Caches ---------------------------------------------------------------------------------------------------------
+
+
+def donors(kinds: Sequence[str], shared: int) -> list[int]:
+    """The layer whose keys each layer reads: its own, but for the last ``shared``, which read those of the last layer before them of
+    the same kind (Gemma 3n).
+
+    >>> donors(["near", "far", "near", "far", "near"], shared=2)
+    [0, 1, 2, 1, 2]
+    """
+    own = len(kinds) - checks.integer("shared", shared, 0, len(kinds) - 1)
+    last = {kind: layer for layer, kind in enumerate(kinds[:own])}
+    missing = sorted(set(kinds[own:]) - set(last))
+    if missing:
+        raise ValueError(
+            f"shared must leave a layer of each kind, got {shared}, which leaves none of {missing}"
+        )
+    return [*range(own), *(last[kind] for kind in kinds[own:])]
+
+
+def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
+    """What a cache keeps between two steps of a layer that sees ``window`` tokens: the last window − 1."""
+    checks.integer("window", window, minimum=2)
+    return k[..., 1 - window :, :]
+
+
+def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
+    """Turned keys, moved by so many places: one more turn, and no projection anew."""
+    return turned(k, torch.full((k.shape[-2],), by), base)
+
+
+# --- Places ---------------------------------------------------------------------------------------------------------
+
+
+def centred(rows: int, columns: int) -> Float[Tensor, "patches 2"]:
+    """The middles of patches, from −1 to 1 on both axes, whatever their number (DINOv3), times 2π.
+
+    >>> centred(1, 2) / torch.pi
+    tensor([[ 0., -1.],
+            [ 0.,  1.]], dtype=torch.float64)
+    """
+    for name, size in (("rows", rows), ("columns", columns)):
+        checks.integer(name, size, minimum=1)
+    one, two = (
+        (2 * torch.arange(size, dtype=torch.float64) + 1) / size - 1
+        for size in (rows, columns)
+    )
+    return 2 * math.pi * torch.cartesian_prod(one, two)
+
+
+# --- Measured -------------------------------------------------------------------------------------------------------
+
+Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class Departure(NamedTuple):
+    """Who does it, and the scores of queries and keys at places, all on one text."""
+
+    title: str
+    who: str
+    scores: Scores
+
+
+def departures(dim: int) -> list[Departure]:
+    """Those whose scores can be compared on one text, with weights that are drawn anew each time from one seed."""
+    generator = torch.Generator().manual_seed(1)
+    draw = torch.randn(4, dim, dim, generator=generator, dtype=torch.float64)
+    one, two = 1 + draw[0, :2].abs()
+    w_q, w_k = draw[2:] / dim**0.5
+
+    def plain(a: Vectors, b: Vectors) -> Tensor:
+        return a @ b.mT / math.sqrt(dim)
+
+    def heads(x: Vectors, m: Tensor, w: Tensor) -> Tensor:
+        return projected_after(x[..., 0, :, :], m, w, 1)
+
+    def given(x: Vectors, m: Tensor, base: float = 10000.0) -> Vectors:
+        return turned(x, m, base)
+
+    half = dim // 2
+    return [
+        Departure(
+            "plain RoPE", "Llama", lambda q, k, m: plain(given(q, m), given(k, m))
+        ),
+        Departure(
+            "normalised, then turned",
+            "Qwen3",
+            lambda q, k, m: plain(
+                normed_before(q, m, one), normed_before(k, m, two)
+            ),
+        ),
+        Departure(
+            "turned, then normalised",
+            "Llama 4",
+            lambda q, k, m: plain(normed_after(q, m), normed_after(k, m)),
+        ),
+        Departure(
+            "turned, then normalised with weights",
+            "HunYuan",
+            lambda q, k, m: plain(normed_after(q, m, one), normed_after(k, m, two)),
+        ),
+        Departure(
+            "queries that grow with the place",
+            "Llama 4",
+            lambda q, k, m: plain(tempered(q, m, every=64), k),
+        ),
+        Departure(
+            "turned, then projected",
+            "Wav2Vec2-Conformer",
+            lambda q, k, m: plain(heads(q, m, w_q), heads(k, m, w_k)),
+        ),
+        Departure(
+            "some keys exempt",
+            "SAM 2",
+            lambda q, k, m: plain(
+                given(q, m), partly_exempt(k, m, k.shape[-2] // 4)
+            ),
+        ),
+        Departure(
+            "no rotation",
+            "SmolLM3, every fourth layer",
+            lambda q, k, m: plain(q, k),
+        ),
+        Departure(
+            "half of the entries turn",
+            "GPT-NeoX (a quarter)",
+            lambda q, k, m: plain(
+                *(
+                    torch.cat((given(x[..., :half], m), x[..., half:]), -1)
+                    for x in (q, k)
+                )
+            ),
+        ),
+        Departure(
+            "query and key with two bases",
+            "a slip with Gemma 3",
+            lambda q, k, m: plain(given(q, m, 10000.0), given(k, m, 1e6)),
+        ),
+    ]
+
+
+def kept(by: int, *, dim: int = 32, length: int = 32) -> dict[str, float]:
+    """By title, how much the scores of a text change when it moves ``by`` tokens, as a share of the largest."""
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 1, length, dim, generator=generator, dtype=torch.float64)
+    here = torch.arange(length)
+    return {
+        one.title: change(one.scores(q, k, here + by), one.scores(q, k, here))
+        for one in departures(dim)
+    }

@@ -1,0 +1,61 @@
+"""Which matrices may turn a vector by a place of several numbers: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
+
+Each A is antisymmetric, so that lengths are kept. The score depends on n − m alone exactly if the A commute; then there is a
+basis in which all of them are blocks of two, and nothing else remains than waves (`ropebook.beyond.axes`).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from ropebook.rope import in_float64
+from ropebook.shapes import Float, Real
+
+Generators = Float[Tensor, "axes dim dim"]
+
+
+def operator(
+    place: Real[Tensor, " axes"], generators: Generators
+) -> Float[Tensor, "dim dim"]:
+    """exp(m_1 A_1 + m_2 A_2 + …), float64."""
+    if place.shape != generators.shape[:1]:
+        raise ValueError(
+            f"place must have shape ({len(generators)},), a number for each generator, got {tuple(place.shape)}"
+        )
+    sums = torch.einsum("a,aij->ij", in_float64(place), in_float64(generators))
+    return torch.linalg.matrix_exp(sums)
+
+
+def commutator(generators: Generators) -> float:
+    """The largest entry of all A B − B A.
+
+    >>> commutator(spins())
+    1.0
+    """
+    pairs = combinations(generators, 2)
+    return max((float((a @ b - b @ a).abs().max()) for a, b in pairs), default=0.0)
+
+
+def shift_error(
+    generators: Generators, m: Real[Tensor, " axes"], n: Real[Tensor, " axes"]
+) -> float:
+    """How far R(m)ᵀR(n) is from R(n − m): the largest entry of the difference."""
+    product = operator(m, generators).mT @ operator(n, generators)
+    return float((product - operator(n - m, generators)).abs().max())
+
+
+def spins() -> Float[Tensor, "2 3 3"]:
+    """Two generators that do not commute: turns of space about the first and about the second axis.
+
+    >>> spins()[0]
+    tensor([[ 0.,  0.,  0.],
+            [ 0.,  0., -1.],
+            [ 0.,  1.,  0.]], dtype=torch.float64)
+    """
+    about = torch.zeros(2, 3, 3, dtype=torch.float64)
+    about[0, 2, 1], about[0, 1, 2] = 1, -1
+    about[1, 0, 2], about[1, 2, 0] = 1, -1
+    return about

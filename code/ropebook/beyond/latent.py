@@ -1,0 +1,123 @@
+"""Multi-head latent attention: keys and values of all heads from one short vector a token, and a decoupled rotation.
+
+Source: DeepSeek-AI 2024, *DeepSeek-V2*, section 2.1. Compared with transformers' DeepseekV3Attention.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.attention import scaled_dot_product_attention
+from ropebook.beyond.values import turned_by
+from ropebook.rope import Positions
+from ropebook.shapes import Float
+
+Tokens = Float[Tensor, "batch seq width"]
+
+
+class Cached(NamedTuple):
+    """What is kept of a token: its latent c (batch, seq, rank), and one turned key for all heads (batch, seq, rotary_dim)."""
+
+    latent: Tensor
+    key: Tensor
+
+
+class LatentAttention(nn.Module):
+    """Latent attention of one layer, causal. Each head's query and key have ``dim`` entries that stand still, which come from the
+    latent, and ``rotary_dim`` that turn; the turned part of the key is one for all heads and does not pass through the latent.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        n_heads: int,
+        *,
+        rank: int,
+        dim: int,
+        rotary_dim: int,
+        v_dim: int,
+        base: float = 10000.0,
+    ):
+        super().__init__()
+        sizes = {"width": width, "n_heads": n_heads, "rank": rank}
+        for name, size in {**sizes, "dim": dim, "v_dim": v_dim}.items():
+            checks.integer(name, size, minimum=1)
+        self.n_heads, self.dim, self.v_dim = n_heads, dim, v_dim
+        self.rotary_dim, self.base = checks.even("rotary_dim", rotary_dim), base
+        self.w_q = nn.Linear(width, n_heads * (dim + rotary_dim), bias=False)
+        self.w_down = nn.Linear(width, rank + rotary_dim, bias=False)
+        self.norm = nn.RMSNorm(rank, eps=1e-6)
+        self.w_up = nn.Linear(rank, n_heads * (dim + v_dim), bias=False)
+        self.w_o = nn.Linear(n_heads * v_dim, width, bias=False)
+
+    def cached(self, x: Tokens, places: Positions) -> Cached:
+        """What a cache holds of these tokens."""
+        latent, key = self.w_down(x).split(
+            [self.norm.weight.shape[0], self.rotary_dim], -1
+        )
+        return Cached(self.norm(latent), turned_by(key, places, self.base))
+
+    def queries(self, x: Tokens, places: Positions) -> tuple[Tensor, Tensor]:
+        """The still and the turned part of every head's query: (batch, heads, seq, dim) and (…, rotary_dim)."""
+        q = self.w_q(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        still, turning = q.split([self.dim, self.rotary_dim], -1)
+        return still, turned_by(turning, places, self.base)
+
+    def forward(self, x: Tokens, places: Positions) -> Tokens:
+        """The output, with keys and values of each head made from the latents: as one trains."""
+        held = self.cached(x, places)
+        up = self.w_up(held.latent).unflatten(-1, (self.n_heads, -1))
+        k, v = up.transpose(1, 2).split([self.dim, self.v_dim], -1)
+        shared = held.key[:, None].expand(-1, self.n_heads, -1, -1)
+        q = torch.cat(self.queries(x, places), -1)
+        found = scaled_dot_product_attention(
+            q, torch.cat((k, shared), -1), v, is_causal=True
+        )
+        return self.w_o(found.transpose(1, 2).flatten(2))
+
+    def absorbed(self, x: Tokens, places: Positions) -> Tokens:
+        """`forward`, with the latents themselves as keys and values: W_UK is multiplied into the queries, W_UV into the output.
+
+        No key or value of a head is made; one vector a token is key and value of all heads, as one reads from a cache.
+        """
+        held = self.cached(x, places)
+        w_k, w_v = self.w_up.weight.unflatten(0, (self.n_heads, -1)).split(
+            [self.dim, self.v_dim], 1
+        )
+        still, turning = self.queries(x, places)
+        q = torch.cat((still @ w_k, turning), -1)
+        k = torch.cat((held.latent, held.key), -1)[:, None]
+        scale = (self.dim + self.rotary_dim) ** -0.5
+        scores = scale * (q @ k.mT)
+        later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+        weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+        found = weights @ held.latent[:, None] @ w_v.mT
+        return self.w_o(found.transpose(1, 2).flatten(2))
+
+
+def between(
+    w_q: Float[Tensor, "dim width"],
+    w_uk: Float[Tensor, "dim rank"],
+    rotation: Float[Tensor, "dim dim"],
+) -> Float[Tensor, "width rank"]:
+    """W_Q^T R_{n−m} W_UK: what stands between a token and another's latent in a score. Without a rotation it is one matrix."""
+    return w_q.mT @ rotation @ w_uk
+
+
+def numbers_cached(
+    n_heads: int, dim: int, rank: int, rotary_dim: int
+) -> dict[str, int]:
+    """Numbers that a cache holds of each token and layer: with keys and values of every head, of one, and with a latent.
+
+    >>> numbers_cached(n_heads=128, dim=128, rank=512, rotary_dim=64)
+    {'every head': 32768, 'one head': 256, 'latent': 576}
+    """
+    return {
+        "every head": 2 * n_heads * dim,
+        "one head": 2 * dim,
+        "latent": rank + rotary_dim,
+    }

@@ -1,0 +1,111 @@
+"""Linear attention, turned: weights without softmax, φ(q)·φ(k) in place of e^{q·k}, which can be summed up as one goes.
+
+Sources: Katharopoulos et al. 2020, *Transformers are RNNs*; Su et al. 2021, *RoFormer*, section 3.3: the turned features stand in
+the numerator alone, since turned products may be negative.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ropebook import checks
+from ropebook.attention import causal_mask
+from ropebook.beyond.values import Vectors, turned_by
+from ropebook.rope import Positions
+from ropebook.shapes import Float
+
+TURNS = ("after", "before", "none")
+NORMALISERS = ("still", "turned", "none")
+
+Weights = Float[Tensor, "*heads queries keys"]
+
+
+def feature(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
+    """φ(x) = elu(x) + 1: positive, e^x below 0 and x + 1 above.
+
+    >>> feature(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3679, 1.0000, 3.0000])
+    """
+    return functional.elu(x) + 1
+
+
+def features(
+    x: Vectors, places: Positions, turn: str = "after", base: float = 10000.0
+) -> Vectors:
+    """φ of each vector, turned after φ, before it, or not at all.
+
+    Turned after: products know the distance, and may be negative. Turned before: products are positive, and know the places.
+    """
+    checks.choice("turn", turn, TURNS)
+    if turn == "before":
+        return feature(turned_by(x, places, base))
+    return turned_by(feature(x), places, base) if turn == "after" else feature(x)
+
+
+def linear_weights(
+    q: Vectors,
+    k: Vectors,
+    places: Positions,
+    *,
+    turn: str = "after",
+    normaliser: str = "still",
+    base: float = 10000.0,
+) -> Weights:
+    """The weight of each key for each query, written out: (…, T, T), zero for keys that come later.
+
+    ``normaliser``: what a row is divided by: the sum of the products that were not turned ("still"), of the turned ones themselves
+    ("turned"), or nothing ("none").
+    """
+    checks.choice("normaliser", normaliser, NORMALISERS)
+    seen = causal_mask(q.shape[-2])
+    found = features(q, places, turn, base) @ features(k, places, turn, base).mT
+    found = found * seen
+    if normaliser == "none":
+        return found
+    over = found
+    if normaliser == "still":
+        over = (feature(q) @ feature(k).mT) * seen
+    return found / over.sum(-1, keepdim=True)
+
+
+def linear_attention(
+    q: Vectors,
+    k: Vectors,
+    v: Float[Tensor, "*heads seq width"],
+    places: Positions,
+    *,
+    base: float = 10000.0,
+) -> Float[Tensor, "*heads seq width"]:
+    """RoFormer's linear attention as a recurrence: turned after φ, normaliser still.
+
+    Two sums are held, whatever the length: S (dim, width) of R_n φ(k_n) v_n^T, and z (dim,) of φ(k_n).
+    """
+    turned_q, turned_k = (features(x, places, base=base) for x in (q, k))
+    still_q, still_k = feature(q), feature(k)
+    S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)
+    z = torch.zeros_like(k[..., 0, :])
+    found = []
+    for n in range(q.shape[-2]):
+        S = S + turned_k[..., n, :, None] * v[..., n, None, :]
+        z = z + still_k[..., n, :]
+        over = (still_q[..., n, :] * z).sum(-1, keepdim=True)
+        found.append((turned_q[..., n, None, :] @ S)[..., 0, :] / over)
+    return torch.stack(found, -2)
+
+
+def turning_state(
+    q: Vectors, k: Vectors, v: Vectors, step: Float[Tensor, "dim dim"]
+) -> Vectors:
+    """Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence whose state turns: S_m = S_{m−1} R_1 + k_m v_m^T, with v_n in rows.
+
+    ``step`` (dim, dim): the matrix that takes a row v to R_{−1} v, which is R_1: a token later, each value has turned back by one step. This is
+    what RoPE on values means here; values that are turned, and at the output turned back, give the same.
+    """
+    S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)
+    found = []
+    for n in range(q.shape[-2]):
+        S = S @ step + k[..., n, :, None] * v[..., n, None, :]
+        found.append((q[..., n, None, :] @ S)[..., 0, :])
+    return torch.stack(found, -2)

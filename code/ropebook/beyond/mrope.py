@@ -1,0 +1,109 @@
+"""M-RoPE: one head, whose pairs are shared out among time, row and column; and the places that text, images and videos get.
+
+Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections); the ids as transformers'
+code gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.beyond.axes import Waves
+from ropebook.rope import inv_freq
+from ropebook.shapes import Int
+
+
+class Grid(NamedTuple):
+    """An image or a video: frames, rows and columns of tokens, and how many ids the time goes on from frame to frame."""
+
+    frames: int
+    rows: int
+    columns: int
+    step: float = 1
+
+
+def axis_of_pair(
+    sections: Sequence[int], *, interleaved: bool = False
+) -> Int[Tensor, " pairs"]:
+    """The axis of each pair: 0 for time, 1 for the row, 2 for the column.
+
+    ``sections``: how many pairs each axis has. One after the other, as in Qwen2-VL; ``interleaved``: in turn from the first pair
+    on, as long as row and column have pairs left, as in Qwen3-VL. Time has the rest.
+
+    >>> axis_of_pair([2, 3, 3])
+    tensor([0, 0, 1, 1, 1, 2, 2, 2])
+    >>> axis_of_pair([4, 2, 2], interleaved=True)
+    tensor([0, 1, 2, 0, 1, 2, 0, 0])
+    """
+    for section in sections:
+        checks.integer("every section", section, minimum=0)
+    n_axes, pairs = len(sections), sum(sections)
+    if not interleaved:
+        return torch.arange(n_axes).repeat_interleave(torch.tensor(sections))
+    if n_axes * max(sections[1:], default=0) > pairs:
+        raise ValueError(
+            f"sections must leave room to interleave, {n_axes} times the largest after the first at most {pairs}, got {list(sections)}"
+        )
+    found = torch.zeros(pairs, dtype=torch.int64)
+    for axis, section in enumerate(sections[1:], start=1):
+        found[axis : n_axes * section : n_axes] = axis
+    return found
+
+
+def mrope(
+    sections: Sequence[int], base: float = 10000.0, *, interleaved: bool = False
+) -> Waves:
+    """The waves of M-RoPE: pair i keeps the frequency θ_i of a line, and listens to one axis only.
+
+    >>> mrope([1, 1, 1], base=1000)
+    tensor([[1.0000, 0.0000, 0.0000],
+            [0.0000, 0.1000, 0.0000],
+            [0.0000, 0.0000, 0.0100]], dtype=torch.float64)
+    """
+    axis = axis_of_pair(sections, interleaved=interleaved)
+    listens = torch.nn.functional.one_hot(axis, len(sections)).T
+    return listens * inv_freq(2 * len(axis), base)
+
+
+def position_ids(
+    parts: Sequence[int | Grid], *, follow: str = "grid"
+) -> Int[Tensor, "tokens 3"]:
+    """Time, row and column of every token of a text with images and videos.
+
+    ``parts``: a whole number is so many tokens of text, a `Grid` an image or a video. A token of text has three equal ids. A
+    grid begins where the text stood, on each axis. What comes after it begins behind the larger of its rows and columns
+    (``follow="grid"``, transformers 5), or behind the largest id that was given (``"largest"``, the paper). The two differ for
+    videos with more frames than that.
+
+    >>> position_ids([2, Grid(1, 2, 2), 1]).tolist()
+    [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
+    """
+    checks.choice("follow", follow, ("grid", "largest"))
+    start, found = 0, [torch.zeros(0, 3, dtype=torch.int64)]
+    for part in parts:
+        if isinstance(part, Grid):
+            ids = start + _of_grid(part)
+            start += max(part.rows, part.columns)
+            if follow == "largest":
+                start = int(ids.max()) + 1
+        else:
+            tokens = checks.integer("tokens of text", part, minimum=0)
+            ids = torch.arange(start, start + tokens)[:, None].expand(-1, 3)
+            start += tokens
+        found.append(ids)
+    return torch.cat(found)
+
+
+def _of_grid(grid: Grid) -> Tensor:
+    for name in ("frames", "rows", "columns"):
+        checks.integer(name, getattr(grid, name), minimum=1)
+    checks.number("step", grid.step, minimum=0)
+    time = (torch.arange(grid.frames) * grid.step).long()
+    return torch.cartesian_prod(
+        time, torch.arange(grid.rows), torch.arange(grid.columns)
+    )

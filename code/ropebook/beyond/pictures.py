@@ -1,0 +1,124 @@
+"""The figures of the chapter's pages."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ropebook.beyond.axes import angles, axial, mixed
+from ropebook.beyond.mrope import axis_of_pair
+from ropebook.beyond.shifts import shift_errors
+from ropebook.figures import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    ORANGE,
+    VIOLET,
+    display_figure,
+    figure,
+    heatmap,
+    powers,
+)
+from ropebook.shapes import Float
+
+LINES = (
+    # vectors, angles, label, colour
+    (torch.float64, "float64", "float64", GREEN),
+    (torch.float32, "float64", "float32, angles in float64", BLUE),
+    (torch.float32, "float32", "float32, angles in float32", ORANGE),
+    (torch.bfloat16, "float64", "bfloat16, angles in float64", VIOLET),
+)
+
+
+def similarity(
+    rows: int, columns: int, waves: torch.Tensor
+) -> Float[torch.Tensor, "rows columns"]:
+    """The mean cosine of the patch in the middle with every patch: the score for q = k = (1, …, 1) as a share of its largest."""
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
+    middle = torch.tensor([rows // 2, columns // 2])
+    return angles(places - middle, waves).cos().mean(-1).view(rows, columns)
+
+
+def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
+    """The score of the middle patch with all others: counted in a line, axial, and mixed."""
+    theta = axial([dim], base)
+    # a line that runs row by row: a row is as far as `side` columns
+    line = torch.cat((side * theta, theta))
+    golden = math.pi * (3 - math.sqrt(5))
+    directions = golden * torch.arange(dim // 2, dtype=torch.float64)
+    panels = (
+        ("in a line", line),
+        ("axial", axial([dim // 2] * 2, base)),
+        ("mixed", mixed(dim, base, directions)),
+    )
+    fig, axes = figure(660, 240, columns=3)
+    for ax, (title, waves) in zip(axes, panels, strict=True):
+        heatmap(ax, similarity(side, side, waves), limit=1, form=None)
+        ax.set_title(title)
+    display_figure(
+        fig,
+        f"Three maps of {side} times {side} patches. In a line: a short bar along the row of the middle patch, and next to nothing above "
+        "and below it. Axial: a cross through the middle patch, dark along its row and its column. Mixed: a round spot.",
+        f"The score of the middle patch with every patch, q = k = (1, …, 1), d = {dim}, base {base:g}; blue above zero, orange below.",
+    )
+
+
+def sections(given: list[int]) -> None:
+    """Which axis each pair listens to, one after the other and interleaved."""
+    fig, ax = figure(560, 130)
+    for row, interleaved in enumerate((False, True)):
+        for pair, axis in enumerate(axis_of_pair(given, interleaved=interleaved)):
+            ax.barh(
+                row, 1, left=pair, height=0.7, color=COLOURS[axis], linewidth=0.3
+            )
+    ax.set(
+        yticks=[0, 1],
+        yticklabels=["in sections", "interleaved"],
+        xlim=(0, sum(given)),
+        xlabel="pair i, from fast to slow",
+    )
+    ax.invert_yaxis()
+    ax.grid(False)
+    display_figure(
+        fig,
+        f"Two rows of {sum(given)} bars, one for each pair. In sections: {given[0]} in blue for time, then {given[1]} in orange for the row, "
+        f"then {given[2]} in green for the column. Interleaved: the three colours take turns, and the last bars are blue.",
+        "Blue: time, orange: row, green: column.",
+    )
+
+
+def shifts(dim: int = 64, trials: int = 64) -> None:
+    """The change of a score when both places move, against how far: median and largest of many."""
+    by = [int(10 ** (e / 2)) for e in range(13)]
+    fig, ax = figure(560, 320)
+    for dtype, wide, label, colour in LINES:
+        found = [
+            shift_errors(s, dim=dim, dtype=dtype, angles=wide, trials=trials)
+            for s in by
+        ]
+        ax.plot(by, [one.median() for one in found], color=colour, label=label)
+        ax.plot(
+            by,
+            [one.max() for one in found],
+            color=colour,
+            linewidth=1,
+            linestyle=":",
+        )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="moved by, tokens",
+        ylabel="change of the score",
+        ylim=(1e-16, 1),
+    )
+    powers(ax.xaxis)
+    powers(ax.yaxis)
+    ax.legend(loc="upper left", ncols=2, fontsize=10.5)
+    display_figure(
+        fig,
+        "Four lines over moves of 1 to a million tokens, each with a dotted line above it. Float64: rises from below 10⁻¹⁴ to 10⁻¹². "
+        "Float32 with angles in float64: level near 10⁻⁸. Bfloat16: level near 10⁻³. Float32 with angles in float32: "
+        "rises with the move and passes bfloat16.",
+        f"Median (lines) and largest (dotted) of {trials} random pairs of unit vectors, d = {dim}, places below 4096.",
+    )

@@ -1,0 +1,51 @@
+"""How far a relative score really stays as it is when both places move: a property, over random places, sizes and types."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient import apply_rotary
+from ropebook.rope import cos_sin, inv_freq
+from ropebook.shapes import Float
+
+ANGLES = ("float64", "float32")
+
+
+def shift_errors(
+    by: int,
+    *,
+    dim: int = 64,
+    dtype: torch.dtype = torch.float32,
+    angles: str = "float64",
+    trials: int = 256,
+    reach: int = 4096,
+    seed: int = 0,
+) -> Float[Tensor, " trials"]:
+    """|S(m + by, n + by) − S(m, n)| for random unit vectors and places below ``reach``: (trials,), float64.
+
+    The vectors are of ``dtype``. Angles are computed in float64, as this book does, or in float32, as transformers does.
+    """
+    checks.choice("angles", angles, ANGLES)
+    checks.integer("trials", trials, minimum=1)
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(2, trials, dim, generator=generator, dtype=torch.float64)
+    q, k = (x / x.norm(dim=-1, keepdim=True)).to(dtype)
+    m, n = torch.randint(0, reach, (2, trials), generator=generator)
+    there, here = (
+        (
+            _turned(q, m + s, angles).double() * _turned(k, n + s, angles).double()
+        ).sum(-1)
+        for s in (by, 0)
+    )
+    return (there - here).abs()
+
+
+def _turned(x: Tensor, places: Tensor, angles: str) -> Tensor:
+    theta = inv_freq(x.shape[-1])
+    if angles == "float64":
+        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        return apply_rotary(x, *cos_sin(places, theta, wide))
+    phi = places[:, None].float() * theta.float()
+    return apply_rotary(x, phi.cos(), phi.sin())

@@ -1,0 +1,82 @@
+"""Values turned as well: the place gets into the output; turned back there, it leaves again.
+
+The output of a query is Σ A_mn v_n. Its weights know n − m alone. With turned values it is Σ A_mn R_n v_n, which moves with the
+text; R_m^T of that is Σ A_mn R_{n−m} v_n, which does not.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention import causal_mask
+from ropebook.efficient import apply_rotary
+from ropebook.rope import Positions, as_positions, cos_sin, inv_freq
+from ropebook.shapes import Float
+
+WAYS = ("still", "turned", "turned back")
+
+Vectors = Float[Tensor, "*heads seq dim"]
+
+
+def turned_by(
+    x: Vectors,
+    places: Positions,
+    base: float = 10000.0,
+    *,
+    back: bool = False,
+    layout: str = "interleaved",
+) -> Vectors:
+    """x, each vector turned by its place; ``back``: the other way round."""
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    theta = inv_freq(x.shape[-1], base)
+    cos, sin = cos_sin(as_positions("places", places), theta, wide)
+    return apply_rotary(x, cos, -sin if back else sin, layout=layout)
+
+
+def attend(
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    places: Positions,
+    *,
+    values: str = "still",
+    base: float = 10000.0,
+    causal: bool = False,
+) -> Vectors:
+    """The output of attention with RoPE, and with values that are still, turned, or turned and at the output turned back."""
+    checks.choice("values", values, WAYS)
+    scores = turned_by(q, places, base) @ turned_by(k, places, base).mT
+    if causal:
+        scores = scores.masked_fill(~causal_mask(q.shape[-2]), -math.inf)
+    weights = (scores / math.sqrt(q.shape[-1])).softmax(-1)
+    if values == "still":
+        return weights @ v
+    found = weights @ turned_by(v, places, base)
+    return (
+        turned_by(found, places, base, back=True) if values != "turned" else found
+    )
+
+
+def change(found: Tensor, expected: Tensor) -> float:
+    """The largest difference of two tensors, as a share of the largest entry expected."""
+    return float((found - expected).abs().max() / expected.abs().max())
+
+
+def shift_change(
+    q: Vectors,
+    k: Vectors,
+    v: Vectors,
+    by: float,
+    *,
+    values: str = "still",
+    base: float = 10000.0,
+) -> float:
+    """By how much the output of a text changes when all its places move ``by``, as a share of its largest entry."""
+    places = torch.arange(q.shape[-2])
+    here = attend(q, k, v, places, values=values, base=base)
+    there = attend(q, k, v, places + by, values=values, base=base)
+    return change(there, here)

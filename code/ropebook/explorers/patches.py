@@ -1,0 +1,90 @@
+"""The explorer of the chapter beyond the line: the score of one patch of an image with all others."""
+
+from __future__ import annotations
+
+import math
+
+import traitlets
+
+from ropebook.explorers import Choice, Explorer, Whole
+from ropebook.explorers.kit import dials
+
+SIDE = 16
+"""Rows and columns of the image, in patches."""
+GOLDEN = math.pi * (3 - math.sqrt(5))
+"""By so many radians the directions of neighbouring pairs differ in the mixed form: they never repeat."""
+FORMS = {
+    "line": "in a line",
+    "axial": "axial",
+    "mixed": "mixed",
+    "sections": "sections",
+    "interleaved": "interleaved",
+}
+
+
+class Patches(Explorer):
+    """The score of a patch with all patches of an image of 16 × 16, for q = k = (1, …, 1), as a share of the largest.
+
+    ``form``: how places turn pairs, one of `FORMS`. ``base``, ``dim``: of the rows; ``base_columns``, ``dim_columns``: of the
+    columns. The base of the columns is heard by the axial form alone; the others are of one line with dim + dim_columns entries.
+    ``row``, ``column``: the patch, 0 to 15. Bad values raise ``TraitError``.
+    """
+
+    script = "patches.js"
+
+    form = Choice(
+        FORMS,
+        "axial",
+        label="Form",
+        note="How a place turns the pairs.",
+    )
+    base = dials.base(
+        100.0, label="Base of the rows", note="Of all pairs, but for axial."
+    )
+    dim = dials.dimension(
+        32,
+        max=128,
+        label="Entries for rows",
+        note="Two for each pair that listens to rows.",
+    )
+    base_columns = dials.base(
+        100.0,
+        label="Base of the columns",
+        note="Heard by the axial form alone.",
+        more=True,
+    )
+    dim_columns = dials.dimension(
+        32,
+        max=128,
+        label="Entries for columns",
+        note="Two for each pair that listens to columns.",
+        more=True,
+    )
+    row = Whole(
+        7,
+        min=0,
+        max=SIDE - 1,
+        label="Row of the patch",
+        below="rows are counted from 0",
+        above="the image ends there",
+        note="Counted from above.",
+        more=True,
+    )
+    column = Whole(
+        7,
+        min=0,
+        max=SIDE - 1,
+        label="Column of the patch",
+        below="columns are counted from 0",
+        above="the image ends there",
+        note="Counted from the left.",
+        more=True,
+    )
+
+    @traitlets.default("alt")
+    def _default_alt(self) -> str:
+        return (
+            "A map of 16 times 16 patches, coloured by their score with one patch near the middle, which has a ring. In the "
+            "axial form the colour is strongest along the row and the column of that patch, a cross. Under the map a strip "
+            "shows which pairs listen to rows, in one colour, and which to columns, in another."
+        )

@@ -1,0 +1,289 @@
+"""The checks of chapter *Beyond the line*, and of its pages.
+
+The identities hold for every place and frequency; definitions are compared with the formulas on the page, written out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import sympy
+import torch
+
+from ropebook import beyond, rope
+from ropebook.derivation import rotation_matrix
+from ropebook.proofs import Claim, Pairs, definition, identity, statement
+
+m_1, m_2, m_3, n_1, n_2, n_3 = sympy.symbols("m_1 m_2 m_3 n_1 n_2 n_3", real=True)
+theta_j = sympy.Symbol("theta_j", real=True)
+
+
+def _vectors(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def _off(found: torch.Tensor, written: torch.Tensor) -> float:
+    return (found.detach() - written).abs().max().item()
+
+
+# --- More axes ------------------------------------------------------------------------------------------------------
+
+
+def _turn(angle: sympy.Expr) -> sympy.Matrix:
+    return sympy.Matrix(
+        [
+            [sympy.cos(angle), -sympy.sin(angle)],
+            [sympy.sin(angle), sympy.cos(angle)],
+        ]
+    )
+
+
+def _block(*place: sympy.Expr) -> sympy.Matrix:
+    return sympy.diag(*(_turn(theta_j * one) for one in place))
+
+
+@identity(
+    "eq-beyond-four",
+    "m_{1}",
+    "m_{2}",
+    "n_{1}",
+    "n_{2}",
+    r"\theta_{j}",
+    twin="the first matrix is not transposed",
+)
+def four(wrong: bool = False) -> Pairs:
+    """R_{m_1,m_2}ᵀ R_{n_1,n_2} = R_{n_1−m_1,n_2−m_2} for the block of four."""
+    first = _block(m_1, m_2)
+    product = (first if wrong else first.T) * _block(n_1, n_2)
+    return [(product, _block(n_1 - m_1, n_2 - m_2))]
+
+
+@identity(
+    "eq-beyond-six",
+    "m_{1}",
+    "m_{2}",
+    "m_{3}",
+    "n_{1}",
+    "n_{2}",
+    "n_{3}",
+    r"\theta_{j}",
+    twin="two axes are exchanged in the result",
+)
+def six(wrong: bool = False) -> Pairs:
+    """The same in three dimensions, for the block of six."""
+    product = _block(m_1, m_2, m_3).T * _block(n_1, n_2, n_3)
+    apart = [n_1 - m_1, n_2 - m_2, n_3 - m_3]
+    if wrong:
+        apart[0], apart[1] = apart[1], apart[0]
+    return [(product, _block(*apart))]
+
+
+@definition(
+    "eq-beyond-wave",
+    implements="ropebook.beyond.angles",
+    twin="the numbers of the wave are exchanged",
+)
+def wave(wrong: bool = False) -> list[Claim]:
+    """The angle of pair i at a place m is w_i · m."""
+    waves, place = _vectors(2, 3), torch.tensor([5.0, -2.0]).double()
+    found = beyond.angles(place, waves)
+    claims = []
+    for i in range(3):
+        one, two = waves[:, i].tolist()
+        written = 5 * two - 2 * one if wrong else 5 * one - 2 * two
+        claims.append(Claim(f"pair {i}", abs(found[i].item() - written), 1e-12))
+    return claims
+
+
+@statement("eq-beyond-commute", twin="two turns of space about different axes")
+def commute(wrong: bool = False) -> list[Claim]:
+    """If A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) is the same with n − m."""
+    turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+    basis = torch.linalg.qr(_vectors(6, 6))[0]
+    claims = []
+    for seed, (m, n) in enumerate((((2, -3), (5, 1)), ((1, 0), (0, 1)))):
+        waves = _vectors(2, 3, seed=seed)
+        generators = torch.stack(
+            [
+                basis @ torch.block_diag(*(w * turn for w in row)) @ basis.T
+                for row in waves
+            ]
+        )
+        if wrong:
+            generators = beyond.spins()
+        off = beyond.shift_error(
+            generators, torch.tensor(m).double(), torch.tensor(n).double()
+        )
+        claims.append(Claim(f"m = {m}, n = {n}", off, 1e-12))
+    return claims
+
+
+@definition(
+    "eq-beyond-mrope",
+    implements="ropebook.beyond.mrope",
+    twin="each section begins anew with the fastest pair",
+)
+def mrope(wrong: bool = False) -> list[Claim]:
+    """Pair i turns by θ_i times the one number of the place that its section names."""
+    base, place = 500.0, [7, 3, 11]
+    claims = []
+    for sections in ((1, 2, 3), (2, 3, 1)):
+        found = beyond.angles(torch.tensor(place), beyond.mrope(sections, base))
+        written, pair = [], 0
+        for axis, section in enumerate(sections):
+            for inside in range(section):
+                i = inside if wrong else pair
+                written.append(place[axis] * base ** (-i / 6))
+                pair += 1
+        off = _off(found, torch.tensor(written, dtype=torch.float64))
+        claims.append(Claim(f"sections {sections}", off, 1e-12))
+    return claims
+
+
+@statement("eq-beyond-equal", twin="the column is one further")
+def equal(wrong: bool = False) -> list[Claim]:
+    """At a place of equal numbers every pair turns as on a line."""
+    claims = []
+    for interleaved in (False, True):
+        waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
+        place = torch.tensor([9, 9, 10 if wrong else 9])
+        off = _off(beyond.angles(place, waves), rope.angles(9, 16))
+        claims.append(Claim("in turn" if interleaved else "in sections", off, 0))
+    return claims
+
+
+# --- Values ---------------------------------------------------------------------------------------------------------
+
+
+@statement("eq-beyond-values", twin="the output does not move")
+def values(wrong: bool = False) -> list[Claim]:
+    """With turned values, a text that is moved by s has its output turned by R_s."""
+    q, k, v = _vectors(3, 1, 5, 8)
+    places = torch.arange(5)
+    here = beyond.attend(q, k, v, places, values="turned")
+    claims = []
+    for by in (1, 40, 1000):
+        there = beyond.attend(q, k, v, places + by, values="turned")
+        written = here if wrong else here @ rotation_matrix(by, 8).mT
+        claims.append(Claim(f"s = {by}", _off(there, written), 1e-10))
+    return claims
+
+
+@definition(
+    "eq-beyond-back",
+    implements="ropebook.beyond.attend",
+    twin="the values are turned by m − n",
+)
+def back(wrong: bool = False) -> list[Claim]:
+    """Turned back at the output, each value is turned by n − m."""
+    q, k, v = _vectors(3, 5, 8)
+    places = torch.arange(5)
+    found = beyond.attend(q, k, v, places, values="turned back")
+    turned_q, turned_k = (beyond.turned_by(x, places) for x in (q, k))
+    weights = (turned_q @ turned_k.mT / math.sqrt(8)).softmax(-1)
+    claims = []
+    for m in (0, 2, 4):
+        written = sum(
+            weights[m, n] * rotation_matrix(m - n if wrong else n - m, 8) @ v[n]
+            for n in range(5)
+        )
+        claims.append(Claim(f"m = {m}", _off(found[m], written), 1e-12))
+    return claims
+
+
+# --- Linear attention -----------------------------------------------------------------------------------------------
+
+
+@definition(
+    "eq-beyond-linear",
+    implements="ropebook.beyond.linear_attention",
+    twin="what a row is divided by is turned as well",
+)
+def linear(wrong: bool = False) -> list[Claim]:
+    """Turned features above, features that stand still below; summed over n ≤ m."""
+    q, k, v = _vectors(3, 5, 4)
+    found = beyond.linear_attention(q, k, v, torch.arange(5))
+    phi_q, phi_k = beyond.feature(q), beyond.feature(k)
+    claims = []
+    for m in (1, 3, 4):
+        above, below = torch.zeros(4).double(), 0.0
+        for n in range(m + 1):
+            turned = phi_q[m] @ rotation_matrix(n - m, 4) @ phi_k[n]
+            above = above + turned * v[n]
+            below = below + (turned if wrong else phi_q[m] @ phi_k[n])
+        claims.append(Claim(f"m = {m}", _off(found[m], above / below), 1e-12))
+    return claims
+
+
+@definition(
+    "eq-beyond-state",
+    implements="ropebook.beyond.turning_state",
+    twin="the state turns the other way",
+)
+def state(wrong: bool = False) -> list[Claim]:
+    """A state that turns by a step at each token holds values turned by n − m."""
+    q, k, v = _vectors(3, 5, 4)
+    found = beyond.turning_state(q, k, v, rotation_matrix(1, 4))
+    claims = []
+    for m in (1, 3, 4):
+        written = sum(
+            (q[m] @ k[n]) * rotation_matrix(m - n if wrong else n - m, 4) @ v[n]
+            for n in range(m + 1)
+        )
+        claims.append(Claim(f"m = {m}", _off(found[m], written), 1e-12))
+    return claims
+
+
+# --- Latent attention -----------------------------------------------------------------------------------------------
+
+
+@definition(
+    "eq-beyond-between",
+    implements="ropebook.beyond.between",
+    twin="the rotation is left out",
+)
+def between(wrong: bool = False) -> list[Claim]:
+    """A score between a token x and a latent c is xᵀ W_Qᵀ R_{n−m} W_UK c."""
+    w_q, w_uk = _vectors(4, 6), _vectors(4, 3, seed=1)
+    x, c = _vectors(6, seed=2), _vectors(3, seed=3)
+    claims = []
+    for m, n in ((5, 1), (9, 2)):
+        query, key = w_q @ x, w_uk @ c
+        if not wrong:
+            query, key = rotation_matrix(m, 4) @ query, rotation_matrix(n, 4) @ key
+        found = x @ beyond.between(w_q, w_uk, rotation_matrix(n - m, 4)) @ c
+        claims.append(Claim(f"m = {m}, n = {n}", _off(found, query @ key), 1e-12))
+    return claims
+
+
+@definition(
+    "eq-beyond-latent",
+    implements="ropebook.beyond.LatentAttention",
+    twin="the part that turns is left out",
+)
+@torch.no_grad()
+def latent(wrong: bool = False) -> list[Claim]:
+    """A score is the still part of the query with W_UK times the latent, and its turned part with the one turned key."""
+    torch.manual_seed(0)
+    layer = beyond.LatentAttention(
+        8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5
+    ).double()
+    x = _vectors(1, 4, 8)
+    latents, key = layer.w_down(x[0]).split([3, 2], -1)
+    c = layer.norm(latents)
+    still, turning = layer.w_q(x[0]).split([4, 2], -1)
+    w_uk, w_uv = layer.w_up.weight.split([4, 5])
+    claims = []
+    for m in (1, 3):
+        scores = []
+        for n in range(m + 1):
+            one = still[m] @ w_uk @ c[n]
+            if not wrong:
+                one = one + turning[m] @ rotation_matrix(n - m, 2) @ key[n]
+            scores.append(one / math.sqrt(6))
+        weights = torch.stack(scores).softmax(-1)
+        written = layer.w_o(weights @ c[: m + 1] @ w_uv.mT)
+        found = layer(x, torch.arange(4))[0, m]
+        claims.append(Claim(f"m = {m}", _off(found, written), 1e-12))
+    return claims

@@ -1,0 +1,37 @@
+"""What only the explorer Patches promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropebook.explorers.patches import FORMS, SIDE, Patches
+from tests.explorers import js
+from tests.explorers.oracles import computed
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_patch_is_most_like_itself(form):
+    found = computed(Patches, form=form, row=3, column=12)
+    assert found["scores"][3 * SIDE + 12] == 1
+    assert max(found["scores"]) == 1
+
+
+def test_only_the_mixed_form_knows_a_diagonal():
+    slants = {form: computed(Patches, form=form)["slanted"] for form in FORMS}
+    apart = {form: abs(right - left) for form, (right, left) in slants.items()}
+    assert {form for form, off in apart.items() if off > 1e-9} == {"line", "mixed"}
+
+
+def test_pairs_take_turns_for_as_long_as_both_axes_have_some():
+    axes = computed(Patches, form="interleaved", dim=4, dim_columns=10)["axes"]
+    assert axes == [0, 1, 0, 1, 1, 1, 1]
+    assert computed(Patches, form="sections", dim=4, dim_columns=6)["axes"] == [0, 0, 1, 1, 1]
+
+
+def test_the_patches_in_words():
+    cases = [{**Patches().dials(), **case} for case in ({}, {"form": "line", "dim": 2})]
+    axial, line = (text.replace("\u00a0", " ") for text in js.describe(Patches, cases))
+    assert axial.startswith("With 32 pairs, axial: the patch below has ")
+    assert "Both diagonal neighbours have " in axial
+    assert line.startswith("With 17 pairs, in a line: ")
+    assert "the one below to the right has " in line
