@@ -23,7 +23,7 @@ def shift_errors(
     reach: int = 4096,
     seed: int = 0,
 ) -> Float[Tensor, " trials"]:
-    """|S(m + by, n + by) − S(m, n)| for random unit vectors and places below ``reach``: (trials,), float64.
+    """How far S(m + by, n + by) is from S(m, n) for random unit vectors and places below ``reach``: (trials,), float64.
 
     The vectors are of ``dtype``. Angles are computed in float64, as this book does, or in float32, as transformers does.
     """
