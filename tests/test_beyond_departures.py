@@ -11,6 +11,7 @@ from transformers import (
     HunYuanDenseV1Config,
     Llama4TextConfig,
     LlamaConfig,
+    MoonshineConfig,
     Qwen3Config,
     SmolLM3Config,
     Wav2Vec2ConformerConfig,
@@ -23,6 +24,7 @@ from transformers.models.gpt_neox import modeling_gpt_neox as neox
 from transformers.models.hunyuan_v1_dense import modeling_hunyuan_v1_dense as hunyuan
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.llama4 import modeling_llama4 as llama4
+from transformers.models.moonshine import modeling_moonshine as moonshine
 from transformers.models.qwen3 import modeling_qwen3 as qwen3
 from transformers.models.sam2_video import modeling_sam2_video as sam2
 from transformers.models.wav2vec2_conformer import modeling_wav2vec2_conformer as conformer
@@ -162,9 +164,23 @@ def test_gemma_3_has_two_bases():
         assert largest(D.turned(x, PLACES, base) - theirs) < 1e-5
 
 
-def test_a_quarter_of_gpt_neox_turns():
-    config = neox.GPTNeoXConfig(hidden_size=64, num_attention_heads=2)
-    assert neox.GPTNeoXRotaryEmbedding(config).inv_freq.shape == (32 // 4 // 2,)
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_the_part_that_turns_is_that_of_gpt_neox(share):
+    rope_parameters = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": share}
+    config = neox.GPTNeoXConfig(hidden_size=64, num_attention_heads=2, rope_parameters=rope_parameters)
+    x = random(1, HEADS, SEQ, 32, dtype=torch.float32)
+    theirs, _ = neox.apply_rotary_pos_emb(x, x, *neox.GPTNeoXRotaryEmbedding(config)(x, PLACES[None]))
+    assert largest(D.partly(x, PLACES, int(32 * share), base=500.0) - theirs) < 1e-5
+
+
+@torch.no_grad()
+def test_moonshine_does_not_turn_in_cross_attention():
+    config = MoonshineConfig(hidden_size=WIDTH, pad_head_dim_to_multiple_of=None, attn_implementation="eager")
+    layer = moonshine.MoonshineAttention(config, 0, False, HEADS, HEADS)
+    x, sound = tokens(), random(1, 5, WIDTH, seed=1, dtype=torch.float32)
+    theirs = layer(x, key_value_states=sound)[1]
+    k = layer.k_proj(sound).unflatten(-1, (HEADS, DIM)).transpose(1, 2)
+    assert largest(weights(heads(layer.q_proj), k) - theirs) < 1e-6
 
 
 def test_the_keys_that_gemma_3n_shares():
@@ -236,6 +252,7 @@ def test_who_stays_relative():
     ("call", "message"),
     [
         (lambda: D.partly_exempt(random(1, 2, 4), [0, 1], 3), "exempt must be an integer >= 0 and <= 2, got 3"),
+        (lambda: D.partly(random(2, 4), [0, 1], 6), "rotary_dim must be at most dim = 4, got 6"),
         (lambda: D.donors(["near", "far"], 1), "shared must leave a layer of each kind, got 1, which leaves none of"),
         (lambda: D.trimmed(random(1, 2, 4), 1), "window must be an integer >= 2, got 1"),
         (lambda: D.centred(0, 2), "rows must be an integer >= 1, got 0"),

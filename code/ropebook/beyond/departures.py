@@ -72,6 +72,15 @@ def projected_after(
     return found.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 
 
+def partly(
+    x: Vectors, places: Positions, rotary_dim: int, base: float = 10000.0
+) -> Vectors:
+    """The first ``rotary_dim`` entries of each vector turn, with the frequencies of a head of that size (GPT-NeoX)."""
+    checks.rotary_dim(x.shape[-1], rotary_dim)
+    turning, still = x[..., :rotary_dim], x[..., rotary_dim:]
+    return torch.cat((turned(turning, places, base), still), -1)
+
+
 def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
     """Keys of which the last ``exempt`` do not turn, for they have no place (SAM 2: pointers to objects)."""
     checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
@@ -216,12 +225,7 @@ def departures(dim: int) -> list[Departure]:
         Departure(
             "half of the entries turn",
             "GPT-NeoX (a quarter)",
-            lambda q, k, m: plain(
-                *(
-                    torch.cat((given(x[..., :half], m), x[..., half:]), -1)
-                    for x in (q, k)
-                )
-            ),
+            lambda q, k, m: plain(partly(q, m, half), partly(k, m, half)),
         ),
         Departure(
             "query and key with two bases",
