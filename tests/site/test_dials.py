@@ -38,13 +38,17 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     assert picture["height"] <= 0.52 * 844
 
 
+# There the schemes come first; base and dimension belong to some of them.
+FOLDED = {"Rivals"}
+
+
 @every
 def test_three_dials_at_most_stand_in_sight(opened, entry):
     page = opened([entry.kind()], folded=True)
     seen = page.locator(".rb-dial:visible")
     assert 1 <= seen.count() <= 3
     said = " ".join(seen.all_inner_texts())
-    for name in {"base", "dim"} & set(entry.kind.dial_traits()):
+    for name in {"base", "dim"} & set(entry.kind.dial_traits()) if entry.kind.__name__ not in FOLDED else ():
         assert entry.kind.dial_traits()[name].declared()["label"] in said
     more = page.locator(".rb-more")
     if seen.count() == len(entry.kind.dial_traits()):

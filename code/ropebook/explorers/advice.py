@@ -35,7 +35,7 @@ class Advice(Explorer):
 
     script = "advice.js"
 
-    trained_length = dials.trained_length(4096, more=False)
+    trained_length = dials.trained_length(4096)
     target_length = Whole(
         16_384,
         min=16,
@@ -50,7 +50,6 @@ class Advice(Explorer):
     dim = dials.dimension(
         128,
         min=4,
-        more=True,
         below="NTK’s exponent d/(d − 2) has no value at 2",
     )
     may = Choice(

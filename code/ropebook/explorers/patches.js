@@ -113,8 +113,9 @@ function build(stage, app) {
 }
 
 function head(width, { row, column }) {
-  const note = width < 420 ? "Blue: alike. Orange: opposed." : "Blue: turned alike. Orange: turned to opposite sides.";
-  const title = `Score with the patch in row ${row}, column ${column}`;
+  const narrow = width < 420;
+  const note = narrow ? "Blue: alike. Orange: opposed." : "Blue: turned alike. Orange: turned to opposite sides.";
+  const title = `Score with ${narrow ? "" : "the patch in "}row ${row}, column ${column}`;
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, title),
     svg("text", { x: 0, y: 33, "font-size": 12, class: "rb-quiet" }, note),

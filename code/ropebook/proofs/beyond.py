@@ -262,13 +262,13 @@ def between(wrong: bool = False) -> list[Claim]:
     implements="ropebook.beyond.LatentAttention",
     twin="the part that turns is left out",
 )
-@torch.no_grad()
 def latent(wrong: bool = False) -> list[Claim]:
     """A score is the still part of the query with W_UK times the latent, and its turned part with the one turned key."""
     torch.manual_seed(0)
     layer = beyond.LatentAttention(
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5
     ).double()
+    layer.requires_grad_(False)
     x = _vectors(1, 4, 8)
     latents, key = layer.w_down(x[0]).split([3, 2], -1)
     c = layer.norm(latents)
