@@ -150,17 +150,29 @@ function ground({ width, floor, from, to, levels, x, y }) {
   ];
 }
 
-// A line through its corners only: what lies on the way from its neighbour before to that behind is left out.
-function path({ x, y }, curve) {
-  const corners = curve.map((value, k) => [k, value]).filter(([k, value]) => {
+// A line through its corners only: what lies on the way from its neighbour before to that behind is left out. Where it
+// leaves the axis it is cut off.
+function path({ x, y, levels }, curve) {
+  const corners = curve.map((value, k) => [OFFSETS[k], value]).filter(([, value], k) => {
     return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;
   });
-  return `M${corners.map(([k, value]) => `${hundredths(x(OFFSETS[k]))},${hundredths(y(value))}`).join("L")}`;
+  let drawn = "";
+  let pen = false; // whether it stands on the axis
+  for (let k = 1; k < corners.length; k += 1) {
+    const [[at, value], [atNext, next]] = [corners[k - 1], corners[k]];
+    const shares = [levels[0], levels.at(-1)].map((level) => (level - value) / (next - value || 1e-12));
+    const [start, stop] = [Math.max(0, Math.min(...shares)), Math.min(1, Math.max(...shares))];
+    const point = (share) => {
+      return `${hundredths(x(at + share * (atNext - at)))},${hundredths(y(value + share * (next - value)))}`;
+    };
+    if (start <= stop) drawn += `${pen && start === 0 ? "" : `M${point(start)}`}L${point(stop)}`;
+    pen = start <= stop && stop === 1;
+  }
+  return drawn;
 }
 
-// The chosen heads strongly over the others, which go beyond the axis and are cut off there.
+// The chosen heads strongly over the others.
 function curves(plot, { first, second }, { head }) {
-  const { width, floor } = plot;
   const pale = [];
   const strong = [];
   [[first, "1"], [second, "2"]].forEach(([rows, colour]) => rows.forEach((curve, k) => {
@@ -168,10 +180,7 @@ function curves(plot, { first, second }, { head }) {
     const look = chosen ? lined(colour, 2.25, "stroke-linejoin: round") : lined(colour, 1, "opacity: 0.35");
     (chosen ? strong : pale).push(svg("path", { d: path(plot, curve), ...look }));
   }));
-  const tall = floor - TOP + 4;
-  const box = { x: 0, y: TOP - 2, width, height: tall, viewBox: `0 ${TOP - 2} ${width} ${tall}`,
-    style: "overflow: hidden" };
-  return [svg("svg", box, ...pale, ...strong)];
+  return [...pale, ...strong];
 }
 
 function frame({ width, floor, from, to, levels, x, y }, { first, second }) {
