@@ -92,10 +92,13 @@ def description(doctree: nodes.document) -> str:
         text = " ".join(paragraph.astext().split())
         if len(text) < DESCRIPTION[0] or next(paragraph.findall(nodes.math), None) is not None:
             continue
-        while len(text) > DESCRIPTION[1]:
+        # Pages of one kind may begin alike.
+        title = doctree.next_node(nodes.title).astext().rstrip(".")
+        room = DESCRIPTION[1] - len(title)
+        while len(text) > room:
             *kept, _ = re.split(r"(?<=[.?!]) ", text)
-            text = " ".join(kept) or text[: DESCRIPTION[1] - 2].rsplit(" ", 1)[0] + " …"
-        return text
+            text = " ".join(kept) or text[: room - 2].rsplit(" ", 1)[0] + " …"
+        return f"{title}{'' if title[-1] in '?!' else '.'} {text}"
     return ""
 
 

@@ -33,7 +33,7 @@ ASKED = {
     "mscale": "extrapolation_configured",
     "self extend": "extrapolation_distances",
     "sqrt d": "attention_scale",
-    "uniqness of sinusoids": "sinusoidal_unique",
+    "uniqness of sinusoids": "corrections",
     "torch.compile": "efficient_speed",
     "which base for 128k": "decay_base",
     "value rotated": "questions",
