@@ -35,6 +35,7 @@ class Trial(Run):
     n_layers: int = 3
     steps: int = STEPS
     warmup: int = 100
+    half: bool = True
 
     @property
     def name(self) -> str:
