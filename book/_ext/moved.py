@@ -5,7 +5,8 @@
     distance.html: decay.html                         # a page that is no more
 
 A page carries its own lines, and its script follows them; without a script its reader is on the page at least. A page
-that is no more leaves one behind that leads on. What never was is answered by 404.html, as most hosts do.
+that is no more leaves one behind that leads on. What never was is answered by 404.html, as most hosts do. The site's
+own address leads to its first page. All three name an icon: a browser asks the host for one where a page names none.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ GONE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="robots" content="noindex">
 <title>This page has moved</title>
+<link rel="icon" href="../_static/favicon.svg">
 <link rel="canonical" href="{target}">
 <script>
   const moved = {table};
@@ -33,6 +35,17 @@ GONE = """<!doctype html>
 </html>
 """
 
+FRONT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{book}</title>
+<link rel="icon" href="_static/favicon.svg">
+<link rel="canonical" href="{start}">
+<meta http-equiv="refresh" content="0; url={start}">
+<p><a href="{start}">{book}</a></p>
+</html>
+"""
+
 # A host shows it at whatever address was asked for: its links lead from the book's root.
 NOT_FOUND = """<!doctype html>
 <html lang="en">
@@ -40,6 +53,7 @@ NOT_FOUND = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>No such page — {book}</title>
+<link rel="icon" href="data:,">
 <style>
   :root {{ color-scheme: light dark; font: 1.1rem/1.6 system-ui, sans-serif; }}
   body {{ max-width: 36rem; margin: 15vh auto; padding: 0 1.25rem; }}
@@ -83,8 +97,9 @@ def add_table(app: Sphinx, pagename: str, templatename: str, context: dict, doct
 def write_gone(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    missing = NOT_FOUND.format(book=escape(app.config.html_title), start=f"{app.config.root_doc}.html")
-    (Path(app.outdir) / "404.html").write_text(missing, encoding="utf-8")
+    for name, text in {"404.html": NOT_FOUND, "index.html": FRONT}.items():
+        page = text.format(book=escape(app.config.html_title), start=f"{app.config.root_doc}.html")
+        (Path(app.outdir) / name).write_text(page, encoding="utf-8")
     table = read()
     for old, new in table.items():
         if "#" not in old:

@@ -100,7 +100,8 @@ def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         def note_response(response) -> None:
             if response.url.startswith(("blob:", "data:")):
                 return  # what the page itself holds
-            found.requests[response.url] = len(response.body()) if response.ok else 0
+            # a page that leads on at once is gone before its body could be read
+            found.requests[response.url] = int(response.headers.get("content-length", 0)) if response.ok else 0
             if over == "http" and response.status >= 400:
                 found.problems.append(f"{response.status} for {response.url}")
 
@@ -204,7 +205,8 @@ def opened(context, folder: Path, root: str) -> Iterator:
         (folder / "page.html").write_text(text, encoding="utf-8")
         page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
         if options.get("java_script_enabled", True) and not spoil:
-            page.wait_for_function("n => document.querySelectorAll('.rb-summary').length === n", arg=len(widgets))
+            drawn = "n => document.querySelectorAll('.rb-summary').length === n"
+            page.wait_for_function(drawn, arg=len(widgets), timeout=60_000)  # a registry's worst cases take their time
             if not folded:
                 page.evaluate("document.querySelectorAll('.rb-more').forEach((more) => { more.open = true; })")
         return page

@@ -102,10 +102,15 @@ def test_a_phone_needs_no_sideways_scroll(shared):
     page = shared.page
     page.set_viewport_size(PHONE)
     unfold(page)
-    wide = page.evaluate(
-        """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
-                   return [document.documentElement.scrollWidth, window.scrollX]; }"""
-    )
+    # Figures are drawn anew for the narrow page, on a busy machine not all in the first second.
+    for _ in range(50):
+        wide = page.evaluate(
+            """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
+                       return [document.documentElement.scrollWidth, window.scrollX]; }"""
+        )
+        if wide == [390, 0]:
+            break
+        page.wait_for_timeout(200)
     page.set_viewport_size(WIDE)
     assert wide == [390, 0]
 
@@ -236,6 +241,26 @@ def test_a_chapter_says_how_long_it_takes_and_offers_its_notebook(shared):
 
 
 @each(CHAPTERS)
+def test_on_this_page_can_be_reached_to_its_end_and_holds_exercises_once(shared):
+    page = shared.page
+    inside = page.evaluate(
+        """() => { const list = document.querySelector('.bd-sidebar-secondary'), box = list.getBoundingClientRect();
+                   return box.bottom <= innerHeight + 1 && (list.scrollHeight <= list.clientHeight + 1
+                       || getComputedStyle(list).overflowY === 'auto'); }"""
+    )
+    assert inside
+    links = page.locator(".page-toc a").all_inner_texts()
+    assert len([text for text in links if text.startswith("Exercise")]) <= 1
+
+
+@each(CHAPTERS)
+def test_every_button_has_a_name(shared):
+    nameless = """() => [...document.querySelectorAll('main button, .bd-links summary')].filter(
+        one => !(one.getAttribute('aria-label') || one.title || one.textContent.trim())).map(one => one.outerHTML)"""
+    assert shared.page.evaluate(nameless) == []
+
+
+@each(CHAPTERS)
 def test_figures_are_one_picture_that_follows_the_theme(shared):
     page = shared.page
     look = """() => [...document.querySelectorAll('.cell_output figure svg')].map(svg =>
@@ -269,3 +294,13 @@ def test_print_shows_the_still_figures_and_everything_folded_stays_readable(shar
     page.emulate_media(media="screen", color_scheme="light")
     red, green, blue = (int(value) for value in re.findall(r"\d+", ink)[:3])
     assert max(red, green, blue) < 120, "print is dark on white, whatever the theme"
+
+
+@each(CHAPTERS)
+def test_paper_gets_no_list_of_sections_and_no_folded_bars(shared):
+    page = shared.page
+    page.emulate_media(media="print")
+    shown = [".bd-sidebar-secondary", "#jb-print-toc", "article details:not([open])", ".seal-text", ".copybtn"]
+    left = [name for name in shown if page.locator(f"{name}:visible").count()]
+    page.emulate_media(media="screen")
+    assert left == []
