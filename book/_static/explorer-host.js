@@ -5,6 +5,7 @@
   "use strict";
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
+  const REST = 2500; // milliseconds after which figures far away start too
   const modules = new Map(); // source → promise of the module, so that figures of one kind share it
 
   function load(source) {
@@ -72,14 +73,16 @@
     }
   }
 
-  // A step of "Try this" gets a button that sets up the nearest such figure before it, and a mark when its goal is met.
-  function equip(step) {
-    const { explorer, start: settings, goal } = step.dataset;
-    const all = [...document.querySelectorAll(`.explorer-alive[data-explorer="${explorer}"]`)];
+  // The figure that a step of "Try this" is about: the nearest of its name before it.
+  function placeOf(step) {
+    const all = [...document.querySelectorAll(`.explorer[data-explorer="${step.dataset.explorer}"]`)];
     const before = all.filter((place) => place.compareDocumentPosition(step) & place.DOCUMENT_POSITION_FOLLOWING);
-    const place = before.at(-1) ?? all[0];
-    if (!place) return; // it stayed still
-    const { el, model } = place.ropebook;
+    return before.at(-1) ?? all[0];
+  }
+
+  // A step gets a button that sets up its figure, and a mark when the goal is met.
+  function equip(step, { el, model }) {
+    const { start: settings, goal } = step.dataset;
     const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
     const button = make("button", { type: "button", className: "try-button", textContent: "Set up" });
     const mark = make("span", { className: "try-mark", role: "status" });
@@ -121,6 +124,22 @@
     return new Promise((done) => (window.requestIdleCallback?.(done, { timeout: 200 }) ?? setTimeout(done)));
   }
 
+  // When each figure's turn comes: when the reader is within two screens of it, or all at once when the page has been
+  // open for a while. On a phone each costs a fifth of a second in which nothing answers.
+  function turns(places, wait) {
+    const come = new Map();
+    const near = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) if (isIntersecting) come.get(target)();
+    }, { rootMargin: "200% 0px" });
+    const all = places.map((place) => {
+      const turn = new Promise((done) => come.set(place, done));
+      near.observe(place);
+      return turn;
+    });
+    setTimeout(() => come.forEach((done) => done()), wait);
+    return all;
+  }
+
   async function startAll() {
     let found;
     const models = () => (found ??= readModels()); // read inside start(), which says so in the page if it cannot
@@ -131,16 +150,21 @@
       seen.set(name, (seen.get(name) ?? 0) + 1);
       return [place, seen.get(name) > 1 ? `${name}-${seen.get(name)}` : name];
     });
-    for (const [place, key] of places) {
-      await idle(); // so that the page answers in between
-      await start(place, key, models);
-    }
-    for (const step of document.querySelectorAll(".try-step")) equip(step);
+    const named = location.hash.slice(1).split("&").filter((entry) => entry.includes("="))
+      .map((entry) => places.find(([, key]) => entry.startsWith(`${key}.`))).filter(Boolean);
+    const steps = new Map([...document.querySelectorAll(".try-step")].map((step) => [step, placeOf(step)]));
+
+    let before = Promise.resolve(); // one after the other, so that the page answers in between
+    const alive = turns(places.map(([place]) => place), named.length ? 0 : REST).map(async (turn, at) => {
+      await turn;
+      const [place, key] = places[at];
+      await (before = before.then(idle).then(() => start(place, key, models)));
+      for (const [step, its] of steps) if (its === place && place.ropebook) equip(step, place.ropebook);
+    });
+    await Promise.all(alive);
 
     // An address with dials in it is a link to that figure, of several to the last that it names, the one that was
     // turned last; after a reload the browser knows where the reader was.
-    const named = location.hash.slice(1).split("&").filter((entry) => entry.includes("="))
-      .map((entry) => places.find(([, key]) => entry.startsWith(`${key}.`))).filter(Boolean);
     const fresh = performance.getEntriesByType("navigation")[0]?.type === "navigate";
     if (named.length && fresh) named.at(-1)[0].scrollIntoView();
   }

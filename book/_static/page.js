@@ -33,6 +33,7 @@
     function here() {
       if (asked && arrived !== null && Math.abs(scrollY - arrived) > 2) asked = null;
       if (asked) return asked;
+      if (scrollY === 0) return undefined; // at the top, and nothing need be measured while the page opens
       const line = innerHeight * 0.3;
       const passed = entries.filter(({ heading }) => heading.getBoundingClientRect().top <= line);
       const atEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
