@@ -33,6 +33,8 @@ LOADED = re.compile(
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
 # For scripts that run before the page is read; nothing asks for what they set.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
+# What the theme's script measures whenever a page changes; page.js sees to it.
+MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?;')
@@ -97,7 +99,7 @@ def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
         return pages
     # What stands in one file may not close over the next.
     whole = ";\n".join((static / name).read_text(encoding="utf-8") for name in names)
-    script = minified({SCRIPT: whole})[SCRIPT]
+    script = minified({SCRIPT: MEASURED.sub('"pre.measured"', whole)})[SCRIPT]
     write_whole(static / SCRIPT, script)
     target = f"{SCRIPT}?v={_version(script)}"
 

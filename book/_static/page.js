@@ -140,21 +140,23 @@
     for (const button of document.querySelectorAll(".copybtn")) button.setAttribute("aria-label", "Copy this code");
   }
 
-  // A box that scrolls is reached by keys; one that does not would only be a stop on the way.
-  function watchTables() {
+  // A box that scrolls is reached by keys; one that does not would only be a stop on the way. Looked at when it is laid
+  // out, and no sooner: the theme would have the whole page laid out for it, after each change of a figure again.
+  function watchBoxes() {
     const watcher = new ResizeObserver((entries) => {
       for (const { target } of entries) {
-        const scrolls = target.scrollWidth > target.clientWidth + 1;
+        const scrolls = target.scrollWidth > target.clientWidth + 1 || target.scrollHeight > target.clientHeight + 1;
         const caption = target.querySelector("caption")?.textContent ?? "Table";
         // A table of the text scrolls by itself, and has to stay a table.
-        const region = target.localName === "table" ? {} : { role: "region", "aria-label": caption };
+        const region = target.matches(".table-box") ? { role: "region", "aria-label": caption } : {};
         for (const [name, value] of Object.entries({ tabindex: "0", ...region })) {
           if (scrolls) target.setAttribute(name, value);
           else target.removeAttribute(name);
         }
       }
     });
-    for (const box of document.querySelectorAll(".table-box, table.table")) watcher.observe(box);
+    const boxes = ".table-box, table.table, pre, .cell_output > .output";
+    for (const box of document.querySelectorAll(boxes)) watcher.observe(box);
   }
 
   followMoved();
@@ -165,5 +167,5 @@
   addEventListener("keydown", closeByEscape);
   addEventListener("DOMContentLoaded", nameCopyButtons); // a script before this one makes them at that time
   nameArrows();
-  watchTables();
+  watchBoxes();
 })();
