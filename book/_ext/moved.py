@@ -24,7 +24,7 @@ GONE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="robots" content="noindex">
 <title>This page has moved</title>
-<link rel="icon" href="../_static/favicon.svg">
+<link rel="icon" href="data:,">
 <link rel="canonical" href="{target}">
 <script>
   const moved = {table};
@@ -39,7 +39,7 @@ FRONT = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>{book}</title>
-<link rel="icon" href="_static/favicon.svg">
+<link rel="icon" href="data:,">
 <link rel="canonical" href="{start}">
 <meta http-equiv="refresh" content="0; url={start}">
 <p><a href="{start}">{book}</a></p>
