@@ -9,6 +9,8 @@ for scripts; where they cannot be reached, what they would have sent is not coun
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import functools
 import gzip
 import http.server
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -152,25 +155,25 @@ class Compressed(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def lighthouse(folder: Path, chromium: str, names: list[str]) -> dict[str, dict]:
-    """What Lighthouse says of the pages: name -> screen -> scores, times, what failed. Minutes."""
+def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
+    """What Lighthouse says of the pages, in a browser of its own: name -> screen -> scores, times, what failed."""
     subprocess.run(
         [assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
         cwd=LIGHTHOUSE,
         check=True,
     )
-    handler = functools.partial(Compressed, directory=str(folder))
+    handler = functools.partial(Compressed, directory=str(built))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     start = f"http://127.0.0.1:{server.server_port}/"
-    command = [assets.node(), "judge.mjs", chromium, *(f"{start}{name}.html" for name in names)]
+    command = [assets.node(), "judge.mjs", browser.ensure(), *(f"{start}{name}.html" for name in names())]
     found: dict[str, dict] = {}
     with subprocess.Popen(command, cwd=LIGHTHOUSE, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             told = json.loads(line)
             name = told.pop("address").removeprefix(start).removesuffix(".html")
             found.setdefault(name, {})[told.pop("screen")] = told
-            print(name, told["scores"], told["failed"], flush=True)
+            print(name, list(found[name])[-1], told["scores"], told["failed"], flush=True)
     server.shutdown()
     if process.returncode:
         raise RuntimeError(f"Lighthouse ended with {process.returncode}")
@@ -188,42 +191,66 @@ def stock_build(folder: Path, chapter: Path) -> Path:
     return folder / "_build" / "html"
 
 
+def weighed(built: Path, chromium: Browser) -> dict:
+    """Every page's weight and paint, its explorers' work and reach."""
+    found = {}
+    for name in names():
+        with served(built) as address:
+            found[name] = weigh(chromium, f"{address}/{name}.html")
+            work = explorer_work(chromium, f"{address}/{name}.html")
+            if work:
+                found[name]["explorers"] = work
+                found[name]["reach"] = explorer_reach(chromium, f"{address}/{name}.html")
+        print(name, found[name], flush=True)
+    return found
+
+
+def stock(built: Path, chromium: Browser) -> dict:
+    """The weight of the first page of each chapter as Jupyter Book alone builds it."""
+    found = {}
+    for chapter in execute.chapters():
+        if "_" in chapter.stem.replace("complex_plane", ""):
+            continue
+        with tempfile.TemporaryDirectory() as folder, served(stock_build(Path(folder), chapter)) as address:
+            found[chapter.stem] = weigh(chromium, f"{address}/{chapter.stem}.html")
+        print("stock", chapter.stem, found[chapter.stem], flush=True)
+    return found
+
+
+def names() -> list[str]:
+    """All pages of the book, as the site names them."""
+    return [page.relative_to(ROOT).with_suffix("").as_posix() for page in pages()]
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of this folder."""
+    server = book.bind(folder, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+PARTS = {"pages": weighed, "lighthouse": lighthouse, "stock": stock}
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", choices=list(PARTS), help="measure this part, and keep the rest of the file")
+    only = parser.parse_args().only
     built = book.html()
     path = browser.ensure()
     if path is None:
         sys.exit(browser.HELP)
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        chromium = playwright.chromium.launch(executable_path=path, args=browser.ARGUMENTS)
-        measured = {}
-        server = book.bind(built, 0)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        for page in pages():
-            name = page.relative_to(ROOT).with_suffix("").as_posix()
-            address = f"http://127.0.0.1:{server.server_port}/{name}.html"
-            measured[name] = weigh(chromium, address)
-            work = explorer_work(chromium, address)
-            if work:
-                measured[name]["explorers"] = work
-                measured[name]["reach"] = explorer_reach(chromium, address)
-            print(name, measured[name], flush=True)
-        judged = lighthouse(built, path, list(measured))
-        for name, screens in judged.items():
-            measured[name]["lighthouse"] = screens
-        stock = {}
-        core = [chapter for chapter in execute.chapters() if "_" not in chapter.stem.replace("complex_plane", "")]
-        for chapter in core:
-            inside = Path(folder) / chapter.stem
-            inside.mkdir()
-            other = book.bind(stock_build(inside, chapter), 0)
-            threading.Thread(target=other.serve_forever, daemon=True).start()
-            stock[chapter.stem] = weigh(chromium, f"http://127.0.0.1:{other.server_port}/{chapter.stem}.html")
-            print("stock", chapter.stem, stock[chapter.stem], flush=True)
-            other.shutdown()
-        data = {"browser": chromium.version, "runs": RUNS, "pages": measured, "stock": stock}
-        chromium.close()
-        server.shutdown()
-    results.save("site", data, device.provenance(command="python benchmarks/site.py", on=torch.device("cpu")))
+    with sync_playwright() as playwright:
+        for part in [only] if only else PARTS:
+            chromium = playwright.chromium.launch(executable_path=path, args=browser.ARGUMENTS)
+            where = device.provenance(command=f"python benchmarks/site.py --only {part}", on=torch.device("cpu"))
+            where |= {"browser": chromium.version, "runs": RUNS}
+            measured = PARTS[part](built, chromium)
+            chromium.close()
+            data = {name: told for name, told in results.load("site").items() if name in PARTS}
+            results.save("site", data | {part: {"provenance": where, "found": measured}}, where)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ for (const address of addresses) {
       address,
       screen,
       version: lhr.lighthouseVersion,
+      benchmark_index: lhr.environment.benchmarkIndex, // how fast this machine was; 1300 and more is a fast desk's
       scores: Object.fromEntries(Object.values(categories).map(({ id, score }) => [id, Math.round(100 * score)])),
       failed,
       first_contentful_paint_ms: milliseconds(audits["first-contentful-paint"]),

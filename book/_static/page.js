@@ -51,7 +51,15 @@
       for (const item of nav.querySelectorAll(".toc-entry")) {
         item.classList.toggle("active", Boolean(now) && item.contains(now.link));
       }
-      now?.link.scrollIntoView({ block: "nearest", behavior: "instant" });
+      if (now) bringIntoList(now.link);
+    }
+
+    // In the list alone: scrollIntoView would move the page as well where the list is folded, and pull the reader away.
+    function bringIntoList(link) {
+      const list = nav.closest(".bd-sidebar-secondary");
+      if (!list) return;
+      const [item, frame] = [link, list].map((one) => one.getBoundingClientRect());
+      list.scrollTop += Math.min(0, item.top - frame.top) + Math.max(0, item.bottom - frame.bottom);
     }
 
     function soon() {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import reach
 from tests.explorers.registry import every
 from tests.site.figures import settle
@@ -17,3 +19,16 @@ def test_every_dial_is_in_reach_and_stays_under_the_hand(opened, entry):
         settle(page)
         found = reach.measure(page.locator(".explorer"))
         assert found == {"dials": len(entry.kind.dial_traits()), "away": [], "moves_px": 0}, (width, height)
+
+
+@pytest.mark.parametrize("path", ["book/intro.html", "book/derivation.html", "book/extrapolation.html"])
+def test_on_its_page_it_is_too(visit, path):
+    """The lists beside the text fold and follow the reader; none of that may move the page."""
+    page = visit(path).page
+    page.wait_for_function("document.querySelectorAll('.explorer:not(.explorer-alive)').length === 0")
+    for width, height in reach.SCREENS.values():
+        page.set_viewport_size({"width": width, "height": height})
+        settle(page)
+        for figure in page.locator(".explorer").all():
+            found = reach.measure(figure)
+            assert (found["away"], found["moves_px"]) == ([], 0), (figure.get_attribute("data-explorer"), width)
