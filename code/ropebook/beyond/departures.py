@@ -175,13 +175,10 @@ def departures(dim: int) -> list[Departure]:
     def heads(x: Vectors, m: Tensor, w: Tensor) -> Tensor:
         return projected_after(x[..., 0, :, :], m, w, 1)
 
-    def given(x: Vectors, m: Tensor, base: float = 10000.0) -> Vectors:
-        return turned(x, m, base)
-
     half = dim // 2
     return [
         Departure(
-            "plain RoPE", "Llama", lambda q, k, m: plain(given(q, m), given(k, m))
+            "plain RoPE", "Llama", lambda q, k, m: plain(turned(q, m), turned(k, m))
         ),
         Departure(
             "normalised, then turned",
@@ -214,7 +211,7 @@ def departures(dim: int) -> list[Departure]:
             "some keys exempt",
             "SAM 2",
             lambda q, k, m: plain(
-                given(q, m), partly_exempt(k, m, k.shape[-2] // 4)
+                turned(q, m), partly_exempt(k, m, k.shape[-2] // 4)
             ),
         ),
         Departure(
@@ -230,7 +227,7 @@ def departures(dim: int) -> list[Departure]:
         Departure(
             "query and key with two bases",
             "a slip with Gemma 3",
-            lambda q, k, m: plain(given(q, m, 10000.0), given(k, m, 1e6)),
+            lambda q, k, m: plain(turned(q, m, 10000.0), turned(k, m, 1e6)),
         ),
     ]
 

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
+from ropebook.beyond.values import turned_by
 from ropebook.efficient import apply_rotary
-from ropebook.rope import cos_sin, inv_freq
+from ropebook.rope import inv_freq
 from ropebook.shapes import Float
 
 ANGLES = ("float64", "float32")
@@ -43,9 +44,7 @@ def shift_errors(
 
 
 def _turned(x: Tensor, places: Tensor, angles: str) -> Tensor:
-    theta = inv_freq(x.shape[-1])
     if angles == "float64":
-        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        return apply_rotary(x, *cos_sin(places, theta, wide))
-    phi = places[:, None].float() * theta.float()
+        return turned_by(x, places)
+    phi = places[:, None].float() * inv_freq(x.shape[-1]).float()
     return apply_rotary(x, phi.cos(), phi.sin())

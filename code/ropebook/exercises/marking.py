@@ -47,19 +47,12 @@ class Written:
 
     def check(self, answer: object) -> Feedback:
         """Which of the known answers this one is, by what it returns in every case."""
-        if not callable(answer):
-            return Feedback(
-                "no_function", f"the answer is a function, this is {answer!r}."
-            )
         found = []
         for case in self.cases:
-            try:
-                result = answer(*_copied(case))
-            except Exception as error:
-                said = f"it raised {type(error).__name__}: {error}. The arguments were {_short(case)}."
-                return Feedback("raises", said)
-            if result is None or result is ...:
-                return Feedback("nothing", "the function returns nothing yet.")
+            about = f"The arguments were {_short(case)}."
+            result = _returned(answer, _copied(case), about)
+            if isinstance(result, Feedback):
+                return result
             try:
                 found.append(_tensors(result))
             except (TypeError, ValueError, RuntimeError):
@@ -107,18 +100,11 @@ class Rotation:
 
     def check(self, answer: object) -> Feedback:
         """What the diagnosis finds, the first of its mistakes."""
-        if not callable(answer):
-            return Feedback(
-                "no_function", f"the answer is a function, this is {answer!r}."
-            )
         x = torch.ones(1, 1, 3, self.dim, dtype=torch.float64)
-        try:
-            result = answer(x.clone(), x.clone(), torch.arange(3))
-        except Exception as error:
-            said = f"it raised {type(error).__name__}: {error}. q and k were (1, 1, 3, {self.dim}), positions (3,)."
-            return Feedback("raises", said)
-        if result is None or result is ...:
-            return Feedback("nothing", "the function returns nothing yet.")
+        about = f"q and k were (1, 1, 3, {self.dim}), positions (3,)."
+        result = _returned(answer, [x.clone(), x.clone(), torch.arange(3)], about)
+        if isinstance(result, Feedback):
+            return result
         try:
             report = diagnose(
                 answer,
@@ -157,6 +143,20 @@ class Chosen:
         return Feedback(
             None if answer == self.right else answer, self.options[answer]
         )
+
+
+def _returned(answer: object, arguments: Sequence, about: str) -> object:
+    """What the answer returns, or a `Feedback` where there is nothing to look at."""
+    if not callable(answer):
+        return Feedback("no_function", f"the answer is a function, this is {answer!r}.")
+    try:
+        result = answer(*arguments)
+    except Exception as error:
+        said = f"it raised {type(error).__name__}: {error}. {about}"
+        return Feedback("raises", said)
+    if result is None or result is ...:
+        return Feedback("nothing", "the function returns nothing yet.")
+    return result
 
 
 def _copied(case: tuple) -> list:
