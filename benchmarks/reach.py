@@ -44,9 +44,12 @@ MEASURE = """async (figure, { bar, stops }) => {
     const knob = dial.querySelector('[type=range], .rb-switch, .rb-options, .rb-text, select');
     return [dial.querySelector('label, .rb-label').textContent, knob];
   });
-  // Where the window can stand so that both are seen does not change while one looks: no frame need pass.
   const behaviour = document.documentElement.style.scrollBehavior;
   document.documentElement.style.scrollBehavior = 'auto';
+  // The list of sections folds when the figure comes beside it. From then on nothing changes, and no frame need pass.
+  stage.scrollIntoView({ block: 'center' });
+  await frame();
+  await new Promise((done) => setTimeout(done, 300));
   const away = dials.filter(([, knob]) => {
     const top = scrollY + knob.getBoundingClientRect().top;
     for (let at = top - innerHeight; at < top; at += 16) {

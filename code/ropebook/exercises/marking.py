@@ -148,7 +148,9 @@ class Chosen:
 def _returned(answer: object, arguments: Sequence, about: str) -> object:
     """What the answer returns, or a `Feedback` where there is nothing to look at."""
     if not callable(answer):
-        return Feedback("no_function", f"the answer is a function, this is {answer!r}.")
+        return Feedback(
+            "no_function", f"the answer is a function, this is {answer!r}."
+        )
     try:
         result = answer(*arguments)
     except Exception as error:
