@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.site.figures import STATIC, Quiet, page_of
 from tools import book, browser
@@ -21,6 +21,7 @@ from tools.paths import BUILD, HTML
 
 # Every explorer has come to life, or has said why not.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
+expect.set_options(timeout=15_000)  # milliseconds: other tests may have the processor
 SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 
@@ -197,7 +198,7 @@ def opened(context, folder: Path, root: str) -> Iterator:
         options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
         page = context(**options).new_page()
         pages.append(page)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda request: complaints.append(request.url))

@@ -41,7 +41,7 @@ def tried(context, folder, root):
         (folder / "steps.html").write_text(text.replace("</head>", f"<style>{style}</style></head>"), encoding="utf-8")
         page = context(viewport={"width": 1280, "height": 800}, **options).new_page()
         pages.append(page)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.goto(f"{root}/steps.html")
         if options.get("java_script_enabled", True):
             expect(page.locator(".try-button")).to_have_count(len(asked))
