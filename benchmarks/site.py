@@ -163,18 +163,16 @@ def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
         check=True,
     )
     handler = functools.partial(Compressed, directory=str(built))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    start = f"http://127.0.0.1:{server.server_port}/"
-    command = [assets.node(), "judge.mjs", browser.ensure(), *(f"{start}{name}.html" for name in names())]
     found: dict[str, dict] = {}
-    with subprocess.Popen(command, cwd=LIGHTHOUSE, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            told = json.loads(line)
-            name = told.pop("address").removeprefix(start).removesuffix(".html")
-            found.setdefault(name, {})[told.pop("screen")] = told
-            print(name, list(found[name])[-1], told["scores"], told["failed"], flush=True)
-    server.shutdown()
+    with served(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)) as start:
+        command = [assets.node(), "judge.mjs", browser.ensure(), *(f"{start}/{name}.html" for name in names())]
+        with subprocess.Popen(command, cwd=LIGHTHOUSE, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout:
+                told = json.loads(line)
+                name = told.pop("address").removeprefix(f"{start}/").removesuffix(".html")
+                screen = told.pop("screen")
+                found.setdefault(name, {})[screen] = told
+                print(name, screen, told["scores"], told["failed"], flush=True)
     if process.returncode:
         raise RuntimeError(f"Lighthouse ended with {process.returncode}")
     return found
@@ -194,14 +192,15 @@ def stock_build(folder: Path, chapter: Path) -> Path:
 def weighed(built: Path, chromium: Browser) -> dict:
     """Every page's weight and paint, its explorers' work and reach."""
     found = {}
-    for name in names():
-        with served(built) as address:
-            found[name] = weigh(chromium, f"{address}/{name}.html")
-            work = explorer_work(chromium, f"{address}/{name}.html")
+    with served(book.bind(built, 0)) as start:
+        for name in names():
+            address = f"{start}/{name}.html"
+            found[name] = weigh(chromium, address)
+            work = explorer_work(chromium, address)
             if work:
                 found[name]["explorers"] = work
-                found[name]["reach"] = explorer_reach(chromium, f"{address}/{name}.html")
-        print(name, found[name], flush=True)
+                found[name]["reach"] = explorer_reach(chromium, address)
+            print(name, found[name], flush=True)
     return found
 
 
@@ -211,8 +210,8 @@ def stock(built: Path, chromium: Browser) -> dict:
     for chapter in execute.chapters():
         if "_" in chapter.stem.replace("complex_plane", ""):
             continue
-        with tempfile.TemporaryDirectory() as folder, served(stock_build(Path(folder), chapter)) as address:
-            found[chapter.stem] = weigh(chromium, f"{address}/{chapter.stem}.html")
+        with tempfile.TemporaryDirectory() as folder, served(book.bind(stock_build(Path(folder), chapter), 0)) as start:
+            found[chapter.stem] = weigh(chromium, f"{start}/{chapter.stem}.html")
         print("stock", chapter.stem, found[chapter.stem], flush=True)
     return found
 
@@ -223,12 +222,13 @@ def names() -> list[str]:
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a server of this folder."""
-    server = book.bind(folder, 0)
+def served(server: http.server.HTTPServer) -> Iterator[str]:
+    """The address of a server while it runs."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
 
 
 PARTS = {"pages": weighed, "lighthouse": lighthouse, "stock": stock}

@@ -538,7 +538,7 @@ def test_a_view_that_is_closed_stops_listening(opened):
     expect(summary).to_contain_text("d = 5,")
     page.get_by_role("slider", name="Head dimension d").press("ArrowRight")
     assert page.evaluate("window.model.get('dim')") == 6
-    assert "dim=6" not in hash_of(page)  # on a busy machine 5 may have come into the address before
+    assert hash_of(page) in ("", "#saturation.dim=5")  # on a busy machine 5 may have come into the address before
 
 
 # ---- Work ----
