@@ -12,7 +12,7 @@ from tests.site.figures import data, dials, enter, hash_of, settle
 from tests.site.work import slowest_event
 from tools import assets
 
-SIZES = {1280: "a screen", 390: "a phone", 340: "a small phone"}
+SIZES = {1280: "a screen", 880: "a notebook's cell", 390: "a phone", 340: "a small phone"}
 
 
 def own(page, entry):

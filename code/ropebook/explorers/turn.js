@@ -102,7 +102,9 @@ function build(stage, app) {
     const panel = shown(width);
     const wide = panel === null;
     const size = wide ? Math.min(PLANE, width - PRODUCT - 28) : Math.min(PLANE, width, most - TOP);
-    const height = wide ? TOP + size + 210 : TOP + size;
+    // Where the plane ends, and the waves with their axis.
+    const above = wide ? Math.max(TOP + size, WAVES_END + 26) : 0;
+    const height = wide ? above + 210 : TOP + size;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     [[plane.group], [product, waves.group], [small.group]].forEach((groups, i) => {
       for (const group of groups) put(group, { display: wide || i === panel ? "inline" : "none" });
@@ -118,7 +120,7 @@ function build(stage, app) {
       drawWaves(waves, [left, WAVES_TOP, width - left, (wide ? WAVES_END : height - 26) - WAVES_TOP], data, values);
     }
     if (wide || panel === 2) {
-      const top = wide ? TOP + size + 36 : 0;
+      const top = wide ? above + 36 : 0;
       centres = drawDials(small, top, [0, top + 46, width, height - top - 46], data, values);
     }
   };
