@@ -72,8 +72,9 @@ def words(page: Page) -> list[str]:
 
 
 def hash_of(page: Page) -> str:
-    page.wait_for_timeout(350)
-    return page.evaluate("location.hash")
+    """After the page's own timers of a rest, however long a busy machine lets them wait."""
+    settle(page)
+    return page.evaluate("new Promise((done) => setTimeout(() => done(location.hash), 300))")
 
 
 def data(page: Page, which: int = 0) -> dict:

@@ -11,6 +11,7 @@ import pytest
 
 from ropebook.explorers import Explorer
 from tests.explorers import js
+from tests.site.figures import hash_of
 from tests.site.pages import EXPLORED
 
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
@@ -78,8 +79,7 @@ def test_every_figure_turns_and_writes_the_address_from_disk(visit, path):
         page.keyboard.press({"range": "ArrowRight", "checkbox": "Space"}.get(dial.get_attribute("type"), "ArrowDown"))
         after = explorer.evaluate("e => JSON.stringify(e.querySelector('.explorer-live').ropebook.values())")
         assert before != after, name
-        page.wait_for_timeout(400)
-        assert f"{name}." in page.evaluate("location.hash"), name
+        assert f"{name}." in hash_of(page), name
     shared = page.url
     settings = "[...document.querySelectorAll('.explorer-live')].map(e => JSON.stringify(e.ropebook.values()))"
     turned = page.evaluate(settings)
