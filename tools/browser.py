@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The first opens no window, not even one that nobody sees: pages open in half the time.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 # Without these a browser that runs as root does not start, or asks its maker's servers for updates.
 ARGUMENTS = [
@@ -52,12 +53,13 @@ def _from_system() -> str | None:
     if not shutil.which("apt-get") or not hasattr(os, "geteuid") or os.geteuid() != 0:
         return None
     print("Installing Chromium with the system's package manager …", flush=True)
-    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "chromium"]):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
-        if done.returncode != 0:
-            return None
-    return find()
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for rest in (["update"], *(["install", "-y", name] for name in NAMES[:2])):
+        command = ["apt-get", "-qq", *rest]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
+        if find():
+            return find()
+    return None
 
 
 def _from_playwright() -> str | None:
