@@ -7,6 +7,7 @@ const BROWSER = [
   "IntersectionObserver", "location", "MutationObserver", "navigator", "OffscreenCanvas", "Path2D", "performance",
   "requestAnimationFrame", "cancelAnimationFrame", "ResizeObserver", "setInterval", "clearInterval", "setTimeout",
   "clearTimeout", "addEventListener", "innerHeight", "scrollY", "TextEncoder", "URL", "window", "Option", "XMLSerializer",
+  "atob", "DecompressionStream", "MessageChannel", "Response", "self", "TextDecoder", "Worker",
 ];
 
 export default [

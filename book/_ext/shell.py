@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from tools import assets, bundle, execute, notebooks
+from tools import assets, bundle, execute, notebooks, weights
 from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ def prepare_assets(app: Sphinx, config: object) -> None:
     server.start_server_process = server.start_network_socket
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
     config.html_static_path.append(str(assets.ensure()))
+    config.html_extra_path.append(str(weights.ensure()))
 
 
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:

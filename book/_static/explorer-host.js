@@ -6,7 +6,9 @@
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
   const REST = 2500; // milliseconds after which figures far away start too
+  const HERE = document.currentScript.src;
   const modules = new Map(); // source → promise of the module, so that figures of one kind share it
+  const files = new Map(); // name → promise of the text
 
   function load(source) {
     if (!modules.has(source)) {
@@ -14,6 +16,27 @@
       modules.set(source, import(url).finally(() => URL.revokeObjectURL(url)));
     }
     return modules.get(source);
+  }
+
+  // The text of the site's file of that name, base64: a script that says so, for nothing else may be loaded over file://.
+  function file(name) {
+    if (!files.has(name)) {
+      files.set(name, new Promise((done, failed) => {
+        const script = document.createElement("script");
+        script.src = new URL(`../${name}.js`, HERE).href;
+        script.onerror = () => failed(new Error(`${name}.js does not come`));
+        script.onload = () => {
+          const text = window.ropebookFiles?.[name];
+          if (text) done(text);
+          else script.onerror();
+        };
+        document.head.append(script);
+      }).catch((error) => {
+        files.delete(name); // it may come another time
+        throw error;
+      }));
+    }
+    return files.get(name);
   }
 
   // A script is its text, or { parts: [names] } of texts that the page carries once.
@@ -60,7 +83,7 @@
       const { default: script } = await load(sourceOf(entry.esm, entry.parts));
       place.append(el);
       place.classList.add("explorer-alive");
-      await script.render({ model: entry.model, el, page: { key } });
+      await script.render({ model: entry.model, el, page: { key, file } });
       place.ropebook = { el, model: entry.model };
     } catch (error) {
       el.remove();

@@ -113,6 +113,8 @@ def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random:
             return min(max(float(f"{value:.6g}"), low), high)
         value = low if at == 0 else round(value)
         return value - value % 2 if isinstance(trait, explorers.Even) else value
+    if name == "own":
+        return "".join(random.choices("abc def:\n(é犬)", k=random.choice([0, 0, 1, 2, 90])))
     if name == "words":
         vocabulary = ["the", "dog", "bit", "man", "naïve", "犬", "🐕", "x"]
         return " ".join(random.choices(vocabulary, k=random.randint(1, 8)))

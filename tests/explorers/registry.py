@@ -11,6 +11,8 @@ import pytest
 
 from ropebook.explorers import Explorer, Switch, measured
 from ropebook.explorers.advice import CASES, Advice
+from ropebook.explorers.alive import METHODS as ALIVE_METHODS
+from ropebook.explorers.alive import TEXTS, Alive
 from ropebook.explorers.arrows import Arrows
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.clocks import Clocks
@@ -83,6 +85,28 @@ ALL = [
             {"target_length": 4096, "base": 1.0},
         ],
         heaviest={"trained_length": 16, "target_length": 2**20, "dim": 512},
+    ),
+    Entry(
+        Alive,
+        [
+            {"method": method, "factor": factor, "base": base, "text": text, "length": length, "byte": byte}
+            for method, factor, base, text, (length, byte) in zip(
+                ALIVE_METHODS,
+                itertools.cycle([1.0, 16.0, 3.7]),
+                itertools.cycle([10_000.0, 500.0, 1e7, 2e4]),
+                itertools.cycle(TEXTS),
+                itertools.cycle([(64, 64), (257, 1), (256, 200), (300, 299)]),
+                strict=False,
+            )
+        ]
+        + [{"own": own} for own in ("é", "x", "naïve 犬\n\tback", "ab")],
+        {"length": 400, "byte": 300},
+        extremes=[
+            {"length": 1024, "byte": 1024, "layer": 4, "head": 4, "method": "self_extend"},
+            {"length": 64, "byte": 1, "method": "none"},
+            {"own": "ab"},
+        ],
+        heaviest={"length": 1024, "method": "self_extend"},
     ),
     Entry(
         Arrows,

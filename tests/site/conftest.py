@@ -16,7 +16,7 @@ from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.site.figures import STATIC, Quiet, page_of
-from tools import book, browser
+from tools import book, browser, weights
 from tools.paths import BUILD, HTML
 
 # Every explorer has come to life, or has said why not.
@@ -151,8 +151,10 @@ def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> It
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("explorers")
-    for name in ("explorer-host.js", "explorers.css"):
-        (folder / name).write_text((STATIC / name).read_text())
+    (folder / "_static").mkdir()
+    for name, place in (("explorer-host.js", folder / "_static"), ("explorers.css", folder)):
+        (place / name).write_text((STATIC / name).read_text())
+    (folder / weights.NAME).write_bytes((weights.ensure() / weights.NAME).read_bytes())
     return folder
 
 

@@ -48,7 +48,7 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
         f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}{MARGINS}</style>'
         f"</head><body><main><h1>Explorers</h1>{''.join(views)}</main>{script(STATE, state)}"
-        '<script defer src="explorer-host.js"></script></body></html>'
+        '<script defer src="_static/explorer-host.js"></script></body></html>'
     )
 
 

@@ -8,7 +8,7 @@ import { hand, stopKeys } from "./kit/hand.js";
 import { apartText, levels, pathOf, range, signed, stepOf, whisker } from "./kit/intervals.js";
 import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
 import { panels } from "./kit/panels.js";
-import { explorer, mount } from "./kit/mount.js";
+import { explorer } from "./kit/mount.js";
 import { describe, idleNote, nameOf, readings, valueHere } from "./words/measured.js";
 
 function keyOf(run, method, factor, tuned) {
@@ -307,7 +307,7 @@ function shares(plot, dials, { lines, far, farError, near }) {
   ];
 }
 
-const SPEC = {
+export default explorer({
   title: "The measured grid",
   note: "Drag across the picture to read it elsewhere. All numbers were measured; none is computed here.",
   dials,
@@ -316,13 +316,5 @@ const SPEC = {
   idle: (data, dials) => Object.fromEntries(data.idle.map((trait) => [trait, idleNote(trait, dials)])),
   stats: (data, dials) => readings(dials, data),
   describe,
-};
-
-export default {
-  ...explorer(SPEC),
-  // The numbers come with the model, and stand beside the dials.
-  render(context) {
-    const measured = context.model.get("measured");
-    return mount({ ...SPEC, settle: (values) => ({ ...values, measured }) }, context);
-  },
-};
+  beside: ({ model }) => ({ values: () => ({ measured: model.get("measured") }) }),
+});

@@ -199,9 +199,13 @@ class Switch(Dial, traitlets.Bool):
 
 
 class Text(Dial, traitlets.Unicode):
-    """A dial for what is typed; its script says how it is read."""
+    """A dial for what is typed; its script says how it is read. ``lines``: it may have several lines."""
 
     kind = "text"
+
+    def __init__(self, *args: Any, lines: bool = False, **says: Any) -> None:
+        super().__init__(*args, **says)
+        self._says |= {"lines": lines}
 
 
 class Numbers(Dial, traitlets.List):

@@ -135,9 +135,8 @@ export function listDial(dial, id, app) {
 
 // Takes effect with every key; what is not allowed is left standing until the reader leaves the field.
 export function textDial(dial, id, app) {
-  const field = html("input", {
-    id, class: "rb-text", type: "text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-limits`,
-  });
+  const look = { id, class: "rb-text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-limits` };
+  const field = dial.lines ? html("textarea", { ...look, rows: 4 }) : html("input", { ...look, type: "text" });
   const reset = resetButton(dial, app);
   const settle = () => {
     field.value = formatDial(dial, app.values()[dial.trait]);

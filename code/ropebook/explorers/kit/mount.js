@@ -20,6 +20,8 @@ const MOST = { wide: 600, narrow: 400 };
 //   title, note          what it is, and what to do with it
 //   dials                as its Python file declares them, see parseDial
 //   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
+//   beside(context)      optional: what comes with the model and is no dial, { values(), stop() }: values() stand beside
+//                        the dials' own; the whole is app.beside
 //   settle(values)       optional: repairs values that depend on one another in another way than `within`, returns them
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
 //   build(stage, app)    makes the elements once, returns draw({ data, values, width, most, theme, jump }), called at
@@ -60,7 +62,8 @@ export function mount(spec, { model, el, page }) {
   let timers = [];
   let data;
 
-  const { settle } = spec;
+  const beside = spec.beside?.({ model, page });
+  const settle = (values) => ({ ...spec.settle(values), ...beside?.values() });
   const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
   const read = () => settle(held());
   // What was last asked of each dial. It stands there, or as near as the others allow; what had to give way comes back
@@ -68,6 +71,7 @@ export function mount(spec, { model, el, page }) {
   let asked = held();
   const app = {
     alt: model.get("alt"),
+    beside,
     tools: html("div", { class: "rb-tools" }),
     initial: read(),
     values: read,
@@ -227,6 +231,7 @@ export function mount(spec, { model, el, page }) {
 
   return () => {
     stop.abort();
+    beside?.stop?.();
     stopTheme();
     resize.disconnect();
     cancelAnimationFrame(frame);

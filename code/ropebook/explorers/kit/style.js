@@ -121,8 +121,8 @@ export const STYLE = `
 .rb-why { color: var(--rb-5); font-size: 0.8125rem; font-weight: 600; }
 .rb-why:empty { display: none; }
 
-.rb :is(input, button, select) { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
-.rb :is(input, button, select, summary):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
+.rb :is(input, textarea, button, select) { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
+.rb :is(input, textarea, button, select, summary):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
 .rb-text, .rb-number {
   min-height: 1.75rem;
   padding: 0.0625rem 0.5rem;
@@ -131,6 +131,7 @@ export const STYLE = `
   background: transparent;
 }
 .rb-text { width: 100%; }
+.rb textarea.rb-text { font-family: ui-monospace, monospace; font-size: 0.8125rem; resize: vertical; }
 .rb .rb-number { width: 5.25rem; font-size: 0.875rem; text-align: end; }
 .rb :is(.rb-text, .rb-number)[aria-invalid="true"] { border-color: var(--rb-5); box-shadow: 0 0 0 1px var(--rb-5); }
 .rb-button {

@@ -1,0 +1,365 @@
+// The small model, reading in the page: what each byte of a text costs it, and what a head looks at.
+
+import { dials, HEAD_DIM, METHODS, MOST, READ, TRAINED, WITH_FACTOR } from "./alive.py";
+import { invFreq } from "./kit/rope.js";
+import { keptByIndex, keptByTurns } from "./kit/yarn.js";
+import { count, exact, percent } from "./kit/text.js";
+import { html, put, redrawn, setText, svg } from "./kit/elements.js";
+import { axis, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
+import { across, hand, ofDial } from "./kit/hand.js";
+import { levels, pathOf } from "./kit/intervals.js";
+import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
+import { panels } from "./kit/panels.js";
+import { languageModel } from "./kit/model.js";
+import { loadWeights, startWorker } from "./kit/worker.js";
+import { explorer } from "./kit/mount.js";
+
+const TRAINED_BASE = 10000;
+const SMOOTH = 16; // bytes that the curve is a mean of
+const [ALPHA, BETA] = [1, 32];
+
+// ---- What is read, and how ----
+
+const encode = (text) => Array.from(new TextEncoder().encode(text));
+const isOwn = ({ own }) => encode(own).length > 1; // two bytes at least, or there is nothing to tell
+
+function bytesOf(values) {
+  return encode(isOwn(values) ? values.own : READ[values.text]).slice(0, values.length + 1);
+}
+
+const mixed = (theta, s, kept) => theta.map((one, i) => ((1 - kept[i]) * one) / s + kept[i] * one);
+
+// Powers of s that leave the first frequency and divide the last by s.
+const divided = (theta, s) => theta.map((one, i) => one * s ** (-i / (theta.length - 1)));
+
+// The frequencies, radians per position, and a factor on the scores.
+const FREQUENCIES = {
+  linear: (theta, { factor }) => theta.map((one) => one / factor),
+  ntk: (theta, { factor }) => divided(theta, factor),
+  dynamic_ntk: (theta, _, places) => divided(theta, Math.max(1, places / TRAINED)),
+  ntk_by_parts: (theta, { factor }) => mixed(theta, factor, keptByTurns(theta, TRAINED, ALPHA, BETA)),
+  yarn: (theta, { factor, base }) => mixed(theta, factor, keptByIndex(theta, TRAINED, base, ALPHA, BETA)),
+};
+
+// YaRN's factor on cosines and sines counts twice in a score; log-n's on a query counts once.
+function scaleOf({ method, factor }, places) {
+  return Array.from({ length: places }, (_, m) => {
+    if (method === "yarn") return (0.1 * Math.log(factor) + 1) ** 2;
+    return method === "log_n" ? Math.max(1, Math.log(m + 1) / Math.log(TRAINED)) : 1;
+  });
+}
+
+// From which distance on queries and keys stand elsewhere, and where: nowhere else, if the method changes no distances.
+function farOf({ method, factor }, places) {
+  const all = Array.from({ length: places }, (_, m) => m);
+  if (method === "rerope") {
+    return { window: TRAINED / 2, farQuery: all.map(() => TRAINED / 2), farKey: all.map(() => 0) };
+  }
+  if (method !== "self_extend") return { window: 0, farQuery: [], farKey: [] };
+  const window = TRAINED / 4;
+  const furthest = (group) => Math.floor((Math.ceil(factor * TRAINED) - 1) / group) + window
+    - Math.floor(window / group);
+  let group = 1;
+  while (furthest(group) > TRAINED - 1) group += 1;
+  return {
+    window, farQuery: all.map((m) => Math.floor(m / group) + window - Math.floor(window / group)),
+    farKey: all.map((m) => Math.floor(m / group)),
+  };
+}
+
+const textKey = (values) => JSON.stringify(bytesOf(values));
+const hasFactor = ({ method }) => WITH_FACTOR.includes(method);
+
+function readKey(values) {
+  return JSON.stringify([textKey(values), values.method, hasFactor(values) ? values.factor : 0, values.base]);
+}
+
+const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
+const means = (bits) => [bits.slice(0, TRAINED), bits.slice(TRAINED)].filter(({ length }) => length).map(mean);
+
+// `result`: what the model found last, and for which dials, `at`.
+function compute(dials) {
+  const { result } = dials;
+  const bytes = bytesOf(dials);
+  const places = bytes.length - 1;
+  const theta = Array.from(invFreq(HEAD_DIM, dials.base));
+  const { at, bits, plain } = result;
+  const shown = bytesOf(at);
+  const byte = Math.min(at.byte, shown.length - 1);
+  return {
+    bytes, // to be read
+    theta: FREQUENCIES[dials.method]?.(theta, dials, places) ?? theta,
+    scale: scaleOf(dials, places), // of each query
+    ...farOf(dials, places),
+    fresh: readKey(dials) === readKey(at), // what follows is what the dials ask for
+    shown, // the bytes that were read
+    bits,
+    plain, // bits of the model as trained
+    byte, // the one in question, counted from 0
+    row: result.row, // what a head attends to when that byte is expected
+    means: [means(bits), means(plain)], // within L and, if the text goes so far, beyond it
+  };
+}
+
+// ---- The model beside the page ----
+
+function company({ model, page }) {
+  let result = model.get("start");
+  let worker;
+  let loading;
+  let wanted = ""; // by the dials, and what of it was asked for last
+  let known = ""; // to the worker: the text of which it can tell the attention
+  let id = 0;
+  const listeners = [];
+  const tell = (what) => listeners.forEach((one) => one(what));
+  const lookOf = ({ layer, head, byte }, places) => [layer - 1, head - 1, Math.min(byte, places) - 1];
+  const rowKey = (values) => JSON.stringify([readKey(values), values.layer, values.head, values.byte]);
+  let asked = { values: null, data: null };
+
+  function heard(message) {
+    const { values, data } = asked;
+    const { problem, share, aside, found, row } = message;
+    if (problem) return failed(message);
+    if (aside) {
+      if (aside === textKey(result.at)) result = { ...result, plain: [...found.bits] };
+    } else if (message.id !== id) return null; // of dials that have been turned on
+    else if (share !== undefined) return tell({ share });
+    else if (found) {
+      const [bits, top, shares] = [found.bits, found.top, found.share].map((some) => [...some]);
+      const text = textKey(values);
+      const plain = isPlain(values) ? bits : text === textKey(result.at) ? result.plain : [];
+      known = readKey(values);
+      result = { at: values, bits, top, share: shares, row: [...row], plain };
+      if (!plain.length) worker.postMessage({ id, run: plainRun(data), aside: text });
+    } else result = { ...result, at: values, row: [...row] };
+    return tell({});
+  }
+
+  function failed({ message, problem = message }) {
+    wanted = "";
+    return tell({ problem });
+  }
+
+  const run = ({ bytes, theta, scale, window, farQuery, farKey }) => ({
+    bytes, theta, scale, far: window ? { window, query: farQuery, key: farKey } : null,
+  });
+  const isPlain = ({ method, base }) => method === "none" && base === TRAINED_BASE;
+  const plainRun = ({ bytes }) => ({
+    bytes, theta: Array.from(invFreq(HEAD_DIM, TRAINED_BASE)), scale: bytes.map(() => 1), far: null,
+  });
+
+  async function ask(turned, data) {
+    const values = Object.fromEntries(dials.map(({ trait }) => [trait, turned[trait]]));
+    const now = rowKey(values);
+    if (now === wanted || (now === rowKey(result.at) && !wanted)) return;
+    wanted = now;
+    asked = { values, data };
+    id += 1;
+    tell(worker ? { share: 0 } : { fetching: true });
+    try {
+      loading ??= loadWeights({ model, page }).then((stored) => (worker = startWorker(languageModel, stored, heard)));
+      await loading;
+    } catch (error) {
+      loading = undefined;
+      failed(error);
+      return;
+    }
+    if (wanted !== now) return;
+    const look = lookOf(values, data.bytes.length - 1);
+    if (known === readKey(values)) worker.postMessage({ id, look });
+    else worker.postMessage({ id, run: run(data), look });
+  }
+
+  return {
+    values: () => ({ result }),
+    ask,
+    listen: (one) => listeners.push(one),
+    stop: () => worker?.terminate(),
+  };
+}
+
+// ---- On the page ----
+
+const LEFT = 40;
+const LEVELS = 8; // of the ground behind a byte
+
+function build(stage, app) {
+  const panelAt = panels(app, ["Bits", "Text"]);
+  const says = html("p", { class: "rb-note", role: "status" });
+  app.tools.append(says);
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  const pads = { curve: html("div"), text: html("div") };
+  stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(pads)));
+  const byteDial = dials.find(({ trait }) => trait === "byte");
+  let plot;
+  const limits = () => [1, plot.last];
+  const sayByte = (values) => `Byte ${values.byte}`;
+  const showCurve = across(app, pads.curve, byteDial, {
+    label: "Byte in question, by its position", ends: () => [plot.from, plot.to], limits, text: sayByte,
+    valueAt: (share) => Math.min(plot.last, Math.max(1, Math.round(share * plot.last))),
+  });
+  const showText = hand(app, pads.text, {
+    label: "Byte in question, in the text", area: true,
+    at(x, y) {
+      const column = Math.min(plot.columns - 1, Math.max(0, Math.floor(x / plot.cell)));
+      const row = Math.max(0, Math.floor((y - plot.textTop) / plot.line));
+      return { byte: Math.min(plot.last, Math.max(1, row * plot.columns + column)) };
+    },
+    ...ofDial(app, byteDial, { limits, text: sayByte }),
+  });
+  app.beside.listen(({ share, problem, fetching }) => {
+    setText(says, problem ? `The model does not read: ${problem}.` : fetching ? "Fetching the model …"
+      : share === undefined ? "" : `Reading … ${percent(share)}`);
+    if (!problem && !fetching && share === undefined) app.redraw();
+  });
+
+  return ({ data, values, width, most }) => {
+    const panel = panelAt(width);
+    const last = data.shown.length - 1;
+    const columns = width < NARROW ? 40 : 64;
+    const rows = Math.ceil((last + 1) / columns);
+    const textHead = panel === 1 ? 0 : most - 44 - 17 * Math.ceil((MOST + 1) / 64);
+    const textTop = textHead + 44;
+    plot = {
+      from: LEFT, to: width - 12, top: LEGEND - 6 + LEGEND_ROW * legendRows(itemsOf(data, values), width), floor: panel === 0 ? most - 40 : textHead - 46,
+      last, columns, cell: width / columns, textTop,
+      line: Math.min(17, (most - textTop) / Math.ceil((MOST + 1) / columns)),
+    };
+    put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
+    redrawn(picture, () => [
+      ...(panel === 1 ? [] : curves(plot, data, values, width)),
+      ...(panel === 0 ? [] : letters(plot, data, values, textHead)),
+    ]);
+    pads.curve.hidden = panel === 1;
+    pads.text.hidden = panel === 0;
+    showCurve([plot.from, plot.top, plot.to - plot.from, Math.max(0, plot.floor - plot.top)]);
+    showText([0, textTop, width, rows * plot.line]);
+    app.beside.ask(values, data);
+  };
+}
+
+function nameOf(at) {
+  const turned = at.base === TRAINED_BASE ? "" : `, base ${at.base}`;
+  return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
+}
+
+// The curves: what was found last, and the model as trained, unless it is that or has not been read yet.
+function itemsOf({ bits, plain }, { result }) {
+  const items = [{ name: nameOf(result.at), look: ["ink", 2, ""], value: "" },
+    { name: METHODS.none, look: ["2", 1.75, "5 4"], value: "" }];
+  return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
+}
+
+// Means of the last bytes, at each byte.
+function smoothed(bits) {
+  let sum = 0;
+  return bits.map((one, k) => {
+    sum += one - (k < SMOOTH ? 0 : bits[k - SMOOTH]);
+    return sum / Math.min(k + 1, SMOOTH);
+  });
+}
+
+function curves(plot, data, { result }, width) {
+  const { from, to, top, floor, last } = plot;
+  const [own, plain] = [data.bits, data.plain].map(smoothed);
+  const high = Math.max(4, Math.ceil(Math.max(...own, ...plain)));
+  const x = scale([0, last], [from, to]);
+  const y = scale([0, high], [floor, top]);
+  const points = (some) => some.map((one, k) => [x(k + 1), y(one)]);
+  const bottom = svg("g", { transform: `translate(0 ${floor})` });
+  const step = niceStep(last, width < NARROW ? 4 : 8);
+  axis(bottom, "bottom", x, Array.from({ length: Math.floor(last / step) + 1 }, (_, k) => k * step));
+  const items = itemsOf(data, { result });
+  const limit = x(Math.min(TRAINED, last));
+  return [
+    ...titled(0, 0, "Bits that each byte costs", `Mean of ${SMOOTH} bytes. Lower is better`),
+    ...legend(items, width),
+    bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
+    svg("path", { d: `M${limit},${top}V${floor}`, ...styled(["muted", 1.5, ""]) }),
+    svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
+    svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
+    ...items.map(({ look }, k) => svg("path", { d: pathOf(points([own, plain][k])), ...styled(look) })).reverse(),
+    svg("path", { d: `M${x(data.byte)},${top}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
+  ];
+}
+
+// A byte as one letter.
+function letterOf(byte) {
+  if (byte === 10) return "↵";
+  return byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·";
+}
+
+function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
+  const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
+  const grounds = Array.from({ length: LEVELS }, () => "");
+  const most = Math.max(...data.row);
+  data.row.forEach((weight, k) => {
+    const level = Math.round(LEVELS * Math.sqrt(weight / most)) - 1;
+    const [x, y] = place(k);
+    const across = cell.toFixed(1);
+    if (level >= 0) grounds[level] += `M${x.toFixed(1)},${y.toFixed(1)}h${across}v${line.toFixed(1)}h-${across}z`;
+  });
+  const rows = Array.from({ length: Math.ceil((last + 1) / columns) }, (_, row) => {
+    return data.shown.slice(row * columns, (row + 1) * columns);
+  });
+  const [x, y] = place(data.byte);
+  const [endX, endY] = place(TRAINED);
+  const size = Math.min(14, Math.max(11, cell * 1.5));
+  return [
+    ...titled(0, head, "The text", `Blue: where layer ${at.layer}, head ${at.head} looks from the framed byte`),
+    ...grounds.map((d, level) => svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (level + 1)}` })),
+    ...rows.flatMap((row, r) => [(byte) => byte !== 32 && byte !== 10, (byte) => byte === 10].flatMap((kind, quiet) => {
+      const found = row.flatMap((byte, c) => (kind(byte) ? [[((c + 0.5) * cell).toFixed(1), letterOf(byte)]] : []));
+      return found.length === 0 ? [] : [svg("text", {
+        x: found.map(([x]) => x).join(" "), y: (textTop + (r + 0.75) * line).toFixed(1), "font-size": size,
+        "text-anchor": "middle", style: "font-family: ui-monospace, monospace", ...(quiet ? { class: "rb-quiet" } : {}),
+      }, found.map(([, letter]) => letter).join(""))];
+    })),
+    svg("rect", { x, y, width: cell, height: line, ...lined("ink", 1.75) }),
+    ...(last > TRAINED ? [svg("path", { d: `M${endX},${endY}v${line}`, ...lined("2", 3) })] : []),
+  ];
+}
+
+const quoted = (byte) => (byte === 10 ? "a line’s end" : byte === 32 ? "a blank" : `“${letterOf(byte)}”`);
+
+function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { result }) {
+  const guessed = `${quoted(result.top[byte - 1])}, ${percent(result.share[byte - 1])}, was expected`;
+  return [
+    [`Within L, ${nameOf(result.at)}`, exact(within, 2), "bits per byte"],
+    ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2), beyond === undefined ? "the text ends before"
+      : `bits; as trained ${plain === undefined ? "…" : exact(plain, 2)}`],
+    [`Byte ${byte}, ${quoted(shown[byte])}`, exact(bits[byte - 1], 2), `bits; ${guessed}`],
+  ];
+}
+
+function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fresh }, { result }) {
+  const most = row.indexOf(Math.max(...row));
+  const looked = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
+    + `${count(byte - most, "byte")} before, with ${percent(row[most])}.`;
+  const costs = beyond === undefined ? "The text ends before the trained length."
+    : `A byte beyond the trained length costs ${exact(beyond, 2)} bits, one within it ${exact(within, 2)}`
+      + `${plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`}`;
+  return `${fresh ? "" : "Not read yet as the dials stand. "}${costs} ${looked}`;
+}
+
+function parseOwn(text) {
+  const size = new TextEncoder().encode(text).length;
+  if (size > MOST + 1) throw new Error(`this has ${size} bytes, more than ${MOST + 1}`);
+  return text;
+}
+
+export default explorer({
+  title: "The model, reading",
+  note: "It runs in this page: turn a dial, or type a text of your own. The first turn fetches the model, 0.9 MB.",
+  dials,
+  typed: { own: { parse: parseOwn, format: (text) => text } },
+  compute,
+  build,
+  idle: (_, values) => ({
+    ...(hasFactor(values) ? {} : { factor: `No effect here: ${METHODS[values.method]} has no factor.` }),
+    ...(!isOwn(values) ? {} : { text: "No effect here: your own text is read." }),
+  }),
+  stats,
+  describe,
+  beside: company,
+});

@@ -1,0 +1,261 @@
+"""The explorer of chapter *Measured* in which the small model runs: what each byte of a text costs it, within and beyond L."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import traitlets
+
+from ropebook import extrapolation
+from ropebook.explorers import Choice, Explorer, Text, Whole, Within
+from ropebook.explorers.kit import dials
+from ropebook.lab import reading
+
+TRAINED = 256
+"""The trained length L."""
+HEAD_DIM = 32
+LAYERS = 4
+HEADS = 4
+MOST = 1024
+"""Bytes that can be told; the first byte of a text has none before it."""
+LEAST_BASE = 500
+"""Below, the ramp of YaRN's code could run backwards."""
+METHODS = {
+    "none": "as trained",
+    **{
+        name: extrapolation.METHODS[name].title
+        for name in (
+            "linear",
+            "ntk",
+            "dynamic_ntk",
+            "ntk_by_parts",
+            "yarn",
+            "log_n",
+            "rerope",
+            "self_extend",
+        )
+    },
+}
+"""What can be done to the trained model, and its name on the page."""
+WITH_FACTOR = list(reading.WITH_FACTOR)
+STACK = '''class Stack:
+    """Values of which the last one put in is the first to come out."""
+
+    def __init__(self, values=()):
+        self.values = list(values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __repr__(self):
+        return f"Stack({self.values!r})"
+
+    def push(self, value):
+        self.values.append(value)
+
+    def pop(self):
+        if not self.values:
+            raise IndexError("pop from an empty stack")
+        return self.values.pop()
+
+    def peek(self):
+        if not self.values:
+            raise IndexError("peek into an empty stack")
+        return self.values[-1]
+
+
+'''
+QUEUE = STACK.replace("last one", "first one").replace("Stack", "Queue")
+QUEUE = QUEUE.replace("stack", "queue").replace("pop()", "pop(0)")
+AREA = '''def area(width, height):
+    """The area of a rectangle, in the square of the unit."""
+    return width * height
+
+
+'''
+PROSE = """A vector that stands for a word knows nothing of its place. The rotation gives it one: the query is turned by an angle
+that grows with its position, the key by an angle that grows with its own, and their product knows the difference alone. So
+far away is as good as near, as long as the difference was seen in training. Beyond that the slow pairs come to angles that
+no text has shown them. """
+TEXTS = {
+    "classes": ("two classes", STACK + QUEUE),
+    "again": ("one function, again and again", AREA * 10),
+    "prose": ("English, which it hardly saw", PROSE * 3),
+}
+"""What there is to read: name and text."""
+TITLES = {name: title for name, (title, _) in TEXTS.items()}
+READ = {name: text[: MOST + 1] for name, (_, text) in TEXTS.items()}
+
+
+class Alive(Explorer):
+    """The trained model, reading a text in the reader's browser: what each byte costs it, and what a head looks at.
+
+    ``text``: "classes", "again" or "prose"; ``own``: another one, at most 1025 bytes of UTF-8, which is read instead if it has two
+    or more. ``method``: one of `METHODS`; ``factor``: s, 1 to 16, of methods that have one. ``base``: 500 to 10⁷; the model was
+    trained with 10⁴. ``length``: 64 to 1024 bytes that are to be told. ``byte``: of which of them the figure says more, from 1
+    on. ``layer``, ``head``: 1 to 4, whose attention is seen in the text. Bad values raise ``TraitError``.
+
+    How it opens is what PyTorch found. All else the page's own model finds, in the browser, whose weights are loaded when a
+    dial is turned for the first time; in a notebook they come from the kernel.
+    """
+
+    script = "alive.js"
+
+    method = Choice(
+        METHODS,
+        "yarn",
+        label="Method",
+        note="What is done to the trained model; it is trained no further.",
+    )
+    factor = dials.factor(
+        4.0,
+        max=16,
+        above="texts here are four times as long as L at most",
+        note="For texts of up to s·L bytes, L = 256.",
+    )
+    base = dials.base(
+        min=LEAST_BASE,
+        below="YaRN’s ramp can run backwards there",
+        above="nearly all pairs would stand still",
+        note="The model was trained with b = 10⁴.",
+    )
+    text = Choice(
+        TITLES,
+        label="Text",
+        note="What the model reads. It has learnt Python.",
+        more=True,
+    )
+    own = Text(
+        "",
+        label="Your own text",
+        note="Read instead, at most 1025 bytes; empty: the text above.",
+        more=True,
+        lines=True,
+    )
+    length = Whole(
+        768,
+        min=64,
+        max=MOST,
+        log=True,
+        label="Bytes",
+        below="the model was trained on 256",
+        above="that is four times the trained length",
+        note="How far the text is read.",
+        more=True,
+    )
+    byte = Whole(
+        600,
+        min=1,
+        max=MOST,
+        within=Within("length"),
+        label="Byte in question",
+        below="the first byte has none before it",
+        above="no text goes further",
+        note="What was expected there, and what a head looked at.",
+        more=True,
+    )
+    layer = Whole(
+        2,
+        min=1,
+        max=LAYERS,
+        label="Layer",
+        below="layers are counted from 1",
+        above="the model has four layers",
+        note="Whose attention the text shows.",
+        more=True,
+    )
+    head = Whole(
+        1,
+        min=1,
+        max=HEADS,
+        label="Head",
+        below="heads are counted from 1",
+        above="a layer has four heads",
+        note="Whose attention the text shows.",
+        more=True,
+    )
+    start = traitlets.Dict(
+        help="what PyTorch's model found at the dials as they open"
+    ).tag(sync=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        own = {name: getattr(self, name) for name in self.dial_traits()}
+        self.start = opening(**own)
+        self.on_msg(self._send_weights)
+
+    @traitlets.default("alt")
+    def _default_alt(self) -> str:
+        return (
+            "Bits that each byte of a text costs a small language model, as a curve over the position, with a line at the "
+            "trained length: beyond it the model as trained needs more and more, with a method it goes on. Below, the text "
+            "itself, with a darker ground under the bytes that a head attends to when the byte in question is expected."
+        )
+
+    @traitlets.validate("own")
+    def _valid_own(self, proposal: dict) -> str:
+        found = len(proposal["value"].encode())
+        if found > MOST + 1:
+            raise traitlets.TraitError(
+                f"own must be at most {MOST + 1} bytes of UTF-8, got {found}"
+            )
+        return proposal["value"]
+
+    def dials(self) -> dict[str, Any]:
+        """The dials as they stand, and ``result``, what was found where they opened."""
+        return {**super().dials(), "result": self.start}
+
+    def _send_weights(self, _: object, content: object, buffers: object) -> None:
+        """Answer a page in a notebook that asks for the model."""
+        if content == "weights":
+            self.send("weights", [reading.packed()])
+
+
+def text_of(text: str, own: str, length: int) -> bytes:
+    """What is read: at most ``length`` + 1 bytes.
+
+    >>> text_of("again", "", 64)[:8], text_of("again", "héllo", 64)
+    (b'def area', b'h\\xc3\\xa9llo')
+    """
+    whole = own.encode()
+    if len(whole) < 2:
+        whole = READ[text].encode()
+    return whole[: length + 1]
+
+
+@functools.lru_cache(maxsize=8)
+def opening(
+    *,
+    text: str,
+    own: str,
+    length: int,
+    method: str,
+    factor: float,
+    base: float,
+    byte: int,
+    layer: int,
+    head: int,
+) -> dict[str, Any]:
+    """What the model finds at these dials, as the figure's script keeps it: ``bits``, ``top`` and ``share`` of each byte but the
+    first, as in `ropebook.lab.reading.Reading`; ``plain``, the bits of the model as trained; ``row``, what the head attends to
+    when the byte in question is expected; ``at``, the dials."""
+    at = dict(locals())
+    given = text_of(text, own, length)
+    model = reading.reader(base=base, method=method, factor=factor)
+    found = reading.read(given, model)
+    place = min(byte, len(given) - 1)
+    row = reading.attention(given, model, layer - 1, head - 1, place)
+    plain = reading.read(given, reading.reader())
+
+    def rounded(values: Any) -> list[float]:
+        return [round(value, 4) for value in values.tolist()]
+
+    return {
+        "at": at,
+        "bits": rounded(found.bits),
+        "top": found.top.tolist(),
+        "share": rounded(found.share),
+        "plain": rounded(plain.bits),
+        "row": rounded(row),
+    }

@@ -1,0 +1,113 @@
+"""A text, read byte by byte by the trained model: what each byte cost, what was expected, and what a head looked at."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks, results
+from ropebook.efficient import RotaryEmbedding
+from ropebook.lab.evaluation import method_options
+from ropebook.lab.int8 import rounded
+from ropebook.lab.longer import with_method
+from ropebook.lab.model import LanguageModel, pretrained
+from ropebook.shapes import Float, Int
+
+WITH_FACTOR = ("linear", "ntk", "ntk_by_parts", "yarn", "self_extend")
+"""Methods that are told by how much the text is longer."""
+
+
+class Reading(NamedTuple):
+    """Of a text of n bytes, for each byte but the first: ``bits`` (n − 1,), −log₂ of the probability that it was given; ``top``
+    (n − 1,), the likeliest byte there, and ``share`` (n − 1,), its probability."""
+
+    bits: Float[Tensor, " bytes"]
+    top: Int[Tensor, " bytes"]
+    share: Float[Tensor, " bytes"]
+
+
+def reader(
+    *, base: float = 10_000.0, method: str = "none", factor: float = 4.0
+) -> LanguageModel:
+    """The trained model, with weights of one byte each, as the book's page has it, to be read with.
+
+    ``base``: what its frequencies are made from; it was trained with 10⁴. ``method``: "none" or one of those that `with_method`
+    takes, and of those that have one with the ``factor`` s, at least 1. Other options are as `method_options` has them.
+
+    >>> reader(method="linear", factor=2.0).layers[0].attention.rotary.scaling.factor
+    2.0
+    """
+    base = checks.number("base", base, minimum=1)
+    factor = checks.number("factor", factor, minimum=1)
+    model = pretrained(int8=True)
+    rotary = RotaryEmbedding(
+        model.layers[0].attention.head_dim,
+        base,
+        layout="half",
+    )
+    for layer in model.layers:
+        layer.attention.rotary = rotary
+    told = factor if method in WITH_FACTOR else None
+    return with_method(model, method, method_options(method, told, model.length))
+
+
+@torch.no_grad()
+def read(text: bytes, model: LanguageModel | None = None) -> Reading:
+    """What the bytes of ``text``, two at least, cost the ``model``, by default `reader()`. ``ValueError`` for a shorter text.
+
+    >>> found = read(b"for i in range(10):")
+    >>> found.bits.shape, chr(found.top[7]), round(found.share[7].item(), 1)
+    (torch.Size([18]), 'n', 0.9)
+    """
+    tokens = _tokens(text)
+    logits = (reader() if model is None else model)(tokens[:, :-1])[0].float()
+    chances = logits.log_softmax(-1)
+    top = chances.argmax(-1)
+    own = chances.gather(1, tokens[0, 1:, None])[:, 0]
+    share = chances.gather(1, top[:, None])[:, 0].exp()
+    return Reading(-own / math.log(2), top, share)
+
+
+@torch.no_grad()
+def attention(
+    text: bytes, model: LanguageModel, layer: int, head: int, place: int
+) -> Float[Tensor, " keys"]:
+    """What a head attends to when the byte ``place`` of the text is expected: weights (place,) of all bytes before it.
+
+    Layers and heads are counted from 0, bytes too. ``ValueError`` if there is none of that number.
+    """
+    tokens = _tokens(text)
+    checks.integer("layer", layer, minimum=0, maximum=len(model.layers) - 1)
+    checks.integer("head", head, minimum=0, maximum=model.n_heads - 1)
+    checks.integer("place", place, minimum=1, maximum=tokens.shape[1] - 1)
+    within = model.layers[layer].attention
+    given: list[Tensor] = []
+    hook = within.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    try:
+        model(tokens[:, :-1])
+    finally:
+        hook.remove()
+    _, weights = within(given[0], return_weights=True)
+    return weights[0, head, place - 1, :place].float()
+
+
+def _tokens(text: bytes) -> Int[Tensor, "one bytes"]:
+    if not isinstance(text, bytes):
+        raise TypeError(f"text must be bytes, got {type(text).__name__}")
+    if len(text) < 2:
+        raise ValueError(f"text must be two bytes or more, got {len(text)}")
+    return torch.tensor(list(text))[None]
+
+
+def packed() -> bytes:
+    """The model's weights as a page and a notebook send them to the reader's browser: a safetensors file of `rounded` ones,
+    compressed by zlib."""
+    from safetensors.torch import load, save
+
+    weights = rounded(load(results.find("rope-10000", "safetensors").read_bytes()))
+    heads = results.load("training")["settings"]["n_heads"]
+    return zlib.compress(save(weights, metadata={"n_heads": str(heads)}), 9)

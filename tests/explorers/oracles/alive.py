@@ -1,0 +1,65 @@
+"""What the explorer Alive computes beside its model, and what it shows of what the model found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook import extrapolation
+from ropebook.explorers.alive import HEAD_DIM, TRAINED, text_of
+from ropebook.lab.evaluation import method_options
+from ropebook.lab.reading import WITH_FACTOR
+from ropebook.rope import inv_freq
+
+ASKED = ("text", "own", "length", "method", "factor", "base")
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The ``bytes`` to be read; ``theta``, radians per position; ``scale``, a factor on the scores of each query; from the
+    distance ``window`` on (0: nowhere), queries and keys stand at ``farQuery`` and ``farKey``. ``fresh``: the result is of
+    these dials. Of the result the bytes that were read (``shown``), the ``bits`` of each but the first, those of the model as
+    trained (``plain``), the ``byte`` in question, what the head attends to there (``row``), and ``means``, of both kinds of
+    bits."""
+    read = list(text_of(dials["text"], dials["own"], dials["length"]))
+    places = torch.arange(len(read) - 1)
+    theta, scale = inv_freq(HEAD_DIM, dials["base"]), torch.ones(len(places), dtype=torch.float64)
+    far = {"window": 0, "farQuery": [], "farKey": []}
+    if dials["method"] != "none":
+        factor = dials["factor"] if dials["method"] in WITH_FACTOR else None
+        method = extrapolation.make(dials["method"], **method_options(dials["method"], factor, TRAINED))
+        if method.acts_on == "frequencies":
+            theta, on_both = method(theta, len(places))
+            scale = scale * on_both**2
+        elif method.acts_on == "queries":
+            scale = method.query_scale(places)
+        else:
+            query, key = method.far_positions(places.double(), places.double())
+            far = {"window": method.window, "farQuery": query.tolist(), "farKey": key.tolist()}
+    result = dials["result"]
+    at = result["at"]
+    shown = list(text_of(at["text"], at["own"], at["length"]))
+    return {
+        "bytes": read,
+        "theta": theta.tolist(),
+        "scale": scale.tolist(),
+        **far,
+        "fresh": all(dials[name] == at[name] for name in ASKED),
+        "shown": shown,
+        "bits": result["bits"],
+        "plain": result["plain"],
+        "byte": min(at["byte"], len(shown) - 1),
+        "row": result["row"],
+        "means": [means(result["bits"]), means(result["plain"])],
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """Frequencies by their own size, factors by theirs; what was measured is the same, and positions are whole."""
+    data = compute(dials)
+    return {"theta": data["theta"], "scale": data["scale"], "means": data["means"]}
+
+
+def means(bits: list[float]) -> list[float]:
+    """Within L and, if the text goes so far, beyond it."""
+    return [sum(part) / len(part) for part in (bits[:TRAINED], bits[TRAINED:]) if part]

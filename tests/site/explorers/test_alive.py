@@ -1,0 +1,124 @@
+"""What only the explorer Alive promises on a page: the model comes when it is asked for, reads as PyTorch does, and answers
+meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from ropebook.explorers.alive import READ, Alive
+from ropebook.lab import reading
+from tests.explorers.oracles import expected_of
+from tests.site.figures import data, dials, enter, stats
+
+FOUND = "() => document.querySelector('.explorer-live').ropebook.values().result"
+READ_WHOLE = """([name, value]) => {
+  const { result } = document.querySelector('.explorer-live').ropebook.values();
+  return result.at[name] === value && result.plain.length > 0;
+}"""
+
+
+def choose(page: Page, method: str) -> None:
+    page.get_by_role("combobox", name="Method").select_option(method)
+
+
+def wait_for(page: Page, name: str, value: object) -> dict:
+    page.wait_for_function(READ_WHOLE, arg=[name, value])
+    return page.evaluate(FOUND)
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_on_the_built_page_the_model_reads_as_pytorch_does(visit, over):
+    visited = visit("book/lab.html", over=over)
+    page = visited.page
+    assert not any("model.js" in address for address in visited.requests)
+    figure = page.locator(".explorer[data-explorer=alive]")
+    figure.scroll_into_view_if_needed()
+    figure.get_by_role("combobox", name="Method").select_option("ntk")
+    found = wait_for(page, "method", "ntk")
+    text = READ["classes"].encode()[:769]
+    want = reading.read(text, reading.reader(method="ntk", factor=4.0))
+    np.testing.assert_allclose(found["bits"], want.bits, atol=1e-3)
+    assert np.mean(np.array(found["top"]) == want.top.numpy()) >= 0.99
+    sizes = [size for address, size in visited.requests.items() if "model.js" in address]
+    assert len(sizes) == 1
+    assert over == "file" or 0.5e6 < sizes[0] < 0.95e6
+    assert visited.problems == []
+
+
+def test_a_text_of_ones_own_and_its_attention(opened):
+    page = opened([Alive()])
+    own = "total = 0\nfor one in values:\n    total += one\n" * 8
+    page.get_by_role("textbox", name="Your own text").fill(own)
+    found = wait_for(page, "own", own)
+    want = Alive(own=own)
+    np.testing.assert_allclose(found["bits"], want.start["bits"], atol=1e-3)
+    np.testing.assert_allclose(found["plain"], want.start["plain"], atol=1e-3)
+    enter(page, "Layer", 4)
+    enter(page, "Head", 3)
+    enter(page, "Byte in question", 300)
+    page.wait_for_function("() => document.querySelector('.explorer-live').ropebook.values().result.row.length === 300")
+    want = Alive(own=own, layer=4, head=3, byte=300)
+    np.testing.assert_allclose(page.evaluate(FOUND)["row"], want.start["row"], atol=1e-3)
+    expected = expected_of(want)
+    assert data(page)["byte"] == 300
+    assert stats(page)["Beyond L"].startswith(f"{expected['means'][0][1]:.2f} bits")
+
+
+def test_the_last_turn_is_what_is_read(opened):
+    page = opened([Alive()])
+    for method in ("linear", "ntk", "rerope", "none"):
+        choose(page, method)
+    found = wait_for(page, "method", "none")
+    assert found["bits"] == found["plain"]
+    np.testing.assert_allclose(found["bits"], Alive(method="none").start["bits"], atol=1e-3)
+    expect(page.locator(".rb-tools .rb-note")).to_have_text("")
+
+
+def test_the_page_answers_while_the_model_reads(opened):
+    page = opened([Alive()])
+    enter(page, "Bytes", 1024)
+    wait_for(page, "length", 1024)
+    choose(page, "self_extend")
+    expect(page.locator(".rb-tools .rb-note")).to_contain_text("Reading …")
+    expect(page.locator(".rb-summary")).to_contain_text("Not read yet as the dials stand.")
+    longest = page.evaluate(
+        """async () => {
+          let [longest, last] = [0, performance.now()];
+          while (document.querySelector('.rb-tools .rb-note').textContent) {
+            await new Promise((done) => requestAnimationFrame(done));
+            longest = Math.max(longest, performance.now() - last);
+            last = performance.now();
+          }
+          return longest;
+        }"""
+    )
+    assert longest < 1000  # it reads for seconds
+    expect(page.locator(".rb-summary")).not_to_contain_text("Not read yet")
+
+
+def test_without_the_file_it_says_so_and_stays_as_it_was(opened):
+    page = opened([Alive()])
+    page.route("**/model.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    before = page.evaluate(FOUND)
+    choose(page, "linear")
+    expect(page.locator(".rb-tools .rb-note")).to_contain_text("does not read: model.js does not come")
+    assert page.evaluate(FOUND) == before
+    assert dials(page)["method"] == "linear"
+    page.unroute("**/model.js")
+    choose(page, "ntk")
+    wait_for(page, "method", "ntk")
+
+
+def test_the_byte_in_question_is_taken_in_the_text_and_on_the_curve(opened):
+    page = opened([Alive()])
+    pads = page.locator(".rb-hand")
+    text = pads.nth(1).bounding_box()
+    pads.nth(1).click(position={"x": text["width"] * 10.5 / 64, "y": 17 * 2.5})
+    assert dials(page)["byte"] == 138
+    curve = pads.nth(0).bounding_box()
+    pads.nth(0).click(position={"x": curve["width"] / 2, "y": 20})
+    assert dials(page)["byte"] == pytest.approx(384, abs=2)
+    pads.nth(1).press("ArrowRight")
+    assert dials(page)["byte"] == pytest.approx(385, abs=2)

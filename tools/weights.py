@@ -1,0 +1,31 @@
+"""The small model's weights as a file of the site: a script, since a page from disk may load nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from tools.paths import BUILD, ROOT, write_whole
+
+FOLDER = BUILD / "weights"
+NAME = "model.js"
+SOURCES = ("results/rope-10000.safetensors", "code/ropebook/lab/int8.py", "code/ropebook/lab/reading.py")
+
+
+def ensure() -> Path:
+    """Write the file if it is not there or is of other weights; returns its folder."""
+    made_from = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in SOURCES)).hexdigest()
+    stamp = BUILD / ".weights"
+    if not stamp.exists() or stamp.read_text() != made_from or not (FOLDER / NAME).exists():
+        write_whole(FOLDER / NAME, script())
+        write_whole(stamp, made_from)
+    return FOLDER
+
+
+def script() -> str:
+    """What the file says."""
+    from ropebook.lab.reading import packed  # here: it needs torch, which takes seconds
+
+    text = base64.b64encode(packed()).decode()
+    return f'(window.ropebookFiles ??= {{}}).model = "{text}";\n'
