@@ -2,7 +2,7 @@
 
     python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
     python benchmarks/trials.py train --only none-0       one of them
-    python benchmarks/trials.py train --twice             with twice the steps, those that did not learn retrieval
+    python benchmarks/trials.py train --twice             with twice the steps, schemes that did not learn retrieval
     python benchmarks/trials.py choose                    the methods' parameters, on the development part
     python benchmarks/trials.py tune                      trains a little further on longer texts
     python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
@@ -61,8 +61,8 @@ def finished(trial: trials.Trial) -> dict | None:
 
 
 def left_to_double() -> list[trials.Trial]:
-    """Trainings that have to be tried with twice the steps: those at whose end retrieval within L had not emerged."""
-    done = [(trial, finished(trial)) for trial in in_order()]
+    """Trainings to be tried with twice the steps: those of the first seed at whose end retrieval had not emerged."""
+    done = [(trial, finished(trial)) for trial in in_order() if trial.seed == trials.SEEDS[0]]
     return [trials.twice(trial) for trial, found in done if found and found["within"]["retrieval"] < trials.EMERGED]
 
 

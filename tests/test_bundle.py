@@ -12,6 +12,7 @@ import pytest
 from tools import assets, bundle
 
 PAGE = """<html><head>
+  <script>document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";</script>
   <script defer src="{up}_static/scripts/fontawesome.js?digest=1"></script>
   <link href="{up}_static/styles/first.css?digest=1" rel="stylesheet" />
   <link rel="preload" as="script" href="{up}_static/scripts/bootstrap.js" />
@@ -80,6 +81,30 @@ def test_pages_link_to_it_once_and_load_nothing_needless(site):
         assert "fontawesome.js" not in text
         assert "preload" not in text
         assert 'rel="icon"' in text
+
+
+def test_the_look_is_known_before_any_file_has_come(site):
+    bundle.bundle(site)
+    text = (site / "index.html").read_text()
+    assert '"auto"' not in text
+    assert "prefers-color-scheme" in text[: text.index("<link")]
+
+
+@pytest.mark.parametrize(
+    ("article", "asked"),
+    [
+        ('<span class="katex">x</span>', True),
+        ('<details><span class="katex">x</span></details>', False),
+        ("no formula", False),
+    ],
+)
+def test_fonts_of_formulas_that_are_seen_at_once_are_asked_for_at_once(site, article, asked):
+    page = site / "book" / "page.html"
+    page.write_text(PAGE.format(up="../", state=STATE).replace("<body>", f"<body><article>{article}</article>"))
+    bundle.bundle(site)
+    text = page.read_text()
+    assert text.count('rel: "preload"') == asked
+    assert not asked or "`../_static/katex/fonts/KaTeX_${name}.woff2`" in text[: text.index("<body>")]
 
 
 def test_a_second_run_changes_nothing(site):

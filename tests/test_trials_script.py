@@ -116,8 +116,8 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     assert numbers["rope-10000-0/none/8/tuned"]["numbers"]["python"] != plain
 
 
-def test_those_without_retrieval_are_trained_twice_as_long(module, script):
-    folder = script("train", "--only", "alibi-0")
+def test_of_the_first_seed_those_without_retrieval_are_trained_twice_as_long(module, script):
+    folder = script("train", "--only", "alibi-0", "alibi-1")
     assert [trial.name for trial in module.left_to_double()] == ["alibi-0-4"]
     script("train", "--twice")
     assert json.loads((folder / "alibi-0-4.json").read_text())["run"]["steps"] == 4

@@ -35,6 +35,20 @@ SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
 # What the theme's script measures whenever a page changes; page.js sees to it.
 MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
+# Until the theme's script has run, a reader who has chosen nothing would have neither of both looks.
+THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
+RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
+      ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
+# Formulas that are seen at once need these two, which a browser otherwise asks for after it has laid out the page. Not
+# over file://, where a font may be asked for by the style sheet alone.
+PRELOAD = """<script>
+    if (location.protocol !== "file:") for (const name of ["Main-Regular", "Math-Italic"]) {
+      const href = `{static}katex/fonts/KaTeX_${name}.woff2`;
+      document.head.append(Object.assign(document.createElement("link"), {
+        rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href,
+      }));
+    }
+  </script>"""
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?;')
@@ -65,9 +79,16 @@ def _light(path: Path, text: str) -> str:
         text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
     else:
         text = SEARCHES.sub("", text)
-    text = SETTINGS.sub("", NEEDLESS.sub("", text))
+    text = SETTINGS.sub("", NEEDLESS.sub("", text)).replace(THEME, RESOLVED)
     first = VIEWPORT.search(text)
-    return text[: first.end()] + VIEWPORT.sub("", text[first.end() :]) if first else text
+    if not first:
+        return text
+    rest = VIEWPORT.sub("", text[first.end() :])
+    static = re.search(r'href="([^"?]*_static/)', text)
+    seen_at_once = rest.partition("<article")[2].partition("<details")[0]
+    if static and '<span class="katex' in seen_at_once and 'rel: "preload"' not in rest:
+        rest = PRELOAD.replace("{static}", static[1]) + rest
+    return text[: first.end()] + rest
 
 
 def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
