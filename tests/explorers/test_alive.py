@@ -84,7 +84,7 @@ def test_the_figures_model_is_the_shipped_one():
 def test_a_text_is_long_enough_and_told_in_ascii():
     for text in alive.READ.values():
         assert text.isascii()
-        assert len(text) == alive.MOST + 1
+        assert len(text) == alive.LONGEST_TEXT + 1
 
 
 def test_what_was_found_for_other_dials_is_not_fresh():

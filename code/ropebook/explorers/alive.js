@@ -1,6 +1,6 @@
 // The small model, reading in the page: what each byte of a text costs it, and what a head looks at.
 
-import { dials, HEAD_DIM, METHODS, MOST, READ, TRAINED, WITH_FACTOR } from "./alive.py";
+import { dials, HEAD_DIM, METHODS, LONGEST_TEXT, READ, TRAINED, WITH_FACTOR } from "./alive.py";
 import { invFreq } from "./kit/rope.js";
 import { keptByIndex, keptByTurns } from "./kit/yarn.js";
 import { count, exact, percent } from "./kit/text.js";
@@ -218,12 +218,12 @@ function build(stage, app) {
     const last = data.shown.length - 1;
     const columns = width < NARROW ? 40 : 64;
     const rows = Math.ceil((last + 1) / columns);
-    const textHead = panel === 1 ? 0 : most - 44 - 17 * Math.ceil((MOST + 1) / 64);
+    const textHead = panel === 1 ? 0 : most - 44 - 17 * Math.ceil((LONGEST_TEXT + 1) / 64);
     const textTop = textHead + 44;
     plot = {
       from: LEFT, to: width - 12, top: LEGEND - 6 + LEGEND_ROW * legendRows(itemsOf(data, values), width), floor: panel === 0 ? most - 40 : textHead - 46,
       last, columns, cell: width / columns, textTop,
-      line: Math.min(17, (most - textTop) / Math.ceil((MOST + 1) / columns)),
+      line: Math.min(17, (most - textTop) / Math.ceil((LONGEST_TEXT + 1) / columns)),
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     redrawn(picture, () => [
@@ -344,7 +344,7 @@ function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fres
 
 function parseOwn(text) {
   const size = new TextEncoder().encode(text).length;
-  if (size > MOST + 1) throw new Error(`this has ${size} bytes, more than ${MOST + 1}`);
+  if (size > LONGEST_TEXT + 1) throw new Error(`this has ${size} bytes, more than ${LONGEST_TEXT + 1}`);
   return text;
 }
 

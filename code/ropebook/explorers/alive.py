@@ -17,7 +17,7 @@ TRAINED = 256
 HEAD_DIM = 32
 LAYERS = 4
 HEADS = 4
-MOST = 1024
+LONGEST_TEXT = 1024
 """Bytes that can be told; the first byte of a text has none before it."""
 LEAST_BASE = 500
 """Below, the ramp of YaRN's code could run backwards."""
@@ -85,7 +85,7 @@ TEXTS = {
 }
 """What there is to read: name and text."""
 TITLES = {name: title for name, (title, _) in TEXTS.items()}
-READ = {name: text[: MOST + 1] for name, (_, text) in TEXTS.items()}
+READ = {name: text[: LONGEST_TEXT + 1] for name, (_, text) in TEXTS.items()}
 
 
 class Alive(Explorer):
@@ -136,7 +136,7 @@ class Alive(Explorer):
     length = Whole(
         768,
         min=64,
-        max=MOST,
+        max=LONGEST_TEXT,
         log=True,
         label="Bytes",
         below="the model was trained on 256",
@@ -147,7 +147,7 @@ class Alive(Explorer):
     byte = Whole(
         600,
         min=1,
-        max=MOST,
+        max=LONGEST_TEXT,
         within=Within("length"),
         label="Byte in question",
         below="the first byte has none before it",
@@ -196,9 +196,9 @@ class Alive(Explorer):
     @traitlets.validate("own")
     def _valid_own(self, proposal: dict) -> str:
         found = len(proposal["value"].encode())
-        if found > MOST + 1:
+        if found > LONGEST_TEXT + 1:
             raise traitlets.TraitError(
-                f"own must be at most {MOST + 1} bytes of UTF-8, got {found}"
+                f"own must be at most {LONGEST_TEXT + 1} bytes of UTF-8, got {found}"
             )
         return proposal["value"]
 
