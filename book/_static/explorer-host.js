@@ -18,7 +18,7 @@
     return modules.get(source);
   }
 
-  // The text of the site's file of that name, base64: a script that says so, for nothing else may be loaded over file://.
+  // The text of the site's file of that name, base64: a script that says so, for nothing else loads over file://.
   function file(name) {
     if (!files.has(name)) {
       files.set(name, new Promise((done, failed) => {

@@ -75,7 +75,7 @@ def test_progress_goes_from_nothing_to_all_in_small_steps(found):
 def test_the_figures_model_is_the_shipped_one():
     settings = results.load("training")["settings"]
     of_model = (settings["length"], settings["n_layers"], settings["n_heads"])
-    assert (alive.TRAINED, alive.LAYERS, alive.HEADS) == of_model
+    assert of_model == (alive.TRAINED, alive.LAYERS, alive.HEADS)
     assert settings["dim"] // settings["n_heads"] == alive.HEAD_DIM
     assert model.SCHEMES["rope-10000"].base == Alive().base
     assert len(base64.b64encode(reading.packed())) < 0.95e6

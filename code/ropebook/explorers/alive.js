@@ -149,7 +149,8 @@ function company({ model, page }) {
   });
 
   async function ask(turned, data) {
-    const values = Object.fromEntries(dials.map(({ trait }) => [trait, turned[trait]]));
+    const values = { ...turned };
+    delete values.result;
     const now = rowKey(values);
     if (now === wanted || (now === rowKey(result.at) && !wanted)) return;
     wanted = now;
@@ -221,7 +222,8 @@ function build(stage, app) {
     const textHead = panel === 1 ? 0 : most - 44 - 17 * Math.ceil((LONGEST_TEXT + 1) / 64);
     const textTop = textHead + 44;
     plot = {
-      from: LEFT, to: width - 12, top: LEGEND - 6 + LEGEND_ROW * legendRows(itemsOf(data, values), width), floor: panel === 0 ? most - 40 : textHead - 46,
+      from: LEFT, to: width - 12, top: LEGEND - 6 + LEGEND_ROW * legendRows(itemsOf(data, values), width),
+      floor: panel === 0 ? most - 40 : textHead - 46,
       last, columns, cell: width / columns, textTop,
       line: Math.min(17, (most - textTop) / Math.ceil((LONGEST_TEXT + 1) / columns)),
     };
@@ -244,9 +246,11 @@ function nameOf(at) {
 }
 
 // The curves: what was found last, and the model as trained, unless it is that or has not been read yet.
+/** @type {[string, number, string][]} */
+const LOOKS = [["ink", 2, ""], ["2", 1.75, "5 4"]];
+
 function itemsOf({ bits, plain }, { result }) {
-  const items = [{ name: nameOf(result.at), look: ["ink", 2, ""], value: "" },
-    { name: METHODS.none, look: ["2", 1.75, "5 4"], value: "" }];
+  const items = [nameOf(result.at), METHODS.none].map((name, k) => ({ name, look: LOOKS[k], value: "" }));
   return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
 }
 
@@ -275,7 +279,7 @@ function curves(plot, data, { result }, width) {
     ...titled(0, 0, "Bits that each byte costs", `Mean of ${SMOOTH} bytes. Lower is better`),
     ...legend(items, width),
     bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
-    svg("path", { d: `M${limit},${top}V${floor}`, ...styled(["muted", 1.5, ""]) }),
+    svg("path", { d: `M${limit},${top}V${floor}`, ...lined("muted", 1.5) }),
     svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
     ...items.map(({ look }, k) => svg("path", { d: pathOf(points([own, plain][k])), ...styled(look) })).reverse(),
@@ -338,7 +342,7 @@ function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fres
     + `${count(byte - most, "byte")} before, with ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
     : `A byte beyond the trained length costs ${exact(beyond, 2)} bits, one within it ${exact(within, 2)}`
-      + `${plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`}`;
+      + (plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`);
   return `${fresh ? "" : "Not read yet as the dials stand. "}${costs} ${looked}`;
 }
 

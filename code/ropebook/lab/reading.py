@@ -86,7 +86,9 @@ def attention(
     checks.integer("place", place, minimum=1, maximum=tokens.shape[1] - 1)
     within = model.layers[layer].attention
     given: list[Tensor] = []
-    hook = within.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    hook = within.register_forward_pre_hook(
+        lambda _, inputs: given.append(inputs[0])
+    )
     try:
         model(tokens[:, :-1])
     finally:

@@ -1,5 +1,5 @@
-"""What only the explorer Alive promises on a page: the model comes when it is asked for, reads as PyTorch does, and answers
-meanwhile."""
+"""What only the explorer Alive promises on a page: the model comes when it is asked for, reads as PyTorch does, and
+answers meanwhile."""
 
 from __future__ import annotations
 

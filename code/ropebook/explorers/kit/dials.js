@@ -7,7 +7,8 @@ import { readNumber } from "./numbers.js";
 //             within { dial, times, plus }: at most times · that dial's value + plus
 //   "switch": nothing more
 //   "choice": options, a list of texts; names, what the page calls them, if it calls them otherwise
-//   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text; lines, if it may have many
+//   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text;
+//             lines, if it may have many
 export function parseDial(dial, text, values) {
   if (dial.kind === "text") return dial.parse(text, values);
   if (dial.kind === "switch") {

@@ -20,8 +20,8 @@ const MOST = { wide: 600, narrow: 400 };
 //   title, note          what it is, and what to do with it
 //   dials                as its Python file declares them, see parseDial
 //   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
-//   beside(context)      optional: what comes with the model and is no dial, { values(), stop() }: values() stand beside
-//                        the dials' own; the whole is app.beside
+//   beside(context)      optional: what comes with the model and is no dial, { values(), stop() }: values() stand
+//                        beside the dials' own; the whole is app.beside
 //   settle(values)       optional: repairs values that depend on one another in another way than `within`, returns them
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
 //   build(stage, app)    makes the elements once, returns draw({ data, values, width, most, theme, jump }), called at

@@ -1,10 +1,10 @@
 // The model at work beside the page, which answers meanwhile; and where its weights come from.
 
-// What stands in the worker; it gets its text, too, and names nothing outside. In: { stored }, the weights; then { id, run,
-// look }, what to read and where to look at the end, or { id, look } alone; or { id, run, aside }: after that, for what is
-// shown beside it, under the name `aside`. Out: { id, share } while it reads, { id, found }, with `row`, what it attends to
-// at `look`; { id, row }; { aside, found }; { problem }. What is asked later stops what is being read; what is read aside
-// only another text stops.
+// What stands in the worker; it gets its text, too, and names nothing outside. In: { stored }, the weights; then
+// { id, run, look }, what to read and where to look at the end, or { id, look } alone; or { id, run, aside }: after
+// that, for what is shown beside it, under the name `aside`. Out: { id, share } while it reads, { id, found, row },
+// where `row` is what it attends to at `look`; { id, row }; { aside, found }; { problem }. What is asked later stops
+// what is being read; what is read aside only another text stops.
 function serve(make) {
   let model;
   let last; // what attention() needs of the last text that was not read aside
