@@ -182,11 +182,12 @@ function company({ model, page }) {
 // ---- On the page ----
 
 const LEFT = 40;
-const LEVELS = 8; // of the ground behind a byte
+const LEVELS = 8; // of the ground behind a byte, and of the line under it
+const DEAR = 8; // bits: the line under such a byte is full
 
 function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"]);
-  const says = html("p", { class: "rb-note", role: "status" });
+  const says = html("p", { class: "rb-note", "aria-live": "polite", style: "min-height: 1.5em" });
   app.tools.append(says);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const pads = { curve: html("div"), text: html("div") };
@@ -295,14 +296,25 @@ function letterOf(byte) {
 
 function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
   const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
-  const grounds = Array.from({ length: LEVELS }, () => "");
+  const [wide, high] = [cell.toFixed(1), line.toFixed(1)];
+  // One path for each level, of what `draws` at the places of that level.
+  const leveled = (levels, draws) => {
+    const paths = Array.from({ length: LEVELS }, () => "");
+    levels.forEach((level, k) => {
+      const [x, y] = place(k);
+      if (level > 0) paths[Math.min(level, LEVELS) - 1] += draws(x.toFixed(1), y);
+    });
+    return paths;
+  };
   const most = Math.max(...data.row);
-  data.row.forEach((weight, k) => {
-    const level = Math.round(LEVELS * Math.sqrt(weight / most)) - 1;
-    const [x, y] = place(k);
-    const across = cell.toFixed(1);
-    if (level >= 0) grounds[level] += `M${x.toFixed(1)},${y.toFixed(1)}h${across}v${line.toFixed(1)}h-${across}z`;
-  });
+  const grounds = leveled(
+    data.row.map((weight) => Math.round(LEVELS * Math.sqrt(weight / most))),
+    (x, y) => `M${x},${y.toFixed(1)}h${wide}v${high}h-${wide}z`,
+  );
+  const costs = leveled(
+    [0, ...data.bits].map((bits) => Math.round(LEVELS * bits / DEAR)),
+    (x, y) => `M${x},${(y + line - 0.5).toFixed(1)}h${wide}`,
+  );
   const rows = Array.from({ length: Math.ceil((last + 1) / columns) }, (_, row) => {
     return data.shown.slice(row * columns, (row + 1) * columns);
   });
@@ -310,15 +322,20 @@ function letters({ columns, cell, line, textTop, last }, data, { result: { at } 
   const [endX, endY] = place(TRAINED);
   const size = Math.min(14, Math.max(11, cell * 1.5));
   return [
-    ...titled(0, head, "The text", `Blue: where layer ${at.layer}, head ${at.head} looks from the framed byte`),
+    ...titled(0, head, "The text. Underlined: what costs bits",
+      `Blue: where layer ${at.layer}, head ${at.head} looks from the frame`),
     ...grounds.map((d, level) => svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (level + 1)}` })),
-    ...rows.flatMap((row, r) => [(byte) => byte !== 32 && byte !== 10, (byte) => byte === 10].flatMap((kind, quiet) => {
-      const found = row.flatMap((byte, c) => (kind(byte) ? [[((c + 0.5) * cell).toFixed(1), letterOf(byte)]] : []));
-      return found.length === 0 ? [] : [svg("text", {
-        x: found.map(([x]) => x).join(" "), y: (textTop + (r + 0.75) * line).toFixed(1), "font-size": size,
-        "text-anchor": "middle", style: "font-family: ui-monospace, monospace", ...(quiet ? { class: "rb-quiet" } : {}),
-      }, found.map(([, letter]) => letter).join(""))];
+    ...costs.map((d, level) => svg("path", {
+      d, style: `stroke: var(--rb-5); stroke-width: 2; opacity: ${(level + 1) / LEVELS}`,
     })),
+    ...rows.map((row, r) => svg("text", {
+      y: (textTop + (r + 0.75) * line).toFixed(1), "font-size": size, "text-anchor": "middle",
+      style: "font-family: ui-monospace, monospace",
+    }, ...[(byte) => byte !== 32 && byte !== 10, (byte) => byte === 10].map((kind, quiet) => {
+      const found = row.flatMap((byte, c) => (kind(byte) ? [[((c + 0.5) * cell).toFixed(1), letterOf(byte)]] : []));
+      return svg("tspan", { x: found.map(([at]) => at).join(" "), ...(quiet ? { class: "rb-quiet" } : {}) },
+        found.map(([, letter]) => letter).join(""));
+    }))),
     svg("rect", { x, y, width: cell, height: line, ...lined("ink", 1.75) }),
     ...(last > TRAINED ? [svg("path", { d: `M${endX},${endY}v${line}`, ...lined("2", 3) })] : []),
   ];

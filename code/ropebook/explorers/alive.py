@@ -190,7 +190,8 @@ class Alive(Explorer):
         return (
             "Bits that each byte of a text costs a small language model, as a curve over the position, with a line at the "
             "trained length: beyond it the model as trained needs more and more, with a method it goes on. Below, the text "
-            "itself, with a darker ground under the bytes that a head attends to when the byte in question is expected."
+            "itself, each byte underlined by what it costs, with a darker ground under those that a head attends to when the "
+            "byte in question is expected."
         )
 
     @traitlets.validate("own")
