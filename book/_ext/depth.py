@@ -33,9 +33,9 @@ def install(app: Sphinx) -> None:
 
     def assign_section_numbers(self: Collector, env: BuildEnvironment) -> list[str]:
         old = env.toc_secnumbers
-        for chapter in list(old):
-            for page in env.toctree_includes.get(chapter, []):
-                env.titles[page].attributes.pop("secnumber", None)  # of the last build: it stumbles over them
+        for title in env.titles.values():
+            if len(title.get("secnumber") or ()) > 1:
+                del title["secnumber"]  # a depth page's, of the last build: it stumbles over them
         changed = numbered_before(self, env)
         return changed + [page for page in number_depth_pages(env) if old.get(page) != env.toc_secnumbers[page]]
 
