@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -295,3 +297,19 @@ def test_solutions_on_the_page_are_right(chapter):
             exec(last, space)
     own = [name for name in EXERCISES if name.split(":")[0].replace(" ", "_") == chapter]
     assert {name: found for name, found in answers.items()} == {name: ["nothing", None] for name in own}
+
+
+def test_an_exercise_loads_no_other_chapter():
+    """Else every page of exercises would be executed anew with every chapter's module."""
+    code = (
+        "import sys; from ropebook.exercises import EXERCISES, attention; EXERCISES['attention: heads'];"
+        "print([name for name in sys.modules if name.startswith(('ropebook.decay', 'ropebook.extrapolation'))])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["attention", "attention: bug", "lab: heads", ""])
+def test_an_unknown_exercise_is_named(name):
+    assert name not in EXERCISES
+    with pytest.raises(ValueError, match="name must be one of 'attention: weights'"):
+        check(name, None)

@@ -1,51 +1,51 @@
 """Exercises whose answers are looked at: hand in a function or a word, and be told which mistake was made.
 
-`check` takes the name of an exercise and an answer. One module for each chapter holds its exercises; `marking` says how an
-answer is looked at.
+`check` takes the name of an exercise and an answer. One module for each chapter holds its exercises, and is read when one of
+them is asked for: a page depends on its own chapter only. `marking` says how an answer is looked at.
 """
 
 from __future__ import annotations
 
-import types
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 
 from ropebook import checks
-from ropebook.exercises import (
-    attention,
-    complex_plane,
-    decay,
-    derivation,
-    efficient,
-    extrapolation,
-    sinusoidal,
-)
 from ropebook.exercises.marking import Chosen, Feedback, Rotation, Written
 
-EXERCISES: Mapping[str, Written | Rotation | Chosen] = types.MappingProxyType(
-    {
-        "attention: weights": attention.WEIGHTS,
-        "attention: heads": attention.HEADS,
-        "attention: leak": attention.LEAK,
-        "sinusoidal: encoding": sinusoidal.ENCODING,
-        "sinusoidal: step": sinusoidal.STEP,
-        "sinusoidal: bug": sinusoidal.BUG,
-        "derivation: matrix": derivation.MATRIX,
-        "derivation: score": derivation.SCORE,
-        "derivation: bug": derivation.BUG,
-        "complex plane: rotation": complex_plane.TURN,
-        "complex plane: amplitudes": complex_plane.AMPLITUDES,
-        "complex plane: bug": complex_plane.BUG,
-        "efficient: rotation": efficient.ROTATION,
-        "efficient: conversion": efficient.CONVERSION,
-        "efficient: bug": efficient.BUG,
-        "decay: share": decay.SHARE,
-        "decay: turned": decay.TURNED,
-        "decay: leak": decay.LEAK,
-        "extrapolation: base": extrapolation.BASE,
-        "extrapolation: parts": extrapolation.PARTS,
-        "extrapolation: bug": extrapolation.BUG,
-    }
-)
+TASKS = {
+    "attention": ("weights", "heads", "leak"),
+    "sinusoidal": ("encoding", "step", "bug"),
+    "derivation": ("matrix", "score", "bug"),
+    "complex plane": ("rotation", "amplitudes", "bug"),
+    "efficient": ("rotation", "conversion", "bug"),
+    "decay": ("share", "turned", "leak"),
+    "extrapolation": ("base", "parts", "bug"),
+}
+"""By chapter; in its module a task has its name in capitals."""
+
+
+class _Exercises(Mapping[str, Written | Rotation | Chosen]):
+    """All exercises, by "chapter: task"."""
+
+    def __getitem__(self, name: str) -> Written | Rotation | Chosen:
+        chapter, _, task = name.partition(": ")
+        if task not in TASKS.get(chapter, ()):
+            raise KeyError(name)
+        name_of_module = f"{__name__}.{chapter.replace(' ', '_')}"
+        return getattr(importlib.import_module(name_of_module), task.upper())
+
+    def __iter__(self) -> Iterator[str]:
+        return (
+            f"{chapter}: {task}"
+            for chapter, tasks in TASKS.items()
+            for task in tasks
+        )
+
+    def __len__(self) -> int:
+        return sum(map(len, TASKS.values()))
+
+
+EXERCISES = _Exercises()
 
 
 def check(name: str, answer: object) -> Feedback:

@@ -8,7 +8,7 @@ from torch import Tensor
 from ropebook import complex_plane
 from ropebook.exercises.marking import Chosen, Rotation, Written, random
 
-TURN = Rotation(
+ROTATION = Rotation(
     "interleaved",
     10000.0,
     "one product of complex numbers for every pair.",
