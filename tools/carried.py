@@ -65,7 +65,7 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
         SyntaxError: `code_text` is not Python.
     """
     code, results = root / "code", root / "results"
-    said = set(strings(code_text))
+    said = strings(code_text)
     labels = {f'"{text}"' for text in said if LABEL.fullmatch(text)}
     first = imported(code, code_text) | {
         path

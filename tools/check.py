@@ -41,7 +41,7 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
         relative = path.relative_to(root)
         if relative.is_relative_to(SITE):
             continue
-        known = imports.names(path.read_text(encoding="utf-8"))
+        known = set(imports.names(path.read_text(encoding="utf-8")))
         known |= {name.rpartition(".")[0] for name in known}
         known.add(_module(relative))
         if modules & known or path.stem.removeprefix("test_") in titles:

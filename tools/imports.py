@@ -1,10 +1,11 @@
-"""Who imports whom, read from the sources: nothing is run."""
+"""Who imports whom, read from the sources: nothing is run. A text is parsed once, however many notebooks carry it."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 MODULE = re.compile(r"ropebook(\.\w+)+")
@@ -19,9 +20,10 @@ def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def names(text: str) -> set[str]:
+@cache
+def names(text: str) -> frozenset[str]:
     """The dotted names that a Python text imports, anywhere in it."""
-    return {name for _, name in statements(ast.parse(text))}
+    return frozenset(name for _, name in statements(ast.parse(text)))
 
 
 def imported(code: Path, text: str) -> set[Path]:
@@ -42,8 +44,11 @@ def _files(code: Path, name: str) -> Iterator[Path]:
                 yield path
 
 
-def strings(text: str) -> Iterator[str]:
+@cache
+def strings(text: str) -> frozenset[str]:
     """Every string in a Python text."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+    return frozenset(
+        node.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
