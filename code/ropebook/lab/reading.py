@@ -60,8 +60,8 @@ def read(text: bytes, model: LanguageModel | None = None) -> Reading:
     """What the bytes of ``text``, two at least, cost the ``model``, by default `reader()`. ``ValueError`` for a shorter text.
 
     >>> found = read(b"for i in range(10):")
-    >>> found.bits.shape, chr(found.top[7]), round(found.share[7].item(), 1)
-    (torch.Size([18]), 'n', 0.9)
+    >>> found.bits.shape, chr(found.top[11]), round(found.share[11].item(), 1)
+    (torch.Size([18]), 'g', 0.9)
     """
     tokens = _tokens(text)
     logits = (reader() if model is None else model)(tokens[:, :-1])[0].float()
