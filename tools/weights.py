@@ -10,7 +10,12 @@ from tools.paths import BUILD, ROOT, write_whole
 
 FOLDER = BUILD / "weights"
 NAME = "model.js"
-SOURCES = ("results/rope-10000.safetensors", "code/ropebook/lab/int8.py", "code/ropebook/lab/reading.py")
+SOURCES = (
+    "results/rope-10000.safetensors",
+    "results/training.json",
+    "code/ropebook/lab/int8.py",
+    "code/ropebook/lab/reading.py",
+)
 
 
 def ensure() -> Path:

@@ -2,6 +2,7 @@
 
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq } from "./kit/rope.js";
+import { selfExtendGroup, selfExtendReach, yarnFactor } from "./kit/methods.js";
 import { capital, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -9,11 +10,6 @@ import { axis, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js"
 import { hand, ofDial } from "./kit/hand.js";
 import { presets } from "./kit/presets.js";
 import { explorer } from "./kit/mount.js";
-
-// How far Self-Extend reaches with a group.
-function reachOf(length, window, group) {
-  return Math.max(window, group * (length - window + Math.floor(window / group)));
-}
 
 function compute({ trained_length, target_length, base, dim }) {
   const target = Math.max(trained_length, target_length);
@@ -26,16 +22,15 @@ function compute({ trained_length, target_length, base, dim }) {
   const least = slow < 0 ? 1 : needed ** (last / turned);
   const raised = (factor) => base * factor ** (dim / (dim - 2));
   const window = Math.max(1, Math.floor(trained_length / 4));
-  let group = 1;
-  while (reachOf(trained_length, window, group) < target) group += 1;
+  const group = selfExtendGroup(trained_length, window, target);
   return {
     needed: target_length > trained_length, // if not, all that follows changes nothing
     young: theta.length - turned, // pairs that have not turned within L
     scale: scaled, // s
-    attention: 0.1 * Math.log(scaled) + 1, // YaRN's f
+    attention: yarnFactor(scaled), // YaRN's f
     window, // of Self-Extend
     group,
-    reach: reachOf(trained_length, window, group),
+    reach: selfExtendReach(trained_length, window, group),
     grown: raised(scaled), // dynamic NTK's base at L′
     left: theta.slice(turned).reduce((most, one, k) => { // and its largest angle beyond those of training
       const angle = ((target - 1) * one) / scaled ** ((turned + k) / last);

@@ -3,6 +3,7 @@
 import { dials, HEAD_DIM, METHODS, LONGEST_TEXT, READ, TRAINED, WITH_FACTOR } from "./alive.py";
 import { invFreq } from "./kit/rope.js";
 import { keptByIndex, keptByTurns } from "./kit/yarn.js";
+import { selfExtendGroup, yarnFactor } from "./kit/methods.js";
 import { count, exact, percent } from "./kit/text.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
@@ -44,7 +45,7 @@ const FREQUENCIES = {
 // YaRN's factor on cosines and sines counts twice in a score; log-n's on a query counts once.
 function scaleOf({ method, factor }, places) {
   return Array.from({ length: places }, (_, m) => {
-    if (method === "yarn") return (0.1 * Math.log(factor) + 1) ** 2;
+    if (method === "yarn") return yarnFactor(factor) ** 2;
     return method === "log_n" ? Math.max(1, Math.log(m + 1) / Math.log(TRAINED)) : 1;
   });
 }
@@ -57,10 +58,7 @@ function farOf({ method, factor }, places) {
   }
   if (method !== "self_extend") return { window: 0, farQuery: [], farKey: [] };
   const window = TRAINED / 4;
-  const furthest = (group) => Math.floor((Math.ceil(factor * TRAINED) - 1) / group) + window
-    - Math.floor(window / group);
-  let group = 1;
-  while (furthest(group) > TRAINED - 1) group += 1;
+  const group = selfExtendGroup(TRAINED, window, Math.ceil(factor * TRAINED));
   return {
     window, farQuery: all.map((m) => Math.floor(m / group) + window - Math.floor(window / group)),
     farKey: all.map((m) => Math.floor(m / group)),
