@@ -6,10 +6,12 @@
     python benchmarks/trials.py choose                    the methods' parameters, on the development part
     python benchmarks/trials.py tune                      trains a little further on longer texts
     python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
+    python benchmarks/trials.py gather                    what pages show of all this, into results/measured.json
 
 Checkpoints lie in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
 its weights in half precision in results/trials, and is not done again; whoever has these two files can go on without
-the checkpoint. Numbers of the held-out part are written to results/trials/held_out and never printed.
+the checkpoint. Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them
+are there, `gather` judges by the rule; until then it brings together the trainings alone.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import load, save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import evaluation, extensions, parts, scores, trials  # noqa: E402
+from ropebook.lab import evaluation, extensions, measured, parts, rule, scores, trials  # noqa: E402
 from ropebook.lab.model import LanguageModel  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
@@ -118,6 +120,10 @@ def write(trainer: Trainer, given: scores.Materials) -> None:
     print(f"{trial.name}: done, {within}, {time.perf_counter() - start:.0f} s of trying", flush=True)
 
 
+def file_of(cell: str) -> str:
+    return f"{cell.replace('/', '_')}.json"
+
+
 def store(path: Path, told: dict) -> None:
     with results.writing(path) as file:
         file.write((json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n").encode())
@@ -164,7 +170,7 @@ def try_one(
     ending: str = "",
 ) -> None:
     name = trial.name + (f"/{extension.id}" if extension else "") + ending
-    path = folder() / part / f"{name.replace('/', '_')}.json"
+    path = folder() / part / file_of(name)
     if path.exists():
         return
     start = time.perf_counter()
@@ -241,9 +247,57 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
                     try_one(trainer.model.eval(), trial, extension, materials, text, part, "/tuned")
 
 
+def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """results/measured.json: the trainings; once all is tried on the held-out part, also what was found, and the verdicts."""
+    told = {trial.name: finished(trial) for trial in [*wanted, *map(trials.twice, wanted)]}
+    told = {name: one for name, one in told.items() if one}
+    if not told:
+        raise SystemExit("nothing has been trained yet: python benchmarks/trials.py train")
+    chosen = folder() / "chosen.json"
+    data = {
+        "corpus": text.summary(),
+        "rule": {"date": rule.DATE, "sha256": rule.digest()},
+        "length": scores.LENGTH,
+        "text": scores.TEXT,
+        "bands": [list(band) for band in scores.BANDS],
+        "edges": scores.edges(scores.TEXT),
+        "distances": list(scores.DISTANCES),
+        "contexts": scores.CONTEXTS,
+        "emerged": trials.EMERGED,
+        "trainings": measured.trainings(told),
+        "chosen": json.loads(chosen.read_text(encoding="utf-8"))["chosen"] if chosen.exists() else None,
+        "opened": None,
+    }
+    missing = [name for name in every_cell(wanted) if not (folder() / "held_out" / file_of(name)).exists()]
+    if missing or not chosen.exists():
+        print(f"the held-out part has not been tried with everything; missing: {', '.join(missing[:3])}", flush=True)
+    else:
+        numbers = scores.stored(folder() / "held_out")
+        data["opened"] = {
+            "files": numbers[wanted[0].name]["files"],
+            "cells": measured.cells(numbers, trials.SEEDS),
+            "differences": measured.differences(numbers),
+            "caching": measured.caching(numbers),
+            "verdicts": measured.verdicts(numbers),
+        }
+    data["provenance"] = device.provenance(None, "python benchmarks/trials.py gather", torch.device("cpu"))
+    store(ROOT / "results" / "measured.json", data)
+
+
+def every_cell(wanted: list[trials.Trial]) -> list[str]:
+    """Names of all that the rule asks for."""
+    names = []
+    for trial in wanted:
+        names.append(trial.name)
+        if trial.scheme == EXTENDED and (folder() / "chosen.json").exists():
+            names += [f"{trial.name}/{extension.id}" for extension in cells_of(trial) if extension]
+            names += [f"{trial.name}/{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.FACTORS]
+    return names
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["train", "choose", "evaluate", "tune"])
+    parser.add_argument("what", choices=["train", "choose", "tune", "evaluate", "gather"])
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
     parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
     parser.add_argument("--part", choices=parts.PARTS[1:], default="development")
@@ -258,7 +312,7 @@ def main() -> None:
     if given.what == "evaluate":
         evaluate(wanted, text, given.part)
     else:
-        {"train": train, "choose": choose, "tune": tune}[given.what](wanted, text)
+        {"train": train, "choose": choose, "tune": tune, "gather": gather}[given.what](wanted, text)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """What is measured of a trained model: against the model itself, by hand, and on models of known answers."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -66,17 +68,29 @@ def test_the_numbers_are_the_models(model):
         assert row[:2] == pytest.approx([at[:256].mean().item(), at[256:512].mean().item()], abs=1e-4)
         assert row[2] is None
     assert np.shape(found["language"]) == (3, 3)
+    edges = scores.edges(512)
+    assert edges[-1] == 512
+    windows = list(itertools.pairwise(edges))
+    assert all(start % 2 == 0 for start in edges)
+    by_hand = [bits[:, start:stop].mean().item() for start, stop in windows]
+    assert found["curves"]["python"] == pytest.approx(by_hand, abs=1e-4)
+    whole = np.average(found["curves"]["language"], weights=np.diff(edges))
+    assert whole == pytest.approx(evaluation.position_bits(model, materials.language).mean().item(), abs=1e-3)
     assert found["retrieval"].keys() == {"256", "512"}
     assert {len(letters) for letters in found["order"]["512"].values()} == {4}
     last = scores.measure_windowed(model, materials, 256, BANDS)
     expected = evaluation.windowed_bits(model, materials.language, 256)[:, 256:512].mean(1)
     assert [row[1] for row in last["language"]] == pytest.approx(expected.tolist(), abs=1e-4)
+    upto = scores.edges(256)
+    assert last["curves"]["python"][: len(upto) - 1] == found["curves"]["python"][: len(upto) - 1]
+    assert last["curves"]["python"] != found["curves"]["python"]
 
 
 def test_a_learned_scheme_goes_as_far_as_it_has_learned():
     learned = LanguageModel("learned", 256, dim=16, hidden_dim=16, n_layers=1, n_heads=2)
     found = scores.measure(learned, given(), BANDS)
     assert all(row[0] is not None and row[1] is None for row in found["python"] + found["language"])
+    assert len(found["curves"]["language"]) == len(scores.edges(256)) - 1
     assert found["order"]["512"] is None
     assert found["order"]["256"] is not None
 

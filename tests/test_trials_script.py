@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from ropebook.lab import extensions, parts, rule, scores, trials
+from ropebook.lab import extensions, measured, parts, rule, scores, trials
 from ropebook.lab.claims import CLAIMS
 
 TINY = {"dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2, "rows": 8, "steps": 2, "warmup": 1}
@@ -54,6 +54,10 @@ def script(module, tmp_path, monkeypatch):
         (extensions, "CANDIDATES", {name: values[:2] for name, values in extensions.CANDIDATES.items()}),
         (extensions, "TUNED", ("none", "linear")),
         (extensions, "extensions", lambda chosen: [each for each in every(chosen) if each.name in KEPT]),
+        (trials, "SEEDS", (0, 1)),
+        (measured, "SEEDS", (0, 1)),
+        (measured, "verdicts", lambda numbers: sorted(numbers)),
+        (measured, "differences", lambda numbers: {}),
     ):
         monkeypatch.setattr(owner, name, value)
     shorter = ((0, 256), (256, 512), (512, 1024), (1024, 1792))
@@ -81,6 +85,11 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     capsys.readouterr()
     script("train")
     assert "rope-10000-1" not in capsys.readouterr().out  # not done again
+    script("gather")
+    assert "has not been tried with everything; missing: alibi-0" in capsys.readouterr().out
+    gathered = json.loads((tmp_path / "results" / "measured.json").read_text())
+    assert [one["name"] for one in gathered["trainings"]] == ["alibi-0", "alibi-1", "rope-10000-0", "rope-10000-1"]
+    assert gathered["opened"] is None
     told = json.loads((folder / "rope-10000-0.json").read_text())
     assert told["epochs"] == pytest.approx(2 * 8 * 0.75 * 256 / 3000, abs=1e-3)
     assert set(told["within"]) == {"retrieval", "order"}
@@ -103,6 +112,17 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     printed = capsys.readouterr().out
     numbers = scores.stored(folder / "held_out")
     assert not [word for word in printed.split() if "." in word]  # names and whole seconds
+    script("gather")
+    opened = json.loads((tmp_path / "results" / "measured.json").read_text())["opened"]
+    assert capsys.readouterr().out == ""
+    assert opened["files"] == ["h0.py", "h1.py"]
+    assert "rope-10000/linear/8/tuned" in opened["cells"]
+    assert len(opened["cells"]) == 1 + 1 + 7 + 2 * 3
+    (folder / "held_out" / "rope-10000-1_linear_4.json").rename(folder / "away")
+    script("gather")
+    assert "missing: rope-10000-1/linear/4" in capsys.readouterr().out
+    assert json.loads((tmp_path / "results" / "measured.json").read_text())["opened"] is None
+    (folder / "away").rename(folder / "held_out" / "rope-10000-1_linear_4.json")
     assert len(numbers) == 2 * 2 + 2 * 7 + 2 * 2 * 3
     for name in ("S2.9a linear", "S3.6a", "S3.6c yarn_chosen", "tuned linear last"):
         for comparison in CLAIMS[name].comparisons:

@@ -7,6 +7,7 @@ reported. They are kept by file, by text and by question, so that intervals can 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from ropebook import checks
 from ropebook.lab import evaluation, language, tasks
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.parts import PARTS, Parts
-from ropebook.shapes import Int
+from ropebook.shapes import Float, Int
 
 LENGTH, TEXT = 256, 2048
 """L, in which the models were trained, and the bytes of the texts that they are tried on."""
@@ -35,6 +36,8 @@ LANGUAGES = 48
 """Texts of the generated language."""
 PER_FOLDER = 6
 """Files of one top-level folder, at most: neighbours are written alike."""
+PER_OCTAVE = 4
+"""Windows of positions to each doubling, in the curves."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +114,16 @@ def measure(
 ) -> dict[str, object]:
     """The model's numbers, for JSON. A learned scheme goes as far as its length; what it does not reach is None.
 
-    "python", "language": bits per byte by file or text, (files, bands). "retrieval", "order": by length of the text and by distance,
-    a letter for each context: "1" right, "o" the same key's other record, "0" anything else.
+    "python", "language": bits per byte by file or text, (files, bands); "curves": of both, see `curve`. "retrieval", "order": by length of
+    the text and by distance, a letter for each context: "1" right, "o" the same key's other record, "0" anything else.
     """
     reach = model.length if model.scheme == "learned" else given.python.shape[1] - 1
-    found: dict[str, object] = {}
+    found: dict[str, object] = {"curves": {}}
     for name in ("python", "language"):
         rows = getattr(given, name)[:, : reach + 1]
         bits = evaluation.position_bits(model, rows, batch=8 if reach <= 512 else 1)
         found[name] = _plain(evaluation.band_means(bits, bands))
+        found["curves"][name] = curve(bits)
     for (task, length), asked in given.questions.items():
         table = found.setdefault(task, {})
         table[str(length)] = answers(model, asked) if length <= reach else None
@@ -141,15 +145,37 @@ def answers(model: LanguageModel, asked: tasks.Questions) -> dict[str, str]:
 def measure_windowed(
     model: LanguageModel, given: Materials, window: int, bands=BANDS
 ) -> dict[str, object]:
-    """Bits of the model that always sees the last ``window`` bytes only, as in `evaluation.windowed_bits`."""
-    return {
-        name: _plain(
-            evaluation.band_means(
-                evaluation.windowed_bits(model, getattr(given, name), window), bands
-            )
-        )
-        for name in ("python", "language")
-    }
+    """Bits of the model that always sees the last ``window`` bytes only, as in `evaluation.windowed_bits`; and their "curves"."""
+    found: dict[str, object] = {"curves": {}}
+    for name in ("python", "language"):
+        bits = evaluation.windowed_bits(model, getattr(given, name), window)
+        found[name] = _plain(evaluation.band_means(bits, bands))
+        found["curves"][name] = curve(bits)
+    return found
+
+
+def curve(bits: Float[Tensor, "files bytes"]) -> list[float]:
+    """Means of (files, T) over all files and over each of the windows between `edges`, for JSON."""
+    return [
+        round(bits[:, start:stop].mean().item(), 4)
+        for start, stop in itertools.pairwise(edges(bits.shape[1]))
+    ]
+
+
+def edges(length: int) -> list[int]:
+    """Where the windows of a curve begin and end: `PER_OCTAVE` to each doubling, all even, as far as they fit into ``length``.
+
+    Even, for in the generated language every second byte is a verb: a window has as many of these as of nouns.
+
+    >>> edges(33)
+    [0, 4, 6, 8, 10, 12, 14, 16, 20, 22, 26, 32]
+    """
+    checks.integer("length", length, minimum=4)
+    found, step = {0}, 2 * PER_OCTAVE
+    while (edge := 2 * round(2 ** (step / PER_OCTAVE - 1))) <= length:
+        found.add(edge)
+        step += 1
+    return sorted(found)
 
 
 def headroom(model: LanguageModel, given: Materials) -> dict[str, object]:

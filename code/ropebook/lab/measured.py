@@ -1,0 +1,210 @@
+"""The second experiment as pages show it: brought together from what `benchmarks/trials.py` stored.
+
+The files in results/trials have a number for each text and each question. Here are means of them, a number for each seed, the
+intervals of `ropebook.lab.intervals` for what is compared, and the verdicts of `ropebook.lab.rule`: enough to draw from and little
+enough that a notebook carries it. Everything here can be computed again from those files; a test does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ropebook.lab import rule
+from ropebook.lab.claims import CLAIMS, ROPE
+from ropebook.lab.intervals import crossed
+from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.scores import BANDS, share
+from ropebook.lab.tasks import TASKS
+from ropebook.lab.trials import SEEDS
+
+Numbers = Mapping[str, Mapping]
+"""By cell ("rope-10000-0/yarn/4"): what `benchmarks/trials.py evaluate` stored."""
+
+
+def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
+    """What a page says of each training, from results/trials/<name>.json by name; shares and bits on the development part, within L.
+
+    "headroom": bits with all that was before, and with the last L/2 bytes only; "floor": the same of a reader who knows the language.
+    """
+    rows = []
+    for name, one in sorted(told.items()):
+        run = one["run"]
+        headroom = {
+            text: _means(pairs)
+            for text, pairs in one["headroom"].items()
+            if text in rule.TEXTS
+        }
+        rows.append(
+            {
+                "name": name,
+                "scheme": run["scheme"],
+                "seed": run["seed"],
+                "steps": run["steps"],
+                "epochs": one["epochs"],
+                "seconds": one["seconds"],
+                "losses": one["losses"],
+                **{task: one["within"][task] for task in TASKS},
+                "bits": {
+                    text: _means(one["development"][text])[0] for text in rule.TEXTS
+                },
+                "headroom": headroom,
+                "floor": _means(one["headroom"]["language_floor"]),
+                "device": one["provenance"]["device"],
+                "date": one["provenance"]["date"],
+            }
+        )
+    return rows
+
+
+def cells(
+    numbers: Numbers, seeds: Sequence[int] = SEEDS
+) -> dict[str, dict[str, object]]:
+    """By scheme and extension ("rope-10000/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
+    by task, length of the text and distance.
+
+    "last": "bits" and "curves" of the model with its last L bytes only. A training with more steps than the others has these in its
+    name ("rope-100-3200"), and rows for the seeds that there are. Where a model does not reach there is None. ``ValueError`` if a seed
+    of another cell is missing.
+    """
+    by_id: dict[str, dict[int, Mapping]] = {}
+    for name, cell in numbers.items():
+        id, seed = id_of(name)
+        by_id.setdefault(id, {})[seed] = cell
+    found = {}
+    for id, of_seed in by_id.items():
+        of_all = id.partition("/")[0] in MORE_SCHEMES
+        if of_all and set(of_seed) != set(seeds):
+            raise ValueError(
+                f"numbers must have {id} with the seeds {tuple(seeds)}, got {tuple(sorted(of_seed))}"
+            )
+        rows = [of_seed[seed] for seed in sorted(of_seed)]
+        found[id] = _cell(rows)
+    return found
+
+
+def id_of(name: str) -> tuple[str, int]:
+    """A cell's name without its seed, and the seed. ``ValueError`` for what is no cell's name.
+
+    >>> id_of("rope-10000-1/yarn/4"), id_of("rope-100-0-3200")
+    (('rope-10000/yarn/4', 1), ('rope-100-3200', 0))
+    """
+    run, slash, extension = name.partition("/")
+    parts = re.fullmatch(r"(.+?)-(\d)(-\d+)?", run)
+    if not parts:
+        raise ValueError(f"name must be a cell's, as 'none-0', got {name!r}")
+    scheme, seed, steps = parts.groups(default="")
+    return scheme + steps + slash + extension, int(seed)
+
+
+def _cell(rows: Sequence[Mapping]) -> dict[str, object]:
+    told = [row["numbers"] for row in rows]
+    found: dict[str, object] = _bits_and_curves(told)
+    for task in TASKS:
+        found[task] = {
+            length: [_shares(one[task][length]) for one in told]
+            for length in told[0][task]
+        }
+    if all("last" in row for row in rows):
+        found["last"] = _bits_and_curves([row["last"] for row in rows])
+    return found
+
+
+def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
+    return {
+        "bits": {text: [_means(row[text]) for row in rows] for text in rule.TEXTS},
+        "curves": {
+            text: [[round(x, 3) for x in row["curves"][text]] for row in rows]
+            for text in rule.TEXTS
+        },
+    }
+
+
+def _shares(by_distance: Mapping[str, str] | None) -> list[float] | None:
+    """By distance, from near to far."""
+    if by_distance is None:
+        return None
+    far = sorted(by_distance, key=int)
+    return [round(share(by_distance[distance]), 4) for distance in far]
+
+
+def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Of each column, over the rows; None for a column that was not reached."""
+    columns = np.array(rows, dtype=float).mean(0).tolist()
+    return [None if math.isnan(mean) else round(mean, 4) for mean in columns]
+
+
+Rows = list[list[float] | None]
+"""For each band the mean, its interval's ends, each in bits per byte."""
+
+
+def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
+    """What is compared on the pages, by kind, cell and text: for each band mean and interval (95 %, seeds and files), None where a model
+    does not reach.
+
+    "plain": every extension less the model as it was trained. "last": every cell less the model with its last L bytes only; a model that
+    was trained further, less that from which it was. "none": further trained with a method, less as much trained without.
+    """
+    ids = dict.fromkeys(id_of(name)[0] for name in numbers)
+    ids = [id for id in ids if id.partition("/")[0] in MORE_SCHEMES]
+    found: dict[str, dict] = {"plain": {}, "last": {}, "none": {}}
+    for id in ids:
+        scheme, _, extension = id.partition("/")
+        found["last"][id] = _rows(numbers, scheme, extension, "", last=True)
+        if extension:
+            found["plain"][id] = _rows(numbers, scheme, extension, "")
+        method, _, rest = extension.partition("/")
+        if rest.endswith("/tuned") and method != "none":
+            found["none"][id] = _rows(numbers, scheme, extension, f"none/{rest}")
+    return found
+
+
+def _rows(
+    numbers: Numbers, scheme: str, one: str, other: str, *, last: bool = False
+) -> dict[str, Rows]:
+    def row(text: str, band: tuple[int, int]) -> list[float] | None:
+        comparison = rule.Comparison(
+            rule.Bits(scheme, one, text, band),
+            rule.Bits(scheme, other, text, band, last),
+            "lower",
+        )
+        table = comparison.table(numbers)
+        if table.isnan().any(0).all():
+            return None
+        return [round(x, 4) for x in crossed(table)[:3]]
+
+    return {text: [row(text, band) for band in BANDS] for text in rule.TEXTS}
+
+
+def verdicts(
+    numbers: Numbers, claims: Iterable[rule.Claim] = CLAIMS.values()
+) -> list[dict[str, object]]:
+    """Each claim, its word and its counts, and for each comparison mean, ends of the interval and outcome."""
+    return [
+        {
+            "id": verdict.claim.id,
+            "claim": verdict.claim.text,
+            "source": verdict.claim.source,
+            "word": verdict.word,
+            "counts": verdict.counts,
+            "found": [
+                [*(round(x, 4) for x in one.interval[:3]), one.outcome]
+                for one in verdict.found
+            ],
+        }
+        for verdict in rule.judge(claims, numbers)
+    ]
+
+
+def caching(numbers: Numbers) -> dict[str, list[float]]:
+    """Dynamic NTK from L to 2 L, a mean over files for each seed: with keys as they came ("cached"), and with all computed "anew"."""
+    return {
+        name: [
+            round(float(np.mean(rule.Cached(ROPE, anew).of(numbers, seed))), 4)
+            for seed in SEEDS
+        ]
+        for name, anew in (("cached", False), ("anew", True))
+    }

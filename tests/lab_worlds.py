@@ -1,0 +1,65 @@
+"""Made-up numbers of the second experiment, in which it is known what is so."""
+
+import numpy as np
+
+from ropebook.lab import extensions, scores, trials
+from ropebook.lab.model import MORE_SCHEMES
+
+FILES, CONTEXTS, TEXTS = 30, 96, 20
+WINDOWS = len(scores.edges(scores.TEXT)) - 1
+CHOSEN = {"ntk_by_parts": 4, "yarn": 4, "self_extend": 64, "rerope": 128}
+NAMES = [extension.id for extension in extensions.extensions(CHOSEN)]
+NAMES += [f"{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.FACTORS]
+
+
+def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=2.0):
+    """A cell's numbers: what a file costs, a mean for each band, a seed's own and a little noise."""
+    shift = seed_spread * draws.normal()
+
+    def bits(size, beyond):
+        means = np.array([within, beyond, beyond, beyond]) + shift
+        return (files[:size, None] + means + 0.01 * draws.normal(size=(size, 4))).round(4).tolist()
+
+    def letters():
+        return "".join(draws.choice(["1", "0"], CONTEXTS, p=[share, 1 - share]))
+
+    def curves():
+        found = {"python": within, "language": within + 1}
+        return {text: [round(x + shift, 4) for x in np.linspace(mean, beyond, WINDOWS)] for text, mean in found.items()}
+
+    told = {
+        task: {
+            "256": {str(d): letters() for d in scores.DISTANCES[:4]},
+            "2048": {str(d): letters() for d in scores.DISTANCES},
+        }
+        for task in ("retrieval", "order")
+    }
+    return {
+        "numbers": {"python": bits(FILES, beyond), "language": bits(TEXTS, beyond), "curves": curves(), **told},
+        "last": {"python": bits(FILES, last), "language": bits(TEXTS, last), "curves": curves()},
+        "sampled": {
+            "anew": (files[:FILES] + 0.01 * draws.normal(size=FILES)).tolist(),
+            "cached": (files[:FILES] + 0.1 + 0.01 * draws.normal(size=FILES)).tolist(),
+        },
+    }
+
+
+def world(seed=0, **options):
+    """All cells. By default all methods and schemes are alike, and all break beyond L."""
+    draws = np.random.default_rng(seed)
+    files = draws.normal(scale=0.7, size=FILES)
+    return {
+        f"{scheme}-{run}{extension}": cell(draws, files, **options)
+        for scheme in MORE_SCHEMES
+        for run in trials.SEEDS
+        for extension in ["", *(f"/{name}" for name in NAMES if scheme == "rope-10000")]
+    }
+
+
+def change(numbers, names, **options):
+    """The cells whose id begins with one of ``names``, made again with other means, the files being the same."""
+    draws = np.random.default_rng(99)
+    files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
+    return {
+        name: cell(draws, files, **options) if name.startswith(names) else numbers for name, numbers in numbers.items()
+    }
