@@ -39,11 +39,9 @@ EVERY = 40
 """Steps to one loss in the results."""
 SAVED = 25
 """Steps from checkpoint to checkpoint."""
-EXTENDED = "rope-10000"
-"""The scheme that is tried with methods."""
 CHOSEN_WITH = 4
 """The factor with which parameters are chosen."""
-FIRST = (EXTENDED, "none", "alibi")
+FIRST = (trials.EXTENDED, "none", "alibi")
 """Schemes that are trained first of each seed."""
 
 
@@ -52,8 +50,13 @@ def folder() -> Path:
 
 
 def in_order() -> list[trials.Trial]:
-    """All trainings: by seed, and of a seed those that tell most come first."""
-    return sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST))
+    """All trainings: by seed, and of a seed those that tell most come first; then those that methods are put into."""
+    return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
+
+
+def extended(wanted: list[trials.Trial]) -> list[trials.Trial]:
+    """Those that methods are put into."""
+    return [trial for trial in wanted if trial in trials.LONGER]
 
 
 def finished(trial: trials.Trial) -> dict | None:
@@ -64,7 +67,8 @@ def finished(trial: trials.Trial) -> dict | None:
 
 def left_to_double() -> list[trials.Trial]:
     """Trainings to be tried with twice the steps: those of the first seed at whose end retrieval had not emerged."""
-    done = [(trial, finished(trial)) for trial in in_order() if trial.seed == trials.SEEDS[0]]
+    first = [trial for trial in trials.TRIALS if trial.seed == trials.SEEDS[0] and trial.scheme != trials.EXTENDED]
+    done = [(trial, finished(trial)) for trial in first]
     return [trials.twice(trial) for trial, found in done if found and found["within"]["retrieval"] < trials.EMERGED]
 
 
@@ -140,8 +144,8 @@ def trained(trial: trials.Trial) -> LanguageModel:
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
-    """What a model is tried as: as it was trained (None), and of RoPE with base 10⁴ with every extension."""
-    if trial.scheme != EXTENDED or trial.steps != trials.STEPS:
+    """What a model is tried as: as it was trained (None), and some with every extension."""
+    if not extended([trial]):
         return [None]
     chosen = folder() / "chosen.json"
     if not chosen.exists():
@@ -194,7 +198,7 @@ def try_one(
 
 def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
     """The parameters of the methods, on the development part, with all seeds; into results/trials/chosen.json."""
-    wanted = [trial for trial in wanted if trial.scheme == EXTENDED]
+    wanted = extended(wanted)
     missing = [trial.name for trial in wanted if not finished(trial)]
     if missing:
         raise SystemExit(f"not trained yet: {', '.join(missing)}")
@@ -228,8 +232,8 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
 def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
     """Trains a little further, tries what comes out on both parts, and keeps the numbers only."""
     given = {part: scores.materials(text, part) for part in parts.PARTS[1:]}
-    for trial in wanted:
-        if trial.scheme != EXTENDED or not finished(trial):
+    for trial in extended(wanted):
+        if not finished(trial):
             continue
         by_id = {extension.id: extension for extension in cells_of(trial) if extension}
         for name in extensions.TUNED:
@@ -248,9 +252,9 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """results/measured.json: the trainings; once all is tried on the held-out part, also what was found, and the verdicts."""
-    told = {trial.name: finished(trial) for trial in [*wanted, *map(trials.twice, wanted)]}
-    told = {name: one for name, one in told.items() if one}
+    """Into results/measured.json: the trainings, and once all has been tried, what was found and the verdicts."""
+    every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
+    told = {trial.name: one for trial in every if (one := finished(trial))}
     if not told:
         raise SystemExit("nothing has been trained yet: python benchmarks/trials.py train")
     chosen = folder() / "chosen.json"
@@ -289,7 +293,7 @@ def every_cell(wanted: list[trials.Trial]) -> list[str]:
     names = []
     for trial in wanted:
         names.append(trial.name)
-        if trial.scheme == EXTENDED and (folder() / "chosen.json").exists():
+        if extended([trial]) and (folder() / "chosen.json").exists():
             names += [f"{trial.name}/{extension.id}" for extension in cells_of(trial) if extension]
             names += [f"{trial.name}/{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.FACTORS]
     return names

@@ -48,12 +48,10 @@ def world(seed=0, **options):
     """All cells. By default all methods and schemes are alike, and all break beyond L."""
     draws = np.random.default_rng(seed)
     files = draws.normal(scale=0.7, size=FILES)
-    return {
-        f"{scheme}-{run}{extension}": cell(draws, files, **options)
-        for scheme in MORE_SCHEMES
-        for run in trials.SEEDS
-        for extension in ["", *(f"/{name}" for name in NAMES if scheme == "rope-10000")]
-    }
+    names = [f"{scheme}-{seed}" for scheme in MORE_SCHEMES for seed in trials.SEEDS]
+    longer = [trial.name for trial in trials.LONGER]
+    names += [*longer, *(f"{run}/{name}" for run in longer for name in NAMES)]
+    return {name: cell(draws, files, **options) for name in names}
 
 
 def change(numbers, names, **options):

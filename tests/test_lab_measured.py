@@ -21,15 +21,16 @@ def numbers():
         for task in ("retrieval", "order"):
             learned[task]["2048"] = None
         for extension in ("yarn/4", "none/2/tuned"):
-            del made[f"rope-10000-{seed}/{extension}"]["last"]
+            del made[f"rope-10000-{seed}-3200/{extension}"]["last"]
     return made
 
 
 def test_a_cell_has_a_row_for_each_seed(numbers):
     cells = measured.cells(numbers)
-    for id in ("none", "rope-10000/yarn/4", "rope-10000/none/2/tuned"):
+    for id in ("none", "rope-10000-3200/yarn/4", "rope-10000-3200/none/2/tuned"):
         scheme, _, extension = id.partition("/")
-        names = [f"{scheme}-{seed}" + (f"/{extension}" if extension else "") for seed in SEEDS]
+        names = [rule.cell_name(scheme, seed, extension) for seed in SEEDS]
+        assert [measured.id_of(name) for name in names] == [(id, seed) for seed in SEEDS]
         for text in rule.TEXTS:
             raw = [np.mean(numbers[name]["numbers"][text], 0) for name in names]
             assert np.allclose(cells[id]["bits"][text], raw, atol=1e-4)
@@ -42,7 +43,7 @@ def test_a_cell_has_a_row_for_each_seed(numbers):
     assert cells["alibi"]["last"]["bits"]["python"][2] == pytest.approx(
         np.mean(numbers["alibi-2"]["last"]["python"], 0), abs=1e-4
     )
-    assert "last" not in cells["rope-10000/yarn/4"]
+    assert "last" not in cells["rope-10000-3200/yarn/4"]
 
 
 def test_what_a_model_does_not_reach_is_none(numbers):
@@ -68,21 +69,21 @@ def test_every_seed_has_to_be_there_but_of_a_longer_training(numbers):
 
 
 def test_differences_are_those_of_the_rule(numbers):
-    better = change(numbers, tuple(f"rope-10000-{seed}/linear/4" for seed in SEEDS), beyond=4.0)
+    better = change(numbers, tuple(f"rope-10000-{seed}-3200/linear/4" for seed in SEEDS), beyond=4.0)
     found = measured.differences(better)
     look = rule.Comparison(
-        rule.Bits("rope-10000", "linear/4", "language", (512, 1024)),
-        rule.Bits("rope-10000", "", "language", (512, 1024)),
+        rule.Bits(claims.LONGER, "linear/4", "language", (512, 1024)),
+        rule.Bits(claims.LONGER, "", "language", (512, 1024)),
         "lower",
     )
     interval = intervals.crossed(look.table(better))
-    assert found["plain"]["rope-10000/linear/4"]["language"][2] == pytest.approx(interval[:3], abs=1e-4)
-    assert found["plain"]["rope-10000/linear/4"]["language"][2][2] < -0.5
-    assert found["plain"]["rope-10000/linear/4"]["language"][0][0] == pytest.approx(0, abs=0.3)
+    assert found["plain"]["rope-10000-3200/linear/4"]["language"][2] == pytest.approx(interval[:3], abs=1e-4)
+    assert found["plain"]["rope-10000-3200/linear/4"]["language"][2][2] < -0.5
+    assert found["plain"]["rope-10000-3200/linear/4"]["language"][0][0] == pytest.approx(0, abs=0.3)
     # the last bytes cost 2, the model as it is 5 beyond L
     assert found["last"]["none"]["python"][3][0] == pytest.approx(3, abs=0.3)
     assert found["none"].keys() == {
-        f"rope-10000/{name}/{s}/tuned" for name in ("linear", "yarn_chosen") for s in (2, 4, 8)
+        f"rope-10000-3200/{name}/{s}/tuned" for name in ("linear", "yarn_chosen") for s in (2, 4, 8)
     }
     assert "none" not in found["plain"]
 
@@ -96,8 +97,8 @@ def test_verdicts_and_caching_as_the_rule_has_them(numbers):
         assert [one[3] for one in row["found"]] == [one.outcome for one in verdict.found]
         assert row["found"][0][0] == pytest.approx(verdict.found[0].interval.mean, abs=1e-4)
     caching = measured.caching(numbers)
-    raw = [np.mean(numbers[f"rope-10000-{seed}"]["sampled"]["cached"]) for seed in SEEDS]
-    by_method = [np.mean(numbers[f"rope-10000-{seed}/dynamic_ntk"]["sampled"]["cached"]) for seed in SEEDS]
+    raw = [np.mean(numbers[f"rope-10000-{seed}-3200"]["sampled"]["cached"]) for seed in SEEDS]
+    by_method = [np.mean(numbers[f"rope-10000-{seed}-3200/dynamic_ntk"]["sampled"]["cached"]) for seed in SEEDS]
     assert caching["cached"] == pytest.approx(by_method, abs=1e-4)
     assert caching["cached"] != pytest.approx(raw, abs=1e-4)
     json.dumps([found, caching, measured.cells(numbers), measured.differences(numbers)], allow_nan=False)
@@ -109,6 +110,7 @@ def test_a_training_in_a_few_numbers():
             "run": {"scheme": "none", "seed": 2, "steps": 1600},
             "epochs": 0.9,
             "seconds": 400.0,
+            "parameters": 7,
             "losses": [7.0, 3.0],
             "within": {"retrieval": 1.0, "order": 0.5},
             "development": {"python": [[1.0, 9.0], [2.0, 9.0]], "language": [[3.0, 9.0], [3.5, None]]},

@@ -56,7 +56,7 @@ def test_where_all_are_alike_there_is_no_difference(alike):
 
 
 def test_a_method_that_helps(alike):
-    better = change(alike, tuple(f"rope-10000-{seed}/linear" for seed in trials.SEEDS), within=2.3, beyond=1.9)
+    better = change(alike, tuple(f"rope-10000-{seed}-3200/linear" for seed in trials.SEEDS), within=2.3, beyond=1.9)
     found = words(better, "S2.9a linear", "S2.9a", "S2.9a ntk", "S2.9b linear", "S2.9b", "S3.6c linear")
     assert found == {
         "S2.9a linear": "holds here",
@@ -69,7 +69,7 @@ def test_a_method_that_helps(alike):
 
 
 def test_seeds_that_disagree_leave_it_undecided():
-    names = tuple(f"rope-10000-{seed}/linear" for seed in trials.SEEDS)
+    names = tuple(f"rope-10000-{seed}-3200/linear" for seed in trials.SEEDS)
     swaying = change(world(), names, beyond=4.7, seed_spread=0.7)
     assert words(swaying, "S2.9a linear") == {"S2.9a linear": "undecided here"}
 
@@ -137,7 +137,7 @@ def test_differences_are_a_less_b_by_seed_and_file(alike):
     share = Comparison(Share("none", "", "order", 2048, 768), 0.5, "higher").table(alike)
     letters = alike["none-2"]["numbers"]["order"]["2048"]["768"]
     assert share[2].tolist() == [0.5 if letter == "1" else -0.5 for letter in letters]
-    cached = Comparison(Cached("rope-10000", False), Cached("rope-10000", True), "same").table(alike)
+    cached = Comparison(Cached(C.LONGER, False), Cached(C.LONGER, True), "same").table(alike)
     assert cached.mean().item() == pytest.approx(0.1, abs=0.02)
     assert (look.margin, Comparison(Share("none", "", "order", 256, 32), 0.5, "same").margin) == (0.02, 0.10)
 
@@ -150,8 +150,8 @@ def test_a_text_that_a_model_does_not_reach_is_nan(alike):
 
 
 def test_what_is_missing_or_makes_no_sense_is_named(alike):
-    few = {name: numbers for name, numbers in alike.items() if name != "rope-10000-1/linear/4"}
-    with pytest.raises(ValueError, match="must have the cell 'rope-10000-1/linear/4'"):
+    few = {name: numbers for name, numbers in alike.items() if name != "rope-10000-1-3200/linear/4"}
+    with pytest.raises(ValueError, match="must have the cell 'rope-10000-1-3200/linear/4'"):
         R.judge([C.CLAIMS["S2.9a linear"]], few)
     bits, share = Bits("none", "", "python", (0, 256)), Share("none", "", "order", 256, 32)
     for a, b in ((bits, share), (bits, 0.5), (share, bits), (share, None)):

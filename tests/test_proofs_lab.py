@@ -1,11 +1,14 @@
 """The checks of chapter *Measured* are about what the module computes. (That each refuses its twin: test_proofs.py.)"""
 
+import math
+
 import pytest
 import sympy
 import torch
 
 from ropebook import proofs
 from ropebook.lab.evaluation import paired
+from ropebook.lab.intervals import crossed
 
 CHAPTER = {label: proof for label, proof in proofs.registry().items() if label.startswith("eq-lab-")}
 ONE, OTHER = [1.2, 1.8, 2.4, 3.0], [1.3, 1.9, 2.6, 3.2]
@@ -32,6 +35,7 @@ def test_the_chapter_has_its_checks():
         "eq-lab-bits": "definition",
         "eq-lab-error": "definition",
         "eq-lab-pairing": "identity",
+        "eq-lab-crossed": "identity",
         "eq-lab-alibi": "definition",
         "eq-lab-context": "definition",
     }
@@ -53,3 +57,16 @@ def test_the_variance_of_a_difference_is_that_of_the_module():
 def test_its_wrong_twin_is_false_and_not_merely_unproved():
     for left, right in sides(wrong=True):
         assert left != pytest.approx(right, abs=1e-3)
+
+
+def test_the_estimate_is_the_modules():
+    """Without noise: of a table whose parts are known, mean squares and the error that is made of them."""
+    seeds, files = torch.tensor([1.0, -1.0]).double(), torch.tensor([3.0, 0.0, -3.0]).double()
+    found = crossed(seeds[:, None] + files)
+    squares = {"a": seeds.var() * 3, "b": files.var() * 2}
+    assert found.error**2 == pytest.approx((squares["a"] + squares["b"]).item() / 6, rel=1e-12)
+    ((estimate, written),) = proofs.pairs(CHAPTER["eq-lab-crossed"])
+    sizes = {"N_s": 2, "N": 3, r"\sigma_a": math.sqrt(2), r"\sigma_b": 3, r"\sigma_e": 0}
+    for side in (estimate, written):
+        number = side.subs({symbol: sizes[symbol.name] for symbol in side.free_symbols})
+        assert float(number) == pytest.approx(found.error**2, rel=1e-12)

@@ -42,11 +42,13 @@ def module():
 @pytest.fixture
 def script(module, tmp_path, monkeypatch):
     tiny = tuple(trials.Trial(scheme, seed, **TINY) for seed in (0, 1) for scheme in ("alibi", "rope-10000"))
+    longer = tuple(trials.twice(trial) for trial in tiny if trial.scheme == "rope-10000")
     every = extensions.extensions
     for owner, name, value in (
         (module, "ROOT", tmp_path),
         (module.parts, "load", lambda: PARTS),
         (trials, "TRIALS", tiny),
+        (trials, "LONGER", longer),
         (trials, "STEPS", 2),
         (scores, "LANGUAGES", 2),
         # which takes minutes and changes no number that is looked at here
@@ -56,6 +58,7 @@ def script(module, tmp_path, monkeypatch):
         (extensions, "extensions", lambda chosen: [each for each in every(chosen) if each.name in KEPT]),
         (trials, "SEEDS", (0, 1)),
         (measured, "SEEDS", (0, 1)),
+        (measured, "LONGER", "rope-10000-4"),
         (measured, "verdicts", lambda numbers: sorted(numbers)),
         (measured, "differences", lambda numbers: {}),
     ):
@@ -80,15 +83,17 @@ def script(module, tmp_path, monkeypatch):
 def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, capsys, monkeypatch):
     folder = script("train", "--only", "rope-10000-1")
     assert {path.name for path in folder.iterdir()} == {"rope-10000-1.json", "rope-10000-1.safetensors"}
-    with pytest.raises(SystemExit, match="not trained yet: rope-10000-0"):
+    with pytest.raises(SystemExit, match="not trained yet: rope-10000-0-4, rope-10000-1-4"):
         script("choose")
     capsys.readouterr()
     script("train")
-    assert "rope-10000-1" not in capsys.readouterr().out  # not done again
+    assert "rope-10000-1:" not in capsys.readouterr().out  # not done again
     script("gather")
     assert "has not been tried with everything; missing: alibi-0" in capsys.readouterr().out
     gathered = json.loads((tmp_path / "results" / "measured.json").read_text())
-    assert [one["name"] for one in gathered["trainings"]] == ["alibi-0", "alibi-1", "rope-10000-0", "rope-10000-1"]
+    assert [one["name"] for one in gathered["trainings"]] == [
+        *("alibi-0", "alibi-1", "rope-10000-0", "rope-10000-0-4", "rope-10000-1", "rope-10000-1-4"),
+    ]
     assert gathered["opened"] is None
     told = json.loads((folder / "rope-10000-0.json").read_text())
     assert told["epochs"] == pytest.approx(2 * 8 * 0.75 * 256 / 3000, abs=1e-3)
@@ -116,24 +121,26 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     opened = json.loads((tmp_path / "results" / "measured.json").read_text())["opened"]
     assert capsys.readouterr().out == ""
     assert opened["files"] == ["h0.py", "h1.py"]
-    assert "rope-10000/linear/8/tuned" in opened["cells"]
-    assert len(opened["cells"]) == 1 + 1 + 7 + 2 * 3
-    (folder / "held_out" / "rope-10000-1_linear_4.json").rename(folder / "away")
+    assert "rope-10000-4/linear/8/tuned" in opened["cells"]
+    assert len(opened["cells"]) == 2 + 1 + 7 + 2 * 3
+    (folder / "held_out" / "rope-10000-1-4_linear_4.json").rename(folder / "away")
     script("gather")
-    assert "missing: rope-10000-1/linear/4" in capsys.readouterr().out
+    assert "missing: rope-10000-1-4/linear/4" in capsys.readouterr().out
     assert json.loads((tmp_path / "results" / "measured.json").read_text())["opened"] is None
-    (folder / "away").rename(folder / "held_out" / "rope-10000-1_linear_4.json")
-    assert len(numbers) == 2 * 2 + 2 * 7 + 2 * 2 * 3
+    (folder / "away").rename(folder / "held_out" / "rope-10000-1-4_linear_4.json")
+    assert len(numbers) == 2 * 2 + 2 * (1 + 7) + 2 * 2 * 3
+    as_named = {name.replace("-4", "-3200"): cell for name, cell in numbers.items()}
     for name in ("S2.9a linear", "S3.6a", "S3.6c yarn_chosen", "tuned linear last"):
         for comparison in CLAIMS[name].comparisons:
-            assert comparison.table(numbers, seeds=(0, 1)).shape[0] == 2
-    share = rule.Share("rope-10000", "linear/8", "order", 2048, 384)
+            assert comparison.table(as_named, seeds=(0, 1)).shape[0] == 2
+    share = rule.Share("rope-10000-4", "linear/8", "order", 2048, 384)
     with pytest.raises(KeyError):
         share.of(numbers, 0)  # these texts are shorter
     assert len(scores.stored(folder / "development")) == 2 * 2 * 3  # fine-tuned ones are tried on both parts at once
-    plain = numbers["rope-10000-0"]["numbers"]["python"]
-    assert numbers["rope-10000-0/linear/8"]["numbers"]["python"] != plain
-    assert numbers["rope-10000-0/none/8/tuned"]["numbers"]["python"] != plain
+    plain = numbers["rope-10000-0-4"]["numbers"]["python"]
+    assert numbers["rope-10000-0"]["numbers"]["python"] != plain
+    assert numbers["rope-10000-0-4/linear/8"]["numbers"]["python"] != plain
+    assert numbers["rope-10000-0-4/none/8/tuned"]["numbers"]["python"] != plain
 
 
 def test_of_the_first_seed_those_without_retrieval_are_trained_twice_as_long(module, script):
@@ -147,7 +154,7 @@ def test_of_the_first_seed_those_without_retrieval_are_trained_twice_as_long(mod
 def test_it_names_the_runs_there_are(script, capsys):
     with pytest.raises(SystemExit):
         script("train", "--only", "rope-7-0")
-    assert "must name some of alibi-0, rope-10000-0, alibi-1" in capsys.readouterr().err
+    assert "must name some of alibi-0, rope-10000-0, alibi-1, rope-10000-1, rope-10000-0-4" in capsys.readouterr().err
 
 
 def test_numbers_of_two_texts_are_not_put_together(tmp_path):

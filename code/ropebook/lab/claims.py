@@ -13,8 +13,11 @@ from types import MappingProxyType
 from ropebook.lab.extensions import FACTORS
 from ropebook.lab.rule import TEXTS, Bits, Cached, Claim, Comparison, Share
 from ropebook.lab.scores import BANDS, DISTANCES, LENGTH, TEXT
+from ropebook.lab.trials import EXTENDED, STEPS
 
-ROPE = "rope-10000"
+ROPE = EXTENDED
+LONGER = f"{EXTENDED}-{2 * STEPS}"
+"""The models that methods are put into; ROPE are those that are compared with other schemes."""
 WITHIN, BEYOND = BANDS[0], BANDS[1:]
 NEAR, FAR_WITHIN = DISTANCES[0], DISTANCES[2:4]
 FAR_BEYOND = DISTANCES[4:]
@@ -56,7 +59,7 @@ def cells(method: str) -> Iterator[tuple[str, tuple[int, int]]]:
 def _against_plain(*methods: str) -> tuple[Comparison, ...]:
     return tuple(
         Comparison(
-            Bits(ROPE, cell, text, band), Bits(ROPE, "", text, band), "lower"
+            Bits(LONGER, cell, text, band), Bits(LONGER, "", text, band), "lower"
         )
         for method in methods
         for cell, band in cells(method)
@@ -67,7 +70,9 @@ def _against_plain(*methods: str) -> tuple[Comparison, ...]:
 def _within(expected: str, *methods: str) -> tuple[Comparison, ...]:
     return tuple(
         Comparison(
-            Bits(ROPE, cell, text, WITHIN), Bits(ROPE, "", text, WITHIN), expected
+            Bits(LONGER, cell, text, WITHIN),
+            Bits(LONGER, "", text, WITHIN),
+            expected,
         )
         for method in methods
         for cell in dict.fromkeys(cell for cell, _ in cells(method))
@@ -155,8 +160,8 @@ def _claims() -> Iterable[Claim]:
         "popular",
         tuple(
             Comparison(
-                Bits(ROPE, f"dynamic_ntk_{s}", text, band),
-                Bits(ROPE, "dynamic_ntk", text, band),
+                Bits(LONGER, f"dynamic_ntk_{s}", text, band),
+                Bits(LONGER, "dynamic_ntk", text, band),
                 "lower",
             )
             for s in (2, 4)
@@ -168,7 +173,11 @@ def _claims() -> Iterable[Claim]:
         "S3.6a",
         "With dynamic NTK, rotated keys in a cache need no second rotation: from L to 2 L, where the method works",
         "popular",
-        (Comparison(Cached(ROPE, anew=False), Cached(ROPE, anew=True), "same"),),
+        (
+            Comparison(
+                Cached(LONGER, anew=False), Cached(LONGER, anew=True), "same"
+            ),
+        ),
     )
     yield Claim(
         "S3.6b",
@@ -176,7 +185,7 @@ def _claims() -> Iterable[Claim]:
         "popular",
         tuple(
             Comparison(
-                Share(ROPE, f"{method}/8", "retrieval", TEXT, far), 0.5, "higher"
+                Share(LONGER, f"{method}/8", "retrieval", TEXT, far), 0.5, "higher"
             )
             for method in ("ntk", "yarn", "yarn_chosen")
             for far in FAR_BEYOND
@@ -186,14 +195,14 @@ def _claims() -> Iterable[Claim]:
         "S3.6c",
         "With NTK-aware scaling or YaRN, a longer text helps more than its last L bytes",
         "popular",
-        _against_last(ROPE, "ntk", "yarn"),
+        _against_last(LONGER, "ntk", "yarn"),
     )
     for method in ("", *STRETCHED, *LENGTHWISE):
         yield Claim(
             f"S3.6c {method or 'none'}",
             f"{TITLES[method]}: a longer text helps more than its last L bytes",
             "popular",
-            _against_last(ROPE, method),
+            _against_last(LONGER, method),
         )
     yield Claim(
         "S4.7 loss",
@@ -295,7 +304,7 @@ def _claims() -> Iterable[Claim]:
         "popular",
         tuple(
             Comparison(
-                Share(ROPE, "", "order", LENGTH, far),
+                Share(LONGER, "", "order", LENGTH, far),
                 Share("none", "", "order", LENGTH, far),
                 "not higher",
             )
@@ -308,8 +317,8 @@ def _claims() -> Iterable[Claim]:
         "popular",
         tuple(
             Comparison(
-                Share(ROPE, "", "order", LENGTH, far),
-                Share(ROPE, "", "order", LENGTH, NEAR),
+                Share(LONGER, "", "order", LENGTH, far),
+                Share(LONGER, "", "order", LENGTH, NEAR),
                 "lower",
             )
             for far in FAR_WITHIN
@@ -330,8 +339,8 @@ def _claims() -> Iterable[Claim]:
         "popular",
         tuple(
             Comparison(
-                Bits(ROPE, f"yarn/{s}", text, band),
-                Bits(ROPE, f"yarn_chosen/{s}", text, band),
+                Bits(LONGER, f"yarn/{s}", text, band),
+                Bits(LONGER, f"yarn_chosen/{s}", text, band),
                 "higher",
             )
             for s, beyond in zip(FACTORS, BEYOND, strict=True)
@@ -345,8 +354,8 @@ def _claims() -> Iterable[Claim]:
         "peng2024",
         tuple(
             Comparison(
-                Bits(ROPE, f"yarn_chosen/{s}", text, band),
-                Bits(ROPE, f"yarn_chosen_unscaled/{s}", text, band),
+                Bits(LONGER, f"yarn_chosen/{s}", text, band),
+                Bits(LONGER, f"yarn_chosen_unscaled/{s}", text, band),
                 "lower",
             )
             for s, band in zip(FACTORS, BEYOND, strict=True)
@@ -360,8 +369,8 @@ def _claims() -> Iterable[Claim]:
             "popular",
             tuple(
                 Comparison(
-                    Bits(ROPE, f"{method}/{s}/tuned", text, band),
-                    Bits(ROPE, f"none/{s}/tuned", text, band),
+                    Bits(LONGER, f"{method}/{s}/tuned", text, band),
+                    Bits(LONGER, f"none/{s}/tuned", text, band),
                     "lower",
                 )
                 for s, band in zip(FACTORS, BEYOND, strict=True)
@@ -372,7 +381,7 @@ def _claims() -> Iterable[Claim]:
             f"tuned {method} last",
             f"{TITLES[method]}, trained a little further: a longer text helps more than its last L bytes",
             "popular",
-            _against_last(ROPE, method, tuned=True),
+            _against_last(LONGER, method, tuned=True),
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ropebook.lab import rule
-from ropebook.lab.claims import CLAIMS, ROPE
+from ropebook.lab.claims import CLAIMS, LONGER
 from ropebook.lab.intervals import crossed
 from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.scores import BANDS, share
@@ -22,7 +22,7 @@ from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import SEEDS
 
 Numbers = Mapping[str, Mapping]
-"""By cell ("rope-10000-0/yarn/4"): what `benchmarks/trials.py evaluate` stored."""
+"""By cell ("rope-10000-0-3200/yarn/4"): what `benchmarks/trials.py evaluate` stored."""
 
 
 def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
@@ -46,6 +46,7 @@ def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
                 "steps": run["steps"],
                 "epochs": one["epochs"],
                 "seconds": one["seconds"],
+                "parameters": one["parameters"],
                 "losses": one["losses"],
                 **{task: one["within"][task] for task in TASKS},
                 "bits": {
@@ -63,34 +64,37 @@ def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
 def cells(
     numbers: Numbers, seeds: Sequence[int] = SEEDS
 ) -> dict[str, dict[str, object]]:
-    """By scheme and extension ("rope-10000/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
+    """By scheme and extension ("rope-10000-3200/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
     by task, length of the text and distance.
 
     "last": "bits" and "curves" of the model with its last L bytes only. A training with more steps than the others has these in its
-    name ("rope-100-3200"), and rows for the seeds that there are. Where a model does not reach there is None. ``ValueError`` if a seed
-    of another cell is missing.
+    name ("rope-100-3200"); as it was trained it may have fewer seeds. Where a model does not reach there is None. ``ValueError`` if a
+    seed of another cell is missing.
     """
-    by_id: dict[str, dict[int, Mapping]] = {}
-    for name, cell in numbers.items():
-        id, seed = id_of(name)
-        by_id.setdefault(id, {})[seed] = cell
     found = {}
-    for id, of_seed in by_id.items():
-        of_all = id.partition("/")[0] in MORE_SCHEMES
-        if of_all and set(of_seed) != set(seeds):
+    for id, of_seed in _by_seed(numbers).items():
+        may_lack = "/" not in id and id not in MORE_SCHEMES
+        if set(of_seed) != set(seeds) and not may_lack:
             raise ValueError(
                 f"numbers must have {id} with the seeds {tuple(seeds)}, got {tuple(sorted(of_seed))}"
             )
-        rows = [of_seed[seed] for seed in sorted(of_seed)]
-        found[id] = _cell(rows)
+        found[id] = _cell([of_seed[seed] for seed in sorted(of_seed)])
+    return found
+
+
+def _by_seed(numbers: Numbers) -> dict[str, dict[int, Mapping]]:
+    found: dict[str, dict[int, Mapping]] = {}
+    for name, cell in numbers.items():
+        id, seed = id_of(name)
+        found.setdefault(id, {})[seed] = cell
     return found
 
 
 def id_of(name: str) -> tuple[str, int]:
     """A cell's name without its seed, and the seed. ``ValueError`` for what is no cell's name.
 
-    >>> id_of("rope-10000-1/yarn/4"), id_of("rope-100-0-3200")
-    (('rope-10000/yarn/4', 1), ('rope-100-3200', 0))
+    >>> id_of("none-1"), id_of("rope-10000-0-3200/yarn/4")
+    (('none', 1), ('rope-10000-3200/yarn/4', 0))
     """
     run, slash, extension = name.partition("/")
     parts = re.fullmatch(r"(.+?)-(\d)(-\d+)?", run)
@@ -146,10 +150,14 @@ def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
     does not reach.
 
     "plain": every extension less the model as it was trained. "last": every cell less the model with its last L bytes only; a model that
-    was trained further, less that from which it was. "none": further trained with a method, less as much trained without.
+    was trained further, less that from which it was. "none": further trained with a method, less as much trained without. Cells that
+    have not all `SEEDS` are left out.
     """
-    ids = dict.fromkeys(id_of(name)[0] for name in numbers)
-    ids = [id for id in ids if id.partition("/")[0] in MORE_SCHEMES]
+    ids = [
+        id
+        for id, of_seed in _by_seed(numbers).items()
+        if set(of_seed) == set(SEEDS)
+    ]
     found: dict[str, dict] = {"plain": {}, "last": {}, "none": {}}
     for id in ids:
         scheme, _, extension = id.partition("/")
@@ -203,7 +211,7 @@ def caching(numbers: Numbers) -> dict[str, list[float]]:
     """Dynamic NTK from L to 2 L, a mean over files for each seed: with keys as they came ("cached"), and with all computed "anew"."""
     return {
         name: [
-            round(float(np.mean(rule.Cached(ROPE, anew).of(numbers, seed))), 4)
+            round(float(np.mean(rule.Cached(LONGER, anew).of(numbers, seed))), 4)
             for seed in SEEDS
         ]
         for name, anew in (("cached", False), ("anew", True))

@@ -1,5 +1,9 @@
 """The rule by which the second experiment is judged. Written on 2026-11-22, before any number of the held-out part was looked at.
 
+Changed on 2026-11-23, and still nothing of the held-out part was looked at: methods are asked of models that were trained twice as long
+(`ropebook.lab.trials.LONGER`), and compared with these. On the development part it had turned out that after the planned steps the
+models that were meant for it did not yet find records within L. Schemes are compared after equal steps, as before.
+
 **Comparisons.** Each claim of `ropebook.lab.claims` names the comparisons that decide it. A comparison is a mean difference on the
 held-out part, of bits per byte or of shares of right answers, between models of one seed, on the same files, texts or contexts.
 
@@ -38,12 +42,14 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.lab import intervals
 from ropebook.lab.intervals import Interval
+from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.scores import BANDS, DISTANCES, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import SEEDS
 from ropebook.lab.verdicts import OUTCOMES, word_of
 
 DATE = "2026-11-22"
+CHANGED = "2026-11-23"
 FALSE = 0.05
 """Of the outcomes that are called, the share that may be false."""
 MARGIN_BITS, MARGIN_SHARE = 0.02, 0.10
@@ -52,7 +58,7 @@ EXPECTED = ("lower", "higher", "same", "not higher")
 """What a claim may expect of a against b."""
 
 Numbers = Mapping[str, Mapping]
-"""By cell ("rope-10000-0/yarn/4"; without a method "none-0"): what `benchmarks/trials.py evaluate` stores."""
+"""By cell ("rope-10000-0-3200/yarn/4"; without a method "none-0"): what `benchmarks/trials.py evaluate` stores."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +238,21 @@ def digest() -> str:
     return whole.hexdigest()
 
 
+def cell_name(scheme: str, seed: int, extension: str = "") -> str:
+    """What `benchmarks/trials.py` calls a cell. A scheme with a number of steps is a training with so many.
+
+    >>> cell_name("none", 2), cell_name("rope-10000-3200", 0, "yarn/4")
+    ('none-2', 'rope-10000-0-3200/yarn/4')
+    """
+    name = f"{scheme}-{seed}"
+    if scheme not in MORE_SCHEMES:
+        plain, _, steps = scheme.rpartition("-")
+        name = f"{plain}-{seed}-{steps}"
+    return name + (f"/{extension}" if extension else "")
+
+
 def _cell(numbers: Numbers, scheme: str, seed: int, extension: str) -> Mapping:
-    name = f"{scheme}-{seed}" + (f"/{extension}" if extension else "")
+    name = cell_name(scheme, seed, extension)
     if name not in numbers:
         raise ValueError(f"numbers must have the cell {name!r}, which is missing")
     return numbers[name]

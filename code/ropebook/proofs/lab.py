@@ -112,6 +112,41 @@ def pairing(wrong: bool = False) -> Pairs:
     return [(mean, means), (over_files(apart**2) / (N - 1), parts / (N - 1))]
 
 
+@identity(
+    "eq-lab-crossed",
+    "N_{s}",
+    "N",
+    r"\sigma_{a}",
+    r"\sigma_{b}",
+    r"\sigma_{e}",
+    twin="the third mean square is added",
+)
+def crossed(wrong: bool = False) -> Pairs:
+    """(E M_a + E M_b − E M_e)/(N_s N) = σ_a²/N_s + σ_b²/N + σ_e²/(N_s N), for any N_s and N.
+
+    The parts are independent, with mean 0. So the expected square of a mean is the sum of each part's variance by the number of its
+    values in it; and each sum of squares is one over some means less the one over the mean of all.
+    """
+    S, N = sympy.symbols("N_s N", integer=True, positive=True)
+    a, b, e = sympy.symbols(r"\sigma_a \sigma_b \sigma_e", positive=True)
+
+    def square(seeds: sympy.Expr, files: sympy.Expr) -> sympy.Expr:
+        """The expected square of a mean over so many seeds and files."""
+        return a**2 / seeds + b**2 / files + e**2 / (seeds * files)
+
+    of_seeds = S * N * (square(1, N) - square(S, N))
+    of_files = S * N * (square(S, 1) - square(S, N))
+    of_rest = S * N * (square(1, 1) - square(S, N)) - of_seeds - of_files
+    sign = 1 if wrong else -1
+    estimate = (
+        of_seeds / (S - 1)
+        + of_files / (N - 1)
+        + sign * of_rest / ((S - 1) * (N - 1))
+    ) / (S * N)
+    written = a**2 / S + b**2 / N + e**2 / (S * N)
+    return [(estimate, written)]
+
+
 @definition(
     "eq-lab-alibi",
     implements="ropebook.lab.model.alibi_bias",
