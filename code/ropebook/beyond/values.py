@@ -6,13 +6,11 @@ text; R_m^T of that is Σ A_mn R_{n−m} v_n, which does not.
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from ropebook import checks
-from ropebook.attention import causal_mask
+from ropebook.attention import attention_weights
 from ropebook.efficient import apply_rotary
 from ropebook.rope import Positions, as_positions, cos_sin, inv_freq
 from ropebook.shapes import Float
@@ -49,10 +47,8 @@ def attend(
 ) -> Vectors:
     """The output of attention with RoPE, and with values that are still, turned, or turned and at the output turned back."""
     checks.choice("values", values, WAYS)
-    scores = turned_by(q, places, base) @ turned_by(k, places, base).mT
-    if causal:
-        scores = scores.masked_fill(~causal_mask(q.shape[-2]), -math.inf)
-    weights = (scores / math.sqrt(q.shape[-1])).softmax(-1)
+    q, k = turned_by(q, places, base), turned_by(k, places, base)
+    weights = attention_weights(q, k, is_causal=causal)
     if values == "still":
         return weights @ v
     found = weights @ turned_by(v, places, base)
