@@ -1,4 +1,4 @@
-"""Trains the small models of chapter *Measured*, or goes on where it stopped; writes results/training.json and weights.
+"""Trains the small models of chapter *Measured*, or goes on where it stopped; writes results/training.json.
 
 Nine runs: each position scheme once, RoPE with base 10⁴ and ALiBi with a second seed. Then brief fine-tunings of RoPE
 10⁴ on longer texts: as it is, interpolated, and with YaRN. With a CUDA device the larger setting is trained as well,
@@ -20,7 +20,6 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from safetensors.torch import save
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,7 +44,6 @@ class Work:
         self.folder = ROOT / "runs" / ("" if setting == "small" else setting)
         self.runs = training.RUNS if setting == "small" else training.LARGE
         self.result = "training" if setting == "small" else f"training-{setting}"
-        self.weights = ROOT / "results" / "rope-10000.safetensors" if setting == "small" else None
 
     def names(self) -> list[str]:
         return [run.name for run in self.runs] + [piece.name for piece in self.tunings()]
@@ -91,7 +89,7 @@ class Work:
         return state is not None and state["step"] == run.steps
 
     def write(self) -> None:
-        """The results, and the weights of the first RoPE 10⁴."""
+        """The results."""
         runs = {run.name: self.measured(self.trainer(run)) for run in self.runs}
         tuned = {}
         for piece in self.tunings():
@@ -114,12 +112,6 @@ class Work:
             "seconds": round(sum(run["seconds"] for run in (*runs.values(), *tuned.values())), 1),
         }
         results.save(self.result, found, device.provenance(0, "make train", self.where))
-        if self.weights:
-            (first,) = (run for run in self.runs if run.name == "rope-10000-0")
-            state = self.checkpoint(first)["model"]
-            del state["lm_head.weight"]  # the embedding's
-            with results.writing(self.weights) as file:
-                file.write(save({name: weight.contiguous() for name, weight in state.items()}))
 
     def measured(self, trainer: training.Trainer) -> dict[str, object]:
         """What a run reaches within its length, on every held-out file that is long enough."""

@@ -28,11 +28,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch  # noqa: E402  (paths and threads are set just above)
-from safetensors.torch import load, save  # noqa: E402
+from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
 from ropebook.lab import evaluation, extensions, measured, parts, rule, scores, trials  # noqa: E402
-from ropebook.lab.model import LanguageModel  # noqa: E402
+from ropebook.lab.model import LanguageModel, of_weights  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
 EVERY = 40
@@ -135,12 +135,7 @@ def store(path: Path, told: dict) -> None:
 
 def trained(trial: trials.Trial) -> LanguageModel:
     """The model of the weights in results/trials, in float32."""
-    sizes = {key: getattr(trial, key) for key in ("dim", "hidden_dim", "n_layers", "n_heads")}
-    model = LanguageModel(trial.scheme, trial.length, **sizes)
-    weights = load((folder() / f"{trial.name}.safetensors").read_bytes())
-    weights = {name: weight.float() for name, weight in weights.items()}
-    model.load_state_dict(weights | {"lm_head.weight": weights["embedding.weight"]})
-    return model.eval()
+    return of_weights((folder() / f"{trial.name}.safetensors").read_bytes(), vars(trial))
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:

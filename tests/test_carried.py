@@ -18,7 +18,7 @@ from tools.paths import ROOT
 @pytest.fixture
 def travelled(tmp_path, monkeypatch):
     """The results as a notebook has them."""
-    found = carried.contents(code_text="import ropebook.lab.model\n'evaluation', 'training', 'rope-10000'")
+    found = carried.contents(code_text="import ropebook.lab.model\n'evaluation', 'rope-10000-0-3200'")
     for name, data in found.items():
         if "/_results/" in name:
             (tmp_path / name.rpartition("/")[2]).write_bytes(data)
@@ -28,13 +28,13 @@ def travelled(tmp_path, monkeypatch):
 
 
 def test_the_weights_that_travel_are_the_rounded_ones(travelled, monkeypatch):
-    assert (travelled / "rope-10000.safetensors").stat().st_size < 900_000
+    assert (travelled / "rope-10000-0-3200.safetensors").stat().st_size < 700_000
     there = pretrained()
     monkeypatch.undo()
     here = pretrained(int8=True)
     assert all(torch.equal(there.state_dict()[name], weight) for name, weight in here.state_dict().items())
-    exact = load_tensors((ROOT / "results" / "rope-10000.safetensors").read_bytes())
-    assert all(torch.equal(pretrained().state_dict()[name], weight) for name, weight in exact.items())
+    exact = load_tensors((ROOT / "results" / "trials" / "rope-10000-0-3200.safetensors").read_bytes())
+    assert all(torch.equal(pretrained().state_dict()[name], weight.float()) for name, weight in exact.items())
 
 
 def test_the_curves_that_travel_draw_the_same_figure(travelled, monkeypatch):

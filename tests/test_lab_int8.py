@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropebook.lab import data, evaluation, int8
+from ropebook.lab import evaluation, int8, parts, scores
 from ropebook.lab.model import LanguageModel, pretrained
 
 STORED = {"wide", "wide" + int8.SCALES, "norm"}
@@ -39,8 +39,8 @@ def test_what_is_rounded_is_not_rounded_again():
 
 
 def test_rounding_costs_what_is_said():
-    """On the held-out files of this machine's Python, whichever that is: hence the room."""
-    _, windows = evaluation.held_out_windows(data.load(), 256)
+    """On files of this machine's Python that nobody trained on, whichever that is: hence the room."""
+    _, windows = scores.windows(parts.load().development, 256)
     exact, rounded = (mean_bits(pretrained(int8=wanted), windows) for wanted in (False, True))
     assert exact != rounded
     assert rounded - exact == pytest.approx(int8.COST, abs=0.001)

@@ -7,6 +7,7 @@ float32.
 
 import copy
 import itertools
+import json
 import math
 import re
 
@@ -395,24 +396,26 @@ def trained(tmp_path, monkeypatch):
     """Two models among the results, as training leaves them."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
-    settings = {"length": LENGTH, **SIZES, "rows": 3}
-    results.save("training", {"settings": settings}, dict.fromkeys(results._PROVENANCE, 0))
-    models = {scheme: make(scheme, torch.float32) for scheme in ("rope-10000", "learned")}
-    for scheme, model in models.items():
-        state = model.state_dict()
-        del state["lm_head.weight"]
-        save_file(state, tmp_path / f"{scheme}.safetensors")
+    (tmp_path / "trials").mkdir()
+    models = {M.SHIPPED: make("rope-10000", torch.float32), "learned-2": make("learned", torch.float32)}
+    for name, model in models.items():
+        run = {"scheme": model.scheme, "length": LENGTH, **SIZES, "rows": 3}
+        (tmp_path / "trials" / f"{name}.json").write_text(json.dumps({"run": run}))
+        state = {key: weight.half() for key, weight in model.state_dict().items() if key != "lm_head.weight"}
+        model.load_state_dict({key: weight.half().float() for key, weight in model.state_dict().items()})
+        save_file(state, tmp_path / "trials" / f"{name}.safetensors")
     return models
 
 
 def test_trained_weights_lie_among_the_results(trained):
-    for scheme, model in trained.items():
-        found = M.pretrained(scheme)
+    for name, model in trained.items():
+        found = M.pretrained(name)
         assert torch.equal(found(TOKENS), model(TOKENS))
-        assert (found.scheme, found.length, found.training) == (scheme, LENGTH, False)
+        assert (found.scheme, found.length, found.training) == (model.scheme, LENGTH, False)
         assert found.lm_head.weight is found.embedding.weight
+        assert found.embedding.weight.dtype == torch.float32
     assert M.pretrained().scheme == "rope-10000"
-    with pytest.raises(FileNotFoundError, match="no result named 'alibi'; there are: learned, rope-10000"):
+    with pytest.raises(FileNotFoundError, match="no result named 'alibi'; there are: learned-2, rope-10000-0-3200"):
         M.pretrained("alibi")
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file
 
 from ropebook import results
 from ropebook.lab import data, training, tuning
@@ -62,10 +61,6 @@ def test_it_trains_what_is_left_and_then_writes(script, tmp_path):
     assert 0 <= found["runs"]["alibi-0"]["retrieval"] <= 1
     assert "scheme" not in found["settings"]
     assert json.dumps(found["corpus"]).count("a hash") == 1
-    weights = load_file(tmp_path / "results" / "rope-10000.safetensors")
-    state = training.read_checkpoint(tmp_path / "runs" / "rope-10000-0.pt")["model"]
-    assert set(state) - set(weights) == {"lm_head.weight"}
-    assert all((weights[name] == state[name]).all() for name in weights)
 
 
 def test_it_names_the_runs_there_are(script, capsys):

@@ -47,7 +47,7 @@ def in_steps(curves: bytes) -> bytes:
 
 LIGHTER: dict[str, Callable[[bytes], bytes]] = {
     "evaluation.safetensors": in_steps,
-    "rope-10000.safetensors": in_int8,
+    "rope-10000-0-3200.safetensors": in_int8,
 }
 """How a heavy result travels: in a form that the same code reads."""
 
@@ -77,7 +77,7 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     opened = said.union(*(RESULT.findall(path.read_text(encoding="utf-8")) for path in sources))
     carried = sources | {still for still in stills if still.is_file()}
     found = {path.relative_to(code).as_posix(): path for path in carried}
-    for path in results.glob("*"):
+    for path in (*results.glob("*"), *results.glob("trials/*")):
         if path.is_file() and {path.stem, path.name} & opened:
             found[f"ropebook/_results/{path.name}"] = path
     return {name: LIGHTER.get(path.name, bytes)(path.read_bytes()) for name, path in sorted(found.items())}

@@ -11,8 +11,8 @@ from tools.paths import BUILD, ROOT, write_whole
 FOLDER = BUILD / "weights"
 NAME = "model.js"
 SOURCES = (
-    "results/rope-10000.safetensors",
-    "results/training.json",
+    "results/trials/rope-10000-0-3200.safetensors",
+    "results/trials/rope-10000-0-3200.json",
     "code/ropebook/lab/int8.py",
     "code/ropebook/lab/reading.py",
 )

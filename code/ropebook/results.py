@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
+# of these trained models, each with its numbers
+_MODELS = "trials"
 # where the notebooks for download carry them
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
@@ -32,7 +34,11 @@ def load(name: str) -> dict:
 def find(name: str, kind: str = "json") -> Path:
     """Where the result `name` lies: a file of this kind, such as "json" or "safetensors". Raises as `load` does."""
     _checked(name)
-    folders = (_BESIDE_THE_CODE, _INSIDE_THE_PACKAGE)
+    folders = (
+        _BESIDE_THE_CODE,
+        _BESIDE_THE_CODE / _MODELS,
+        _INSIDE_THE_PACKAGE,
+    )
     for folder in folders:
         path = folder / f"{name}.{kind}"
         if path.is_file():

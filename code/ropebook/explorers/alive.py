@@ -15,7 +15,7 @@ from ropebook.lab import reading
 TRAINED = 256
 """The trained length L."""
 HEAD_DIM = 32
-LAYERS = 4
+LAYERS = 3
 HEADS = 4
 LONGEST_TEXT = 1024
 """Bytes that can be told; the first byte of a text has none before it."""
@@ -94,7 +94,8 @@ class Alive(Explorer):
     ``text``: "classes", "again" or "prose"; ``own``: another one, at most 1025 bytes of UTF-8, which is read instead if it has two
     or more. ``method``: one of `METHODS`; ``factor``: s, 1 to 16, of methods that have one. ``base``: 500 to 10⁷; the model was
     trained with 10⁴. ``length``: 64 to 1024 bytes that are to be told. ``byte``: of which of them the figure says more, from 1
-    on. ``layer``, ``head``: 1 to 4, whose attention is seen in the text. Bad values raise ``TraitError``.
+    on. ``layer``, ``head``: 1 to 3 and 1 to 4, whose attention is seen in
+    the text. Bad values raise ``TraitError``.
 
     How it opens is what PyTorch found. All else the page's own model finds, in the browser, whose weights are loaded when a
     dial is turned for the first time; in a notebook they come from the kernel.
@@ -161,7 +162,7 @@ class Alive(Explorer):
         max=LAYERS,
         label="Layer",
         below="layers are counted from 1",
-        above="the model has four layers",
+        above="the model has three layers",
         note="Whose attention the text shows.",
         more=True,
     )

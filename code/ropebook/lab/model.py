@@ -7,7 +7,7 @@ differ in the position scheme alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -187,20 +187,35 @@ class LanguageModel(LlamaModel):
         return bias + mask
 
 
-def pretrained(name: str = "rope-10000", *, int8: bool = False) -> LanguageModel:
-    """The trained model whose weights lie among the results: RoPE with base 10⁴, seed 0, ready to be tried.
+SHIPPED = "rope-10000-0-3200"
+"""The trained model that pages and notebooks carry: RoPE with base 10⁴, seed 0, 3,200 steps."""
+
+
+def pretrained(name: str = SHIPPED, *, int8: bool = False) -> LanguageModel:
+    """A trained model whose weights lie in results/trials, ready to be tried.
 
     ``int8``: with weights rounded to one byte each, as notebooks carry them, so that a notebook says what its page says; that
     costs `ropebook.lab.int8.COST` bits per byte. A notebook has no others. ``FileNotFoundError`` if there are none of this name.
     """
+    weights = results.find(name, "safetensors").read_bytes()
+    return of_weights(weights, results.load(name)["run"], int8=int8)
+
+
+def of_weights(
+    weights: bytes, run: Mapping[str, object], *, int8: bool = False
+) -> LanguageModel:
+    """The model of a safetensors file without the output layer, which is the embedding; float32, whatever is stored.
+
+    ``run``: what was trained, with "scheme", "length" and the sizes. ``int8``: as in `pretrained`.
+    """
     from safetensors.torch import load  # here: only this needs it
 
-    weights = load(results.find(name, "safetensors").read_bytes())
-    weights = restored(rounded(weights) if int8 else weights)
-    settings = results.load("training")["settings"]
-    sizes = ("length", "dim", "hidden_dim", "n_layers", "n_heads")
-    model = LanguageModel(name, **{size: settings[size] for size in sizes})
-    model.load_state_dict(weights | {"lm_head.weight": weights["embedding.weight"]})
+    stored = load(weights)
+    stored = restored(rounded(stored) if int8 else stored)
+    stored = {name: weight.float() for name, weight in stored.items()}
+    sizes = {key: run[key] for key in ("dim", "hidden_dim", "n_layers", "n_heads")}
+    model = LanguageModel(run["scheme"], run["length"], **sizes)
+    model.load_state_dict(stored | {"lm_head.weight": stored["embedding.weight"]})
     return model.eval()
 
 
