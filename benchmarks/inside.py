@@ -1,8 +1,8 @@
 """Looks into the trained models: what their heads do, which frequencies they need; writes results/inside.json.
 
 Of the second experiment (benchmarks/trials.py) the models that methods are put into, and as controls those without
-positions and with ALiBi; all seeds, on the held-out part. Needs their weights in results/trials. Some minutes on one
-thread.
+positions and with ALiBi; all seeds, on the development part, so that nothing is seen of the part that decides. Needs
+their weights in results/trials. Some minutes on one thread.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     if missing:
         raise SystemExit(f"not trained yet (python benchmarks/trials.py train): {', '.join(missing)}")
     text = parts.load()
-    names, longer = scores.windows(text.held_out, LONGER)
+    names, longer = scores.windows(text.development, LONGER)
     measured, begun = {}, time.perf_counter()
     for trial in wanted:
         start = time.perf_counter()

@@ -17,6 +17,7 @@ are there, `gather` judges by the rule; until then it brings together the traini
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -31,12 +32,13 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import evaluation, extensions, measured, parts, rule, scores, trials  # noqa: E402
+from ropebook.lab import claims, evaluation, extensions, measured, parts, rule, scores, trials  # noqa: E402
 from ropebook.lab.model import LanguageModel, of_weights  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
 EVERY = 40
 """Steps to one loss in the results."""
+HELD_OUT = parts.PARTS[2]
 SAVED = 25
 """Steps from checkpoint to checkpoint."""
 CHOSEN_WITH = 4
@@ -148,6 +150,11 @@ def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
     return [None, *extensions.extensions(json.loads(chosen.read_text(encoding="utf-8"))["chosen"])]
 
 
+def has_last(trial: trials.Trial) -> bool:
+    """Whether a claim compares the model with its last L bytes."""
+    return trial.scheme == "alibi" or bool(extended([trial]))
+
+
 def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
     """Every finished model in all that it is tried as. Prints names and times only."""
     given = scores.materials(text, part)
@@ -170,22 +177,31 @@ def try_one(
 ) -> None:
     name = trial.name + (f"/{extension.id}" if extension else "") + ending
     path = folder() / part / file_of(name)
+    identity = {
+        "cell": name,
+        "corpus": text.summary(),
+        "weights": hashlib.sha256((folder() / f"{trial.name}.safetensors").read_bytes()).hexdigest(),
+        "options": dict(extension.options) if extension else {},
+    }
     if path.exists():
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if any(stored[key] != value for key, value in identity.items()):
+            raise SystemExit(f"{path} is of other weights, options or text: remove it")
         return
     start = time.perf_counter()
     as_tried = model
     if extension and not ending:
         as_tried = evaluation.with_method(model, extension.method, extension.options)
     told = {
-        "cell": name,
-        "corpus": text.summary(),
+        **identity,
         "files": given.names,
         "numbers": scores.measure(as_tried, given),
         "provenance": device.provenance(None, "python benchmarks/trials.py", torch.device("cpu")),
     }
-    if extension is None:
-        told["last"] = scores.measure_windowed(model, given, trial.length)
-    elif extension.name == "dynamic_ntk":
+    if ending or (extension is None and has_last(trial)):
+        told["last"] = scores.measure_windowed(as_tried, given, trial.length)
+    if extension and extension.name.startswith(rule.FOLLOWING):
+        told["ended"] = scores.measure_ended(as_tried, given)
         told["sampled"] = scores.measure_cached(model, given, extension.options, 2 * trial.length)
     store(path, told)
     print(f"{name} on {part}: {time.perf_counter() - start:.0f} s", flush=True)
@@ -225,8 +241,8 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Trains a little further, tries what comes out on both parts, and keeps the numbers only."""
-    given = {part: scores.materials(text, part) for part in parts.PARTS[1:]}
+    """Trains some steps more, tries what comes out on the held-out part, and keeps the numbers only."""
+    given = scores.materials(text, HELD_OUT)
     for trial in extended(wanted):
         if not finished(trial):
             continue
@@ -234,16 +250,14 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
         for name in extensions.TUNED:
             for s in extensions.FACTORS:
                 extension = by_id.get(f"{name}/{s}", extensions.Extension(name, "none", s))
-                done = f"{trial.name}_{name}_{s}_tuned.json"
-                if all((folder() / part / done).exists() for part in given):
+                if (folder() / HELD_OUT / f"{trial.name}_{name}_{s}_tuned.json").exists():
                     continue
                 model = evaluation.with_method(trained(trial), extension.method, extension.options)
                 run = trials.further(trial, name, s)
                 trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model)
                 for _ in trainer.train(SAVED):
                     pass
-                for part, materials in given.items():
-                    try_one(trainer.model.eval(), trial, extension, materials, text, part, "/tuned")
+                try_one(trainer.model.eval(), trial, extension, given, text, HELD_OUT, "/tuned")
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
@@ -255,7 +269,7 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
     chosen = folder() / "chosen.json"
     data = {
         "corpus": text.summary(),
-        "rule": {"date": rule.DATE, "sha256": rule.digest()},
+        "rule": {"date": rule.DATE, "changed": rule.CHANGED, "sha256": rule.digest()},
         "length": scores.LENGTH,
         "text": scores.TEXT,
         "bands": [list(band) for band in scores.BANDS],
@@ -267,17 +281,18 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
         "chosen": json.loads(chosen.read_text(encoding="utf-8"))["chosen"] if chosen.exists() else None,
         "opened": None,
     }
-    missing = [name for name in every_cell(wanted) if not (folder() / "held_out" / file_of(name)).exists()]
+    missing = [name for name in every_cell(wanted) if not (folder() / HELD_OUT / file_of(name)).exists()]
     if missing or not chosen.exists():
         print(f"the held-out part has not been tried with everything; missing: {', '.join(missing[:3])}", flush=True)
     else:
-        numbers = scores.stored(folder() / "held_out")
+        numbers = scores.stored(folder() / HELD_OUT)
         data["opened"] = {
             "files": numbers[wanted[0].name]["files"],
             "cells": measured.cells(numbers, trials.SEEDS),
             "differences": measured.differences(numbers),
             "caching": measured.caching(numbers),
-            "verdicts": measured.verdicts(numbers),
+            "able": sorted(able := measured.able(data["trainings"])),
+            "verdicts": measured.verdicts(numbers, claims.asked(data["chosen"]), able),
         }
     data["provenance"] = device.provenance(None, "python benchmarks/trials.py gather", torch.device("cpu"))
     store(ROOT / "results" / "measured.json", data)
@@ -309,7 +324,8 @@ def main() -> None:
     wanted = [trial for trial in wanted if not given.only or trial.name in given.only]
     text = parts.load()
     if given.what == "evaluate":
-        evaluate(wanted, text, given.part)
+        longer = [] if given.only or given.twice else left_to_double()
+        evaluate([*wanted, *longer], text, given.part)
     else:
         {"train": train, "choose": choose, "tune": tune, "gather": gather}[given.what](wanted, text)
 

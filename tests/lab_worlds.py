@@ -36,12 +36,17 @@ def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=
     }
     return {
         "numbers": {"python": bits(FILES, beyond), "language": bits(TEXTS, beyond), "curves": curves(), **told},
+        "ended": {"python": bits(FILES, beyond), "language": bits(TEXTS, beyond)},
         "last": {"python": bits(FILES, last), "language": bits(TEXTS, last), "curves": curves()},
         "sampled": {
             "anew": (files[:FILES] + 0.01 * draws.normal(size=FILES)).tolist(),
             "cached": (files[:FILES] + 0.1 + 0.01 * draws.normal(size=FILES)).tolist(),
         },
     }
+
+
+ABLE = {*MORE_SCHEMES, "rope-10000-3200"}
+"""Schemes whose records may be compared: here all."""
 
 
 def world(seed=0, **options):

@@ -71,7 +71,19 @@ def test_windowed_bits_see_the_last_bytes_only(model):
     assert torch.allclose(E.windowed_bits(model, windows[:, :9], 8), E.position_bits(model, windows[:, :9]))
 
 
-@pytest.mark.parametrize("length, window, message", [(6, 8, "T = 6"), (42, 8, "multiple of 4"), (40, 7, "even")])
+def test_with_small_steps_they_see_nearly_all_of_the_window(model):
+    windows = random_windows(2, 24)
+    for step in (1, 2, 8):
+        bits = E.windowed_bits(model, windows, 8, step)
+        for at in (5, 8, 15, 23):
+            seen = at + 1 if at < 8 else 8 - step + 1 + at % step
+            alone = E.position_bits(model, windows[:, at + 1 - seen : at + 2])[:, -1]
+            assert torch.allclose(bits[:, at], alone)
+    with pytest.raises(ValueError, match="multiples of 3"):
+        E.windowed_bits(model, windows, 8, 3)
+
+
+@pytest.mark.parametrize("length, window, message", [(6, 8, "T = 6"), (42, 8, "multiples of 4"), (40, 7, "even")])
 def test_windows_that_do_not_fit(model, length, window, message):
     with pytest.raises(ValueError, match=message):
         E.windowed_bits(model, random_windows(1, length), window)

@@ -149,3 +149,16 @@ def test_what_has_no_spread_to_measure_is_refused():
         I.student(0.9, 0.5)
     with pytest.raises(ValueError, match=r"probability must be .*got 0\.5"):
         I.student(0.5, 2)
+
+
+def test_it_is_seldom_very_sure_of_what_is_not_so():
+    """Far out in the tail too, where a correction for many looks reads: seeds that differ by less than files do."""
+    draws = torch.Generator().manual_seed(0)
+    tries, called = 600, {0.01: 0, 0.001: 0}
+    for _ in range(tries):
+        seeds = 0.4 * torch.randn(3, 1, generator=draws, dtype=torch.float64)
+        p = I.p_different(I.crossed(seeds + torch.randn(3, 37, generator=draws, dtype=torch.float64)))
+        for level in called:
+            called[level] += p < level
+    assert called[0.01] / tries < 0.012
+    assert called[0.001] / tries < 0.005

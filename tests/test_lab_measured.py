@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ropebook.lab import claims, intervals, measured, rule, scores
-from tests.lab_worlds import WINDOWS, change, world
+from tests.lab_worlds import ABLE, WINDOWS, change, world
 
 SEEDS = (0, 1, 2)
 
@@ -89,9 +89,9 @@ def test_differences_are_those_of_the_rule(numbers):
 
 
 def test_verdicts_and_caching_as_the_rule_has_them(numbers):
-    found = {row["id"]: row for row in measured.verdicts(numbers)}
+    found = {row["id"]: row for row in measured.verdicts(numbers, claims.CLAIMS.values(), ABLE)}
     assert found.keys() == claims.CLAIMS.keys()
-    for verdict in rule.judge(claims.CLAIMS.values(), numbers):
+    for verdict in rule.judge(claims.CLAIMS.values(), numbers, ABLE):
         row = found[verdict.claim.id]
         assert (row["word"], row["counts"]) == (verdict.word, verdict.counts)
         assert [one[3] for one in row["found"]] == [one.outcome for one in verdict.found]
@@ -124,3 +124,19 @@ def test_a_training_in_a_few_numbers():
     assert row["headroom"] == {"python": [1.5, 2.0], "language": [3.0, 3.5]}
     assert row["floor"] == [2.0, 2.25]
     assert (row["retrieval"], row["order"], row["device"]) == (1.0, 0.5, "a CPU")
+
+
+def test_who_is_able_to_be_asked_for_records():
+    found = {
+        "none": (1.0, 0.9, 0.75),
+        "t5": (1.0, 0.49, 1.0),
+        "alibi": (1.0, 1.0),
+        "sinusoidal": (0.8, 0.8, 0.64),
+        "rope-10000-3200": (0.8, 0.9, 0.56),
+    }
+    rows = [
+        {"name": rule.cell_name(id, seed), "retrieval": share}
+        for id, shares in found.items()
+        for seed, share in enumerate(shares)
+    ]
+    assert measured.able(rows) == {"none", "rope-10000-3200"}

@@ -11,7 +11,7 @@ from ropebook.lab import evaluation, extensions, scores, trials
 from ropebook.lab import rule as R
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.rule import Bits, Cached, Comparison, Share
-from tests.lab_worlds import CHOSEN, FILES, change, world
+from tests.lab_worlds import ABLE, CHOSEN, FILES, change, world
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,9 @@ def alike():
 
 def words(numbers, *ids):
     return {
-        verdict.claim.id: verdict.word for verdict in R.judge(C.CLAIMS.values(), numbers) if verdict.claim.id in ids
+        verdict.claim.id: verdict.word
+        for verdict in R.judge(C.CLAIMS.values(), numbers, ABLE)
+        if verdict.claim.id in ids
     }
 
 
@@ -44,7 +46,7 @@ def test_a_method_is_asked_in_the_band_that_its_factor_reaches():
 
 
 def test_where_all_are_alike_there_is_no_difference(alike):
-    found = {verdict.claim.id: verdict.word for verdict in R.judge(C.CLAIMS.values(), alike)}
+    found = {verdict.claim.id: verdict.word for verdict in R.judge(C.CLAIMS.values(), alike, ABLE)}
     assert {word for name, word in found.items() if name.startswith("S2.9a")} == {"no difference here"}
     assert found["S2.8"] == "holds here"
     assert found["S3.6a"] == "does not hold here"  # cached costs 0.1 more
@@ -61,7 +63,7 @@ def test_a_method_that_helps(alike):
     assert found == {
         "S2.9a linear": "holds here",
         "S2.9a ntk": "no difference here",
-        "S2.9a": "mixed here",  # 6 of 18
+        "S2.9a": "mixed here",  # 6 of 18, in the others there is no difference
         "S2.9b linear": "holds here",
         "S2.9b": "mixed here",  # 6 of 12
         "S3.6c linear": "holds here",
@@ -76,10 +78,9 @@ def test_seeds_that_disagree_leave_it_undecided():
 
 def test_the_control(alike):
     guessing = change(alike, tuple(f"none-{seed}" for seed in trials.SEEDS), share=0.5)
-    found = words(guessing, "control order", "S0.12a")
-    assert found["S0.12a"] == "does not hold here"  # RoPE tells 0.9
-    verdict = next(v for v in R.judge([C.CLAIMS["control order"]], guessing))
-    assert verdict.counts["fails"] == 0
+    (verdict,) = R.judge([C.CLAIMS["S0.12a"]], guessing, ABLE)
+    assert verdict.word == "does not hold here"  # RoPE tells 0.9
+    assert words(guessing, "control order") == {"control order": "holds here"}
 
 
 # --- the rule ---
@@ -114,7 +115,7 @@ def test_noise_alone_is_seldom_called():
     worlds_with_a_call = 0
     for at in range(12):
         numbers = world(at, seed_spread=0.3, beyond=2.0)
-        counts = [verdict.counts for verdict in R.judge(claims, numbers)]
+        counts = [verdict.counts for verdict in R.judge(claims, numbers, ABLE)]
         worlds_with_a_call += any(count["holds"] + count["fails"] for count in counts)
     assert worlds_with_a_call <= 3
 
@@ -124,7 +125,7 @@ def test_the_correction_is_over_all_comparisons_and_counts_each_once(alike, monk
     discoveries = R.intervals.discoveries
     monkeypatch.setattr(R.intervals, "discoveries", lambda p, share: asked.append(len(p)) or discoveries(p, share))
     claim = C.CLAIMS["S2.9a linear"]
-    R.judge([claim, replace(claim, id="again"), C.CLAIMS["S2.9a"]], alike)
+    R.judge([claim, replace(claim, id="again"), C.CLAIMS["S2.9a"]], alike, ABLE)
     assert asked == [18, 18]
 
 
@@ -152,7 +153,7 @@ def test_a_text_that_a_model_does_not_reach_is_nan(alike):
 def test_what_is_missing_or_makes_no_sense_is_named(alike):
     few = {name: numbers for name, numbers in alike.items() if name != "rope-10000-1-3200/linear/4"}
     with pytest.raises(ValueError, match="must have the cell 'rope-10000-1-3200/linear/4'"):
-        R.judge([C.CLAIMS["S2.9a linear"]], few)
+        R.judge([C.CLAIMS["S2.9a linear"]], few, ABLE)
     bits, share = Bits("none", "", "python", (0, 256)), Share("none", "", "order", 256, 32)
     for a, b in ((bits, share), (bits, 0.5), (share, bits), (share, None)):
         with pytest.raises(TypeError, match="b must be of a's kind"):
@@ -165,13 +166,80 @@ def test_what_is_missing_or_makes_no_sense_is_named(alike):
         Share("none", "", "order", 256, 33)
 
 
+def test_records_are_asked_of_those_that_find_them(alike):
+    claim = C.CLAIMS["ALiBi d"]
+    (found,) = R.judge([claim], alike, ABLE - {"alibi"})
+    assert (found.word, found.counts["not asked"]) == ("not asked here", 3)
+    (some,) = R.judge([C.CLAIMS["S4.7"]], alike, ABLE - {"sinusoidal"})
+    assert (some.counts["not asked"], some.counts["no difference"], some.word) == (5, 6, "no difference here")
+
+
+def test_a_method_that_follows_the_length_is_asked_in_texts_that_end(alike):
+    cell = alike["rope-10000-1-3200/dynamic_ntk_2"]
+    beyond = Bits(C.LONGER, "dynamic_ntk_2", "language", (512, 1024)).of(alike, 1)
+    assert beyond == [row[2] for row in cell["ended"]["language"]] != [row[2] for row in cell["numbers"]["language"]]
+    within = Bits(C.LONGER, "dynamic_ntk", "python", (0, 256)).of(alike, 0)
+    assert within == [row[0] for row in alike["rope-10000-0-3200/dynamic_ntk"]["numbers"]["python"]]
+
+
+def test_the_mean_over_distances_is_of_each_context(alike):
+    letters = alike["none-2"]["numbers"]["order"]["256"].values()
+    first = sum(row[0] == "1" for row in letters) / 4
+    assert Share("none", "", "order", 256).of(alike, 2)[0] == first
+
+
+def test_a_model_that_was_trained_more_is_compared_with_itself():
+    for comparison in C.CLAIMS["tuned linear last"].comparisons:
+        assert comparison.a.extension == comparison.b.extension
+        assert (comparison.a.last, comparison.b.last) == (False, True)
+
+
+def test_what_was_chosen_is_not_compared_with_itself():
+    assert len(C.asked({"yarn": 4})) == len(C.CLAIMS)
+    left = {claim.id for claim in C.asked({"yarn": 32})}
+    assert set(C.CLAIMS) - left == {"YaRN β"}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "word"),
+    [
+        ("hhhh", "holds"),
+        ("hhhu", "mostly holds"),
+        ("hhhf", "mostly holds"),
+        ("hhff", "mixed"),
+        ("hfuu", "undecided"),
+        ("hfnu", "mixed"),
+        ("hffu", "mixed"),
+        ("hhnn", "mixed"),
+        ("hfff", "mostly fails"),
+        ("ffff", "does not hold"),
+        ("fffu", "does not hold"),
+        ("fuuu", "undecided"),
+        ("huuu", "undecided"),
+        ("nnnu", "no difference"),
+        ("nnuu", "undecided"),
+        ("nnnf", "mixed"),
+        ("--hh", "holds"),
+        ("----", "not asked"),
+    ],
+)
+def test_from_outcomes_to_the_word(outcomes, word):
+    names = {"h": "holds", "f": "fails", "n": "no difference", "u": "undecided", "-": "not asked"}
+    assert R.word([names[letter] for letter in outcomes]) == f"{word} here"
+
+
 def test_the_digest_is_of_the_rule_and_the_claims(tmp_path, monkeypatch):
     first = R.digest()
     assert len(first) == 64
-    changed = tmp_path / "claims.py"
-    changed.write_bytes(b"another")
-    monkeypatch.setattr(C, "__file__", str(changed))
-    assert R.digest() != first
+    for name in R.DECIDING:
+        (tmp_path / f"{name}.py").write_bytes((R.FOLDER / f"{name}.py").read_bytes())
+    monkeypatch.setattr(R, "FOLDER", tmp_path)
+    assert R.digest() == first
+    for name in ("claims", "tasks"):
+        (tmp_path / f"{name}.py").write_bytes(b"another")
+        changed = R.digest()
+        assert changed != first
+        first = changed
 
 
 # --- methods ---

@@ -79,11 +79,28 @@ def test_the_numbers_are_the_models(model):
     assert found["retrieval"].keys() == {"256", "512"}
     assert {len(letters) for letters in found["order"]["512"].values()} == {4}
     last = scores.measure_windowed(model, materials, 256, BANDS)
-    expected = evaluation.windowed_bits(model, materials.language, 256)[:, 256:512].mean(1)
+    expected = evaluation.windowed_bits(model, materials.language, 256, scores.STEP)[:, 256:512].mean(1)
     assert [row[1] for row in last["language"]] == pytest.approx(expected.tolist(), abs=1e-4)
     upto = scores.edges(256)
     assert last["curves"]["python"][: len(upto) - 1] == found["curves"]["python"][: len(upto) - 1]
     assert last["curves"]["python"] != found["curves"]["python"]
+
+
+def test_a_method_that_follows_the_length_is_asked_where_the_text_ends(model):
+    materials = given()
+    options = {"trained_length": 256, "factor": 1.0}
+    dynamic = evaluation.with_method(model, "dynamic_ntk", options)
+    ended = scores.measure_ended(dynamic, materials, BANDS[:2])
+    short = evaluation.position_bits(model, materials.python[:, :257]).mean(1)  # up to L it is the model itself
+    assert [row[0] for row in ended["python"]] == pytest.approx(short.tolist(), abs=1e-4)
+    whole = scores.measure(dynamic, materials, BANDS)
+    assert [row[1] for row in ended["language"]] == pytest.approx([row[1] for row in whole["language"]], abs=1e-4)
+    assert [row[0] for row in ended["language"]] != [row[0] for row in whole["language"]]
+
+
+def test_no_training_draws_what_a_part_is_asked():
+    assert scores.STREAMS.keys() == {"development", "held_out"}
+    assert scores.STREAMS["held_out"] > 1000
 
 
 def test_a_learned_scheme_goes_as_far_as_it_has_learned():

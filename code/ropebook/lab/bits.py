@@ -31,22 +31,29 @@ def position_bits(
 
 @torch.no_grad()
 def windowed_bits(
-    model: LanguageModel, windows: Int[Tensor, "files bytes"], window: int
+    model: LanguageModel,
+    windows: Int[Tensor, "files bytes"],
+    window: int,
+    step: int | None = None,
 ) -> Float[Tensor, "files bytes-1"]:
-    """As `position_bits`, of a model that always sees the last ``window`` bytes only, or half as many at least.
+    """As `position_bits`, of a model that always sees the last ``window`` bytes only, or up to ``step`` − 1 fewer.
 
-    The text is cut into windows that overlap by half; of each the second half is scored, of the first all. ``window`` is
-    even, and T a multiple of its half, at least ``window``.
+    The text is cut into windows that begin every ``step`` bytes, by default half a window; of each the last ``step`` bytes are scored,
+    of the first all. ``step`` divides ``window``, and T is a multiple of it, at least ``window``.
     """
-    checks.even("window", window)
-    length, half = windows.shape[1] - 1, window // 2
-    if length < window or length % half:
+    if step is None:
+        step = checks.even("window", window) // 2
+    checks.integer("step", step, minimum=1, maximum=window)
+    length = windows.shape[1] - 1
+    if length < window or length % step or window % step:
         raise ValueError(
-            f"windows must have T + 1 bytes, T a multiple of {half} and at least {window}, got T = {length}"
+            f"windows must have T + 1 bytes, T and the window multiples of {step} and T at least {window}, "
+            f"got T = {length} and {window}"
         )
-    pieces = windows.unfold(1, window + 1, half)
+    pieces = windows.unfold(1, window + 1, step)
     bits = torch.stack([bits_of(model, rows) for rows in pieces])
-    return torch.cat((bits[:, 0, :half], bits[:, :, half:].flatten(1)), 1)
+    first = bits[:, 0, : window - step]
+    return torch.cat((first, bits[:, :, window - step :].flatten(1)), 1)
 
 
 @torch.no_grad()

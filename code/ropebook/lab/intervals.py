@@ -4,7 +4,8 @@ Every seed's model is tried on the same files (or texts, or contexts). So a numb
 seed's, and a part that is the file's, and all three are drawn by chance: x_si = μ + a_s + b_i + e_si. The mean over all is uncertain
 for all three reasons, Var(x̄) = σ_a²/S + σ_b²/I + σ_e²/(S·I). The mean squares of a two-way table estimate that sum without bias
 (Searle, Casella, McCulloch 1992, section 4.3), and Satterthwaite's rule says with how many degrees of freedom. With three seeds that
-differ much there are two, and the interval is as wide as two degrees of freedom make it: that is what three seeds are worth.
+differ much there are two, and the interval is as wide as two degrees of freedom make it: that is what three seeds are worth. Where
+seeds or files seem to differ by less than the rest makes them differ by chance, so much is taken.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ def crossed(values: Float[Tensor, "seeds files"], level: float = 0.95) -> Interv
         (rest.square().sum() / ((seeds - 1) * (files - 1))).item(),
     ]
     freedoms = [seeds - 1, files - 1, (seeds - 1) * (files - 1)]
-    # no variance is below 0: where the estimate says so of seeds or files, their part is left out
-    total = max(squares[0] + squares[1] - squares[2], squares[0], squares[1])
-    if total == squares[0] + squares[1] - squares[2]:
-        parts = squares
-    else:
-        parts = [square if square == total else 0.0 for square in squares[:2]]
+    # no variance is below 0: what the estimate says of seeds or files is at least what the rest alone would make of them. To leave
+    # their part out where it comes out small would leave it out where it is small by chance, and call what is chance
+    rest_alone = squares[2]
+    squares[:2] = (max(square, rest_alone) for square in squares[:2])
+    total = squares[0] + squares[1] - rest_alone
     weight = sum(
-        part**2 / freedom for part, freedom in zip(parts, freedoms, strict=False)
+        square**2 / freedom
+        for square, freedom in zip(squares, freedoms, strict=True)
     )
     freedom = max(total**2 / weight, 1.0) if weight else math.inf
     error = math.sqrt(total / (seeds * files))

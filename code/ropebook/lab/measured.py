@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ropebook.lab import rule
-from ropebook.lab.claims import CLAIMS, LONGER
+from ropebook.lab.claims import LONGER
 from ropebook.lab.intervals import crossed
 from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.scores import BANDS, share
 from ropebook.lab.tasks import TASKS
-from ropebook.lab.trials import SEEDS
+from ropebook.lab.trials import EMERGED, LEAST, SEEDS
 
 Numbers = Mapping[str, Mapping]
 """By cell ("rope-10000-0-3200/yarn/4"): what `benchmarks/trials.py evaluate` stored."""
@@ -149,9 +149,9 @@ def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
     """What is compared on the pages, by kind, cell and text: for each band mean and interval (95 %, seeds and files), None where a model
     does not reach.
 
-    "plain": every extension less the model as it was trained. "last": every cell less the model with its last L bytes only; a model that
-    was trained further, less that from which it was. "none": further trained with a method, less as much trained without. Cells that
-    have not all `SEEDS` are left out.
+    "plain": every extension less the model as it was trained. "last": every cell whose model was tried with its last L bytes only, less
+    that; what was trained further, less itself. "none": further trained with a method, less as much trained without. Cells that have not
+    all `SEEDS` are left out.
     """
     ids = [
         id
@@ -161,7 +161,11 @@ def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
     found: dict[str, dict] = {"plain": {}, "last": {}, "none": {}}
     for id in ids:
         scheme, _, extension = id.partition("/")
-        found["last"][id] = _rows(numbers, scheme, extension, "", last=True)
+        with_last = extension if extension.endswith("/tuned") else ""
+        if "last" in numbers[rule.cell_name(scheme, SEEDS[0], with_last)]:
+            found["last"][id] = _rows(
+                numbers, scheme, extension, with_last, last=True
+            )
         if extension:
             found["plain"][id] = _rows(numbers, scheme, extension, "")
         method, _, rest = extension.partition("/")
@@ -187,10 +191,26 @@ def _rows(
     return {text: [row(text, band) for band in BANDS] for text in rule.TEXTS}
 
 
+def able(rows: Iterable[Mapping]) -> set[str]:
+    """Of `trainings`, the schemes (with their steps, where these are not the planned ones) that find records within L: `EMERGED` of them on
+    average over the seeds, and `LEAST` with every seed."""
+    shares: dict[str, dict[int, float]] = {}
+    for row in rows:
+        id, seed = id_of(row["name"])
+        shares.setdefault(id, {})[seed] = row["retrieval"]
+    return {
+        id
+        for id, by_seed in shares.items()
+        if set(by_seed) == set(SEEDS)
+        and min(by_seed.values()) >= LEAST
+        and sum(by_seed.values()) >= EMERGED * len(SEEDS)
+    }
+
+
 def verdicts(
-    numbers: Numbers, claims: Iterable[rule.Claim] = CLAIMS.values()
+    numbers: Numbers, claims: Iterable[rule.Claim], able: Collection[str]
 ) -> list[dict[str, object]]:
-    """Each claim, its word and its counts, and for each comparison mean, ends of the interval and outcome."""
+    """Each claim, its word and its counts, and for each comparison mean, ends of the interval and outcome. ``able``: see `rule.judge`."""
     return [
         {
             "id": verdict.claim.id,
@@ -203,7 +223,7 @@ def verdicts(
                 for one in verdict.found
             ],
         }
-        for verdict in rule.judge(claims, numbers)
+        for verdict in rule.judge(claims, numbers, able)
     ]
 
 

@@ -1,11 +1,18 @@
-"""The rule by which the second experiment is judged. Written on 2026-11-22, before any number of the held-out part was looked at.
+"""The rule by which the second experiment is judged. Written on 2026-11-22, and last changed on 2026-11-23, before it was applied.
 
-Changed on 2026-11-23, and still nothing of the held-out part was looked at: methods are asked of models that were trained twice as long
-(`ropebook.lab.trials.LONGER`), and compared with these. On the development part it had turned out that after the planned steps the
-models that were meant for it did not yet find records within L. Schemes are compared after equal steps, as before.
+What was changed on 2026-11-23, after a referee had read it and before any comparison of a claim was computed on the held-out part:
+methods are asked of models that were trained twice as long, for after the planned steps the models meant for it did not find records
+within L; a method that follows the length is asked in texts that end with the band; the reference sees nearly L bytes and not half of
+them at times; a model that was trained further is compared with its own last L bytes; intervals no longer leave out seeds that seem to
+agree; records are asked of models that find them within L; the control is judged by itself; a few votes make no word. One thing of the
+held-out part had been seen by then: what RoPE as it is pays within and beyond L with some of its pairs at a standstill, two seeds. No
+change rests on it.
 
 **Comparisons.** Each claim of `ropebook.lab.claims` names the comparisons that decide it. A comparison is a mean difference on the
-held-out part, of bits per byte or of shares of right answers, between models of one seed, on the same files, texts or contexts.
+held-out part, of bits per byte or of shares of right answers, between models of one seed, on the same files, texts or contexts. A
+comparison of records is *not asked* unless the models in it find the records within L, on the development part: three in four on
+average over the seeds, and half of them with each (`ropebook.lab.measured.able`). A model that has not learned to find them says nothing
+of how far it does.
 
 **Intervals** are of a mean over seeds and files that are crossed (`ropebook.lab.intervals`): they contain the spread between the three
 seeds as well as that between files. They are wide where the seeds disagree, and that is meant.
@@ -17,11 +24,12 @@ difference*, even if the mean is surely not 0. Else, if the difference from 0 pa
 
 **The number of looks.** About three hundred comparisons are made, and a verdict is a count of them ("8 of 10"). What has to be kept
 small is therefore the share of false ones among those that are called: Benjamini and Hochberg's procedure at 0.05, over all comparisons
-of all claims at once, each counted once, for differences and for nulls separately. It allows for comparisons that go together, as these
-do. Bonferroni's procedure would make a single false one among three hundred unlikely, and with three seeds leave most undecided; without
-any correction about fifteen would be called for nothing.
+of all claims at once, each pair counted once, for differences and for nulls separately. It is proved for independent tests and for some
+that go together; for these it is the usual choice and not a theorem. Bonferroni's procedure would make a single false one among three
+hundred unlikely, and with three seeds leave most undecided; without any correction about fifteen would be called for nothing. The
+control is one comparison, judged by itself at 0.05: it asks whether the task works, and not what is so.
 
-**The word** follows the counts: see `ropebook.lab.verdicts.word_of`.
+**The word** follows the counts, see `word`.
 
 **Not in the rule**: what was chosen on the development part (steps, parameters of methods, margins) stays as it was chosen. A claim that
 was thought of after the held-out part was opened, or a comparison that was changed, is marked as such wherever it is shown.
@@ -30,7 +38,7 @@ was thought of after the held-out part was opened, or a comparison that was chan
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -46,8 +54,9 @@ from ropebook.lab.model import MORE_SCHEMES
 from ropebook.lab.scores import BANDS, DISTANCES, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import SEEDS
-from ropebook.lab.verdicts import OUTCOMES, word_of
+from ropebook.lab.verdicts import OUTCOMES, WORDS
 
+FOLDER = Path(__file__).parent
 DATE = "2026-11-22"
 CHANGED = "2026-11-23"
 FALSE = 0.05
@@ -57,13 +66,21 @@ TEXTS = ("python", "language")
 EXPECTED = ("lower", "higher", "same", "not higher")
 """What a claim may expect of a against b."""
 
+CONTROL = "control"
+"""The source of a claim that asks whether the tasks work."""
+FOLLOWING = "dynamic_ntk"
+"""Extensions that begin so follow the length of the text."""
+NOT_ASKED = "not asked"
 Numbers = Mapping[str, Mapping]
 """By cell ("rope-10000-0-3200/yarn/4"; without a method "none-0"): what `benchmarks/trials.py evaluate` stores."""
 
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits per byte of a scheme, with an extension or as it was trained, in a band of positions. ``last``: with its last L bytes only."""
+    """Bits per byte of a scheme, with an extension or as it was trained, in a band of positions. ``last``: with its last L bytes only.
+
+    With a method that follows the length of the text, beyond L: of texts that end with the band.
+    """
 
     scheme: str
     extension: str
@@ -78,7 +95,9 @@ class Bits:
     def of(self, numbers: Numbers, seed: int) -> list[float]:
         """A number for each file or text, NaN where there is none."""
         cell = _cell(numbers, self.scheme, seed, self.extension)
-        rows = cell["last" if self.last else "numbers"][self.text]
+        follows = self.extension.startswith(FOLLOWING) and self.band != BANDS[0]
+        table = "last" if self.last else "ended" if follows else "numbers"
+        rows = cell[table][self.text]
         column = [row[BANDS.index(self.band)] for row in rows]
         return [float("nan") if x is None else x for x in column]
 
@@ -98,24 +117,33 @@ class Cached:
 
 @dataclass(frozen=True)
 class Share:
-    """Right answers at a distance, in texts of ``length`` bytes."""
+    """Right answers at a distance, in texts of ``length`` bytes; without a ``distance`` the mean over all."""
 
     scheme: str
     extension: str
     task: str
     length: int
-    distance: int
+    distance: int | None = None
 
     def __post_init__(self) -> None:
         checks.choice("task", self.task, TASKS)
         checks.choice("length", self.length, (LENGTH, TEXT))
-        checks.choice("distance", self.distance, DISTANCES)
+        if self.distance is not None:
+            checks.choice("distance", self.distance, DISTANCES)
 
     def of(self, numbers: Numbers, seed: int) -> list[float]:
-        """1 or 0 for each context."""
+        """1 or 0 for each context; without a distance a mean of these."""
         cell = _cell(numbers, self.scheme, seed, self.extension)
-        letters = cell["numbers"][self.task][str(self.length)][str(self.distance)]
-        return [float(letter == "1") for letter in letters]
+        by_distance = cell["numbers"][self.task][str(self.length)]
+        asked = (
+            by_distance.values()
+            if self.distance is None
+            else [by_distance[str(self.distance)]]
+        )
+        return [
+            sum(letter == "1" for letter in letters) / len(letters)
+            for letters in zip(*asked, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -139,6 +167,16 @@ class Comparison:
     def margin(self) -> float:
         """Within which a difference is none."""
         return MARGIN_SHARE if isinstance(self.a, Share) else MARGIN_BITS
+
+    @property
+    def pair(self) -> frozenset:
+        """What is compared, whichever way round."""
+        return frozenset((self.a, self.b))
+
+    def asked(self, able: Collection[str]) -> bool:
+        """Whether the models in it are ``able`` to answer: bits all are, records those that find them within L."""
+        sides = [side for side in (self.a, self.b) if isinstance(side, Share)]
+        return all(side.scheme in able for side in sides)
 
     def table(self, numbers: Numbers, seeds: Sequence[int] = SEEDS) -> Tensor:
         """a − b, (seeds, files or contexts), float64. ``ValueError`` that names a cell that is missing."""
@@ -179,35 +217,86 @@ class Verdict(NamedTuple):
     def counts(self) -> dict[str, int]:
         """How many comparisons came out so."""
         outcomes = [each.outcome for each in self.found]
-        return {outcome: outcomes.count(outcome) for outcome in OUTCOMES}
+        return {one: outcomes.count(one) for one in (*OUTCOMES, NOT_ASKED)}
 
 
-def judge(claims: Iterable[Claim], numbers: Numbers) -> list[Verdict]:
-    """All claims at once, since the correction is over all of their comparisons."""
+def judge(
+    claims: Iterable[Claim], numbers: Numbers, able: Collection[str]
+) -> list[Verdict]:
+    """All claims at once, since the correction is over all of their comparisons.
+
+    ``able``: schemes that find records within L, on the development part (`ropebook.lab.measured.able`); of others no records are asked.
+    """
     claims = list(claims)
-    looks = list(dict.fromkeys(c for claim in claims for c in claim.comparisons))
-    found = [intervals.crossed(look.table(numbers)) for look in looks]
-    different = intervals.discoveries(
-        [intervals.p_different(each) for each in found], FALSE
+    control = [claim for claim in claims if claim.source == CONTROL]
+    by_look = _found(
+        [c for claim in claims if claim not in control for c in claim.comparisons],
+        numbers,
+        able,
     )
-    null = intervals.discoveries(
-        [
-            intervals.p_equivalent(each, look.margin)
-            for each, look in zip(found, looks, strict=True)
-        ],
-        FALSE,
-    )
-    by_look = {
-        look: Found(look, interval, outcome(look.expected, interval.mean, *passed))
-        for look, interval, *passed in zip(
-            looks, found, different, null, strict=True
-        )
-    }
+    for claim in control:
+        by_look |= _found(claim.comparisons, numbers, MORE_SCHEMES)
     verdicts = []
     for claim in claims:
         mine = tuple(by_look[look] for look in claim.comparisons)
-        verdicts.append(Verdict(claim, mine, word_of([f.outcome for f in mine])))
+        verdicts.append(Verdict(claim, mine, word([f.outcome for f in mine])))
     return verdicts
+
+
+def _found(
+    comparisons: Iterable[Comparison], numbers: Numbers, able: Collection[str]
+) -> dict[Comparison, Found]:
+    looks = list(dict.fromkeys(comparisons))
+    found = {look: intervals.crossed(look.table(numbers)) for look in looks}
+    # a pair of which two things are expected is one look
+    by_pair = {look.pair: look for look in looks if look.asked(able)}
+    different, null = (
+        dict(zip(by_pair, intervals.discoveries(p_values, FALSE), strict=True))
+        for p_values in (
+            [intervals.p_different(found[look]) for look in by_pair.values()],
+            [
+                intervals.p_equivalent(found[look], look.margin)
+                for look in by_pair.values()
+            ],
+        )
+    )
+    return {
+        look: Found(
+            look,
+            interval,
+            outcome(
+                look.expected, interval.mean, different[look.pair], null[look.pair]
+            )
+            if look.asked(able)
+            else NOT_ASKED,
+        )
+        for look, interval in found.items()
+    }
+
+
+def word(outcomes: Sequence[str]) -> str:
+    """What a claim's comparisons come to, those left out that were not asked.
+
+    It *holds* if all hold, *mostly holds* if more than half do; it *does not hold* if more than half fail and none holds, else *mostly
+    fails*. *No difference* if that is so of more than half and the others are undecided. If none of the three has more than half, or no
+    difference has and others hold or fail, it is *mixed*; and *undecided* if half of them or more are.
+
+    >>> word(["holds"] + 8 * ["fails"] + ["undecided"]), word(["fails"] + 8 * ["undecided"])
+    ('mostly fails here', 'undecided here')
+    """
+    all_so, most, mixed, against, not_so, same, undecided = WORDS
+    asked = [each for each in outcomes if each != NOT_ASKED]
+    if not asked:
+        return f"{NOT_ASKED} here"
+    holds, fails, null = map(asked.count, ("holds", "fails", "no difference"))
+    half = len(asked) / 2
+    if holds > half:
+        return all_so if holds == len(asked) else most
+    if fails > half:
+        return against if holds else not_so
+    if null > half and not holds and not fails:
+        return same
+    return mixed if holds + fails + null > half else undecided
 
 
 def outcome(expected: str, mean: float, different: bool, null: bool) -> str:
@@ -228,13 +317,27 @@ def outcome(expected: str, mean: float, different: bool, null: bool) -> str:
     )
 
 
-def digest() -> str:
-    """A hash of the rule and the claims, as they stand in their files: results that were judged by them name it."""
-    from ropebook.lab import claims
+DECIDING = (
+    *(
+        "rule",
+        "claims",
+        "intervals",
+        "scores",
+        "bits",
+        "means",
+        "tasks",
+        "language",
+    ),
+    *("parts", "data", "extensions", "trials", "longer", "model"),
+)
+"""The files of this package on which an outcome depends."""
 
+
+def digest() -> str:
+    """A hash of these files: results that were judged by them name it."""
     whole = hashlib.sha256()
-    for path in (__file__, claims.__file__):
-        whole.update(Path(path).read_bytes())
+    for name in DECIDING:
+        whole.update((FOLDER / f"{name}.py").read_bytes())
     return whole.hexdigest()
 
 

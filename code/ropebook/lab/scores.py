@@ -21,7 +21,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.lab import evaluation, language, tasks
 from ropebook.lab.model import LanguageModel
-from ropebook.lab.parts import PARTS, Parts
+from ropebook.lab.parts import Parts
 from ropebook.shapes import Float, Int
 
 LENGTH, TEXT = 256, 2048
@@ -38,6 +38,10 @@ PER_FOLDER = 6
 """Files of one top-level folder, at most: neighbours are written alike."""
 PER_OCTAVE = 4
 """Windows of positions to each doubling, in the curves."""
+STEP = 32
+"""Bytes that are told from one window of the last L: so a byte is told from L − 31 to L bytes."""
+STREAMS = {"development": 1, "held_out": 20_261_123}
+"""What the generated texts and the questions of a part are drawn from; no training draws from the same."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def materials(
 ) -> Materials:
     """For "development" or "held_out"; each has questions and generated texts of its own. ``text``: T, more than `LENGTH`."""
     files = parts.files(part)
-    seed = PARTS.index(part)
+    seed = STREAMS[part]
     names, python = windows(files, text)
     draws = np.random.default_rng([seed, text])
     generated = [language.text(text + 1, draws) for _ in range(LANGUAGES)]
@@ -145,12 +149,31 @@ def answers(model: LanguageModel, asked: tasks.Questions) -> dict[str, str]:
 def measure_windowed(
     model: LanguageModel, given: Materials, window: int, bands=BANDS
 ) -> dict[str, object]:
-    """Bits of the model that always sees the last ``window`` bytes only, as in `evaluation.windowed_bits`; and their "curves"."""
+    """Bits of the model that always sees the last ``window`` bytes only, or at most `STEP` − 1 fewer (`evaluation.windowed_bits`); and
+    their "curves"."""
     found: dict[str, object] = {"curves": {}}
+    step = math.gcd(STEP, window)
     for name in ("python", "language"):
-        bits = evaluation.windowed_bits(model, getattr(given, name), window)
+        bits = evaluation.windowed_bits(model, getattr(given, name), window, step)
         found[name] = _plain(evaluation.band_means(bits, bands))
         found["curves"][name] = curve(bits)
+    return found
+
+
+def measure_ended(
+    model: LanguageModel,
+    given: Materials,
+    bands: tuple[tuple[int, int], ...] = BANDS,
+) -> dict[str, object]:
+    """Bits in each band, of texts that end with it: for a method that follows the length of the text, (files, bands) by kind of text."""
+    found = {}
+    for name in ("python", "language"):
+        rows = getattr(given, name)
+        columns = [
+            evaluation.position_bits(model, rows[:, : stop + 1])[:, start:].mean(1)
+            for start, stop in bands
+        ]
+        found[name] = _plain(torch.stack(columns, 1))
     return found
 
 

@@ -24,6 +24,7 @@ SHORT = {
     "fails": "fail",
     "no difference": "no difference",
     "undecided": "undecided",
+    "not asked": "not asked",
 }
 
 
@@ -128,7 +129,7 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(
         f"{counts[outcome]} {word}"
         for outcome, word in SHORT.items()
-        if counts[outcome]
+        if counts.get(outcome)
     )
 
 

@@ -25,6 +25,8 @@ STEPS = 1600
 then, the first seed is trained with twice as many; of `EXTENDED`, all seeds."""
 EMERGED = 0.75
 """The share of records within L that must be given back: three in four, where whoever guesses a value is right once in eight."""
+LEAST = 0.5
+"""What no seed may be below, where a scheme's seeds give back `EMERGED` on average."""
 EXTENDED = "rope-10000"
 """The scheme that is tried with methods. After `STEPS` retrieval had not emerged in any of its seeds (0.66, 0.67, 0.61 of the records): a
 model that does not find a record within L says nothing of a method that should find it beyond. So methods are put into models
@@ -89,19 +91,26 @@ def twice(trial: Trial) -> Trial:
 class Further(Trial):
     """A training that begins with another's weights, with ``method`` (an extension's name) in the layers, for texts ``factor`` times as long."""
 
+    parent: str = ""
     method: str = "none"
     factor: int = 1
 
     @property
     def name(self) -> str:
         """
-        >>> further(Trial("rope-10000"), "linear", 4).name
-        'rope-10000-0-linear-4'
+        >>> further(twice(Trial("rope-10000")), "linear", 4).name
+        'rope-10000-0-3200-linear-4'
         """
-        return f"{self.scheme}-{self.seed}-{self.method}-{self.factor}"
+        return f"{self.parent}-{self.method}-{self.factor}"
 
 
-def further(trial: Trial, method: str, factor: int, steps: int = 60) -> Further:
+FURTHER = 60
+"""Steps that a model is trained more, with a method in it."""
+
+
+def further(
+    trial: Trial, method: str, factor: int, steps: int = FURTHER
+) -> Further:
     """As many bytes a step as the trial has, in texts ``factor`` times as long, at a fifth of its learning rates.
 
     ``ValueError`` if ``factor`` does not divide the rows of a step.
@@ -120,6 +129,7 @@ def further(trial: Trial, method: str, factor: int, steps: int = 60) -> Further:
             "lr": trial.lr / 5,
             "matrix_lr": trial.matrix_lr / 5,
         },
+        parent=trial.name,
         method=method,
         factor=factor,
     )
