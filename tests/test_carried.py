@@ -18,7 +18,7 @@ from tools.paths import ROOT
 @pytest.fixture
 def travelled(tmp_path, monkeypatch):
     """The results as a notebook has them."""
-    found = carried.contents(code_text="import ropebook.lab.model\n'evaluation', 'rope-10000-0-3200'")
+    found = carried.contents(code_text="import ropebook.lab.model\n'evaluation'; results.load(\"rope-10000-0-3200\")")
     for name, data in found.items():
         if "/_results/" in name:
             (tmp_path / name.rpartition("/")[2]).write_bytes(data)

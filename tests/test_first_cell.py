@@ -444,7 +444,7 @@ def test_a_small_notebook_runs_alone(public, repository, tmp_path):
 def test_a_notebook_carries_every_file_that_its_page_opened(chapter):
     """The kernel that executed the page has written down what it opened."""
     opened = execute.executed(chapter).metadata[execute.KEY]["files"]
-    names = {re.sub("^results/", "ropebook/_results/", name.removeprefix("code/")) for name in opened}
+    names = {re.sub("^results/(trials/)?", "ropebook/_results/", name.removeprefix("code/")) for name in opened}
     assert names - set(needs(chapter)) == set()
 
 

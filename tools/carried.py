@@ -12,7 +12,7 @@ from tools.paths import ROOT
 
 LABEL = re.compile(r"eq(-[a-z0-9]+)+")
 SCRIPT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";$', re.MULTILINE)
-RESULT = re.compile(r'\bresults\.(?:load|find)\("([^"]+)"')
+RESULT = re.compile(r'\b(?:results\.(?:load|find)|pretrained)\("([^"]+)"')
 
 
 def in_int8(weights: bytes) -> bytes:
@@ -74,12 +74,16 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     }
     sources = _closed(code, first)
     stills = {path.parent / "stills" / f"{path.stem}.svg" for path in first}
-    opened = said.union(*(RESULT.findall(path.read_text(encoding="utf-8")) for path in sources))
+    called = set(RESULT.findall(code_text)).union(
+        *(RESULT.findall(path.read_text(encoding="utf-8")) for path in sources)
+    )
     carried = sources | {still for still in stills if still.is_file()}
     found = {path.relative_to(code).as_posix(): path for path in carried}
-    for path in (*results.glob("*"), *results.glob("trials/*")):
-        if path.is_file() and {path.stem, path.name} & opened:
-            found[f"ropebook/_results/{path.name}"] = path
+    # a trained model's name is said in many places, and few open it
+    for folder, names in ((results, said | called), (results / "trials", called)):
+        for path in folder.glob("*"):
+            if path.is_file() and {path.stem, path.name} & names:
+                found[f"ropebook/_results/{path.name}"] = path
     return {name: LIGHTER.get(path.name, bytes)(path.read_bytes()) for name, path in sorted(found.items())}
 
 

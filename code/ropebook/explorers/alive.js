@@ -369,7 +369,7 @@ function parseOwn(text) {
 
 export default explorer({
   title: "The model, reading",
-  note: "It runs in this page: turn a dial, or type a text of your own. The first turn fetches the model, 0.9 MB.",
+  note: "It runs in this page: turn a dial, or type a text of your own. The first turn fetches the model, 0.7 MB.",
   dials,
   typed: { own: { parse: parseOwn, format: (text) => text } },
   compute,

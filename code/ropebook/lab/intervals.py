@@ -62,8 +62,9 @@ def crossed(values: Float[Tensor, "seeds files"], level: float = 0.95) -> Interv
         (rest.square().sum() / ((seeds - 1) * (files - 1))).item(),
     ]
     freedoms = [seeds - 1, files - 1, (seeds - 1) * (files - 1)]
-    # no variance is below 0: what the estimate says of seeds or files is at least what the rest alone would make of them. To leave
-    # their part out where it comes out small would leave it out where it is small by chance, and call what is chance
+    # no variance is below 0, so seeds and files count for as much as the rest alone
+    # would make of them. To leave them out where their part comes out small would
+    # leave it out where it is small by chance
     rest_alone = squares[2]
     squares[:2] = (max(square, rest_alone) for square in squares[:2])
     total = squares[0] + squares[1] - rest_alone
