@@ -102,7 +102,7 @@ ALL = [
         + [{"own": own} for own in ("é", "x", "naïve 犬\n\tback", "ab")],
         {"length": 400, "byte": 300},
         extremes=[
-            {"length": 1024, "byte": 1024, "layer": 4, "head": 4, "method": "self_extend"},
+            {"length": 1024, "byte": 1024, "layer": 3, "head": 4, "method": "self_extend"},
             {"length": 64, "byte": 1, "method": "none"},
             {"own": "ab"},
         ],

@@ -60,7 +60,7 @@ def test_shuffle_is_one_head_of_attention(position, causal):
     assert found["change"] == max(found["changes"])
     moved = weights_typed[dials["order"]][:, dials["order"]]
     assert found["weightChange"] == pytest.approx(np.abs(weights - moved).max(), abs=1e-14)
-    assert np.abs(typed).max() == oracle(Shuffle).terms(dials)["outputs"]
+    assert np.abs(typed).max() == pytest.approx(oracle(Shuffle).terms(dials)["outputs"], rel=1e-12)
 
 
 def test_outputs_move_with_their_words_unless_something_tells_the_places():

@@ -55,11 +55,11 @@ def test_a_text_of_ones_own_and_its_attention(opened):
     want = Alive(own=own)
     np.testing.assert_allclose(found["bits"], want.start["bits"], atol=1e-3)
     np.testing.assert_allclose(found["plain"], want.start["plain"], atol=1e-3)
-    enter(page, "Layer", 4)
+    enter(page, "Layer", 3)
     enter(page, "Head", 3)
     enter(page, "Byte in question", 300)
     page.wait_for_function("() => document.querySelector('.explorer-live').ropebook.values().result.row.length === 300")
-    want = Alive(own=own, layer=4, head=3, byte=300)
+    want = Alive(own=own, layer=3, head=3, byte=300)
     np.testing.assert_allclose(page.evaluate(FOUND)["row"], want.start["row"], atol=1e-3)
     expected = expected_of(want)
     assert data(page)["byte"] == 300
