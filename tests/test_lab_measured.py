@@ -44,6 +44,8 @@ def test_a_cell_has_a_row_for_each_seed(numbers):
         np.mean(numbers["alibi-2"]["last"]["python"], 0), abs=1e-4
     )
     assert "last" not in cells["rope-10000-3200/yarn/4"]
+    ended = numbers["rope-10000-1-3200/dynamic_ntk"]["ended"]["python"]
+    assert cells["rope-10000-3200/dynamic_ntk"]["ended"]["python"][1] == pytest.approx(np.mean(ended, 0), abs=1e-4)
 
 
 def test_what_a_model_does_not_reach_is_none(numbers):

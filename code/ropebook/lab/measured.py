@@ -67,9 +67,9 @@ def cells(
     """By scheme and extension ("rope-10000-3200/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
     by task, length of the text and distance.
 
-    "last": "bits" and "curves" of the model with its last L bytes only. A training with more steps than the others has these in its
-    name ("rope-100-3200"); as it was trained it may have fewer seeds. Where a model does not reach there is None. ``ValueError`` if a
-    seed of another cell is missing.
+    "last": "bits" and "curves" of the model with its last L bytes only. "ended": bits of texts that end with the band. A training with more
+    steps than the others has these in its name ("rope-100-3200"); as it was trained it may have fewer seeds. Where a model does not
+    reach there is None. ``ValueError`` if a seed of another cell is missing.
     """
     found = {}
     for id, of_seed in _by_seed(numbers).items():
@@ -111,6 +111,11 @@ def _cell(rows: Sequence[Mapping]) -> dict[str, object]:
         found[task] = {
             length: [_shares(one[task][length]) for one in told]
             for length in told[0][task]
+        }
+    if all("ended" in row for row in rows):
+        found["ended"] = {
+            text: [_means(row["ended"][text]) for row in rows]
+            for text in rule.TEXTS
         }
     if all("last" in row for row in rows):
         found["last"] = _bits_and_curves([row["last"] for row in rows])
