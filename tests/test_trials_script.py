@@ -134,6 +134,13 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     for name in ("S2.9a linear", "S3.6a", "S3.6c yarn_chosen", "tuned linear last"):
         for comparison in CLAIMS[name].comparisons:
             assert comparison.table(as_named, seeds=(0, 1)).shape[0] == 2
+    cell = folder / "held_out" / "alibi-1.json"
+    whole = cell.read_text()
+    cell.write_text(whole.replace('"weights": "', '"weights": "0'))
+    with pytest.raises(SystemExit, match=r"alibi-1.json is of other weights, options or text: remove it"):
+        script("evaluate", "--part", "held_out")
+    cell.write_text(whole)
+    script("evaluate", "--part", "held_out")  # nothing is left to be done
     share = rule.Share("rope-10000-4", "linear/8", "order", 2048, 384)
     with pytest.raises(KeyError):
         share.of(numbers, 0)  # these texts are shorter
