@@ -25,13 +25,13 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import load, save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import data, evaluation, training, tuning  # noqa: E402
+from ropebook.lab import data, evaluation, first_text, training, tuning  # noqa: E402
 from ropebook.lab.evaluation import Cell  # noqa: E402
-from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
+from ropebook.lab.model import LanguageModel  # noqa: E402
 
 RUNS = ROOT / "runs"
 EXTENDED = TUNED = ("rope-10000-0", "rope-10000-1")
-TRAINED = (*(f"{scheme}-0" for scheme in SCHEMES), "rope-10000-1", "alibi-1")
+TRAINED = (*(f"{scheme}-0" for scheme in first_text.SCHEMES), "rope-10000-1", "alibi-1")
 SEED = 0  # of the retrieval texts
 
 
@@ -51,7 +51,7 @@ def tuned_cells() -> list[Cell]:
     ]
 
 
-def trained(path: Path, corpus: data.Corpus) -> LanguageModel | None:
+def trained(path: Path, corpus: first_text.Corpus) -> LanguageModel | None:
     """The model of a checkpoint; None if there is none, or its training is not at its end."""
     if not path.exists():
         return None
@@ -67,7 +67,7 @@ def trained(path: Path, corpus: data.Corpus) -> LanguageModel | None:
     return model.eval()
 
 
-def texts(corpus: data.Corpus) -> dict[int, evaluation.RetrievalTexts]:
+def texts(corpus: first_text.Corpus) -> dict[int, evaluation.RetrievalTexts]:
     """The retrieval task in texts of L bytes and of 16 L, with the distances that fit, and as many records as there are
     keys, which is what the models were trained on."""
     made = {}
@@ -109,7 +109,7 @@ def everything() -> dict[str, Cell]:
     return {cell.id: cell for cell in cells} | {f"{run}/windowed": Cell(run) for run in TRAINED}
 
 
-def evaluate(names: dict[str, Cell], corpus: data.Corpus, settings: dict, files: int | None) -> None:
+def evaluate(names: dict[str, Cell], corpus: first_text.Corpus, settings: dict, files: int | None) -> None:
     """Every named cell that is not done yet; SystemExit that names the checkpoints that were not ready."""
     _, windows = evaluation.held_out_windows(corpus, files=files)
     asked = texts(corpus)
@@ -140,7 +140,7 @@ def evaluate(names: dict[str, Cell], corpus: data.Corpus, settings: dict, files:
         raise SystemExit(f"not there, or not trained to the end (`make train`): {', '.join(dict.fromkeys(missing))}")
 
 
-def collate(corpus: data.Corpus, settings: dict, files: int | None, command: str) -> None:
+def collate(corpus: first_text.Corpus, settings: dict, files: int | None, command: str) -> None:
     """All cells into results/; SystemExit that names what is missing."""
     cells, windowed, curves, missing, seconds = [], {}, {}, [], 0.0
     for name, cell in everything().items():
@@ -193,7 +193,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     command = "python benchmarks/evaluate.py" + (f" --files {given.files}" if given.files else "")
-    corpus = data.load()
+    corpus = first_text.load()
     settings = {
         "corpus": corpus.summary(),
         "files": given.files,

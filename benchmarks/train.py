@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
 from ropebook import device, results  # noqa: E402  (the path is set just above)
-from ropebook.lab import data, evaluation, training, tuning  # noqa: E402
+from ropebook.lab import data, evaluation, first_text, training, tuning  # noqa: E402
 
 GATES = {"held_out": 2.2, "retrieval": 0.9}
 """What RoPE 10⁴ must reach within its length before anything is claimed: at most these bits, at least this share."""
@@ -39,7 +39,7 @@ TIMED = 12
 class Work:
     """One setting's runs and fine-tunings, in the order in which they are done."""
 
-    def __init__(self, setting: str, corpus: data.Corpus, where: torch.device) -> None:
+    def __init__(self, setting: str, corpus: first_text.Corpus, where: torch.device) -> None:
         self.corpus, self.where = corpus, where
         self.folder = ROOT / "runs" / ("" if setting == "small" else setting)
         self.runs = training.RUNS if setting == "small" else training.LARGE
@@ -117,7 +117,7 @@ class Work:
         """What a run reaches within its length, on every held-out file that is long enough."""
         run, model = trainer.run, trainer.model.eval()
         _, windows = evaluation.held_out_windows(self.corpus, run.length)
-        distances = [d for d in evaluation.DISTANCES if d < run.length - data.PLANTED * data.KEYS]
+        distances = [d for d in evaluation.DISTANCES if d < run.length - first_text.PLANTED * data.KEYS]
         texts = evaluation.retrieval_texts(self.corpus, run.length, distances, 4 * evaluation.CONTEXTS, seed=0)
         shares = evaluation.retrieval(model, texts, batch=8)
         row = {
@@ -167,7 +167,7 @@ def main() -> None:
     if where.type == "cuda":
         where = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         torch.cuda.set_device(where)
-    corpus = data.load()
+    corpus = first_text.load()
     finished = []
     for setting in options.settings:
         work = Work(setting, corpus, where)

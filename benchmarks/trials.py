@@ -32,7 +32,10 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import claims, evaluation, extensions, measured, parts, rule, scores, trials  # noqa: E402
+from ropebook.lab import claims, extensions, measured, parts, rule, scores, trials  # noqa: E402
+from ropebook.lab.bits import position_bits  # noqa: E402
+from ropebook.lab.longer import with_method  # noqa: E402
+from ropebook.lab.means import band_means  # noqa: E402
 from ropebook.lab.model import LanguageModel, of_weights  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
@@ -191,7 +194,7 @@ def try_one(
     start = time.perf_counter()
     as_tried = model
     if extension and not ending:
-        as_tried = evaluation.with_method(model, extension.method, extension.options)
+        as_tried = with_method(model, extension.method, extension.options)
     told = {
         **identity,
         "files": given.names,
@@ -222,9 +225,9 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
         for method, parameters in extensions.CANDIDATES.items():
             for parameter in parameters:
                 extension = extensions.candidate(method, parameter, CHOSEN_WITH)
-                longer = evaluation.with_method(model, extension.method, extension.options)
+                longer = with_method(model, extension.method, extension.options)
                 means = [
-                    evaluation.band_means(evaluation.position_bits(longer, rows[:, : reach + 1]), bands).mean().item()
+                    band_means(position_bits(longer, rows[:, : reach + 1]), bands).mean().item()
                     for rows in (given.python, given.language)
                 ]
                 found.setdefault(method, {}).setdefault(parameter, []).append(round(sum(means) / 2, 5))
@@ -252,7 +255,7 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
                 extension = by_id.get(f"{name}/{s}", extensions.Extension(name, "none", s))
                 if (folder() / HELD_OUT / f"{trial.name}_{name}_{s}_tuned.json").exists():
                     continue
-                model = evaluation.with_method(trained(trial), extension.method, extension.options)
+                model = with_method(trained(trial), extension.method, extension.options)
                 run = trials.further(trial, name, s)
                 trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model)
                 for _ in trainer.train(SAVED):

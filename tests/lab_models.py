@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ropebook.extrapolation import ExtendedAttention
-from ropebook.lab import data
+from ropebook.lab import data, first_text
 from ropebook.lab.model import LanguageModel
 from ropebook.rotary_attention import KVCache
 
@@ -22,7 +22,7 @@ def text_of(size, seed=0):
 def small_corpus():
     sizes = {"a.py": 400, "b/c.py": 97, "b/d.py": 96, "e.py": 150, "f.py": 5000, "g.py": 300}
     held_out = {name: text_of(size, seed) for seed, (name, size) in enumerate(sizes.items())}
-    return data.Corpus(text_of(1000, 99), held_out, "a hash", "3")
+    return first_text.Corpus(text_of(1000, 99), held_out, "a hash", "3")
 
 
 def tiny(scheme="rope-10000", length=L, **sizes):

@@ -13,7 +13,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from ropebook.lab import data, training
+from ropebook.lab import first_text, training
 
 
 def die():
@@ -39,7 +39,7 @@ def main():
     if death == "saving":
         torch.save = torn
     run = training.Run(**json.loads(run))
-    trainer = training.Trainer(run, data.load(root), folder, dtype=getattr(torch, dtype))
+    trainer = training.Trainer(run, first_text.load(root), folder, dtype=getattr(torch, dtype))
     for _ in trainer.train(every=3):
         if death == "between" and trainer.step == 8:
             die()

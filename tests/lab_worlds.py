@@ -3,7 +3,7 @@
 import numpy as np
 
 from ropebook.lab import extensions, scores, trials
-from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.model import SCHEMES
 
 FILES, CONTEXTS, TEXTS = 30, 96, 20
 WINDOWS = len(scores.edges(scores.TEXT)) - 1
@@ -45,7 +45,7 @@ def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=
     }
 
 
-ABLE = {*MORE_SCHEMES, "rope-10000-3200"}
+ABLE = {*SCHEMES, "rope-10000-3200"}
 """Schemes whose records may be compared: here all."""
 
 
@@ -53,7 +53,7 @@ def world(seed=0, **options):
     """All cells. By default all methods and schemes are alike, and all break beyond L."""
     draws = np.random.default_rng(seed)
     files = draws.normal(scale=0.7, size=FILES)
-    names = [f"{scheme}-{seed}" for scheme in MORE_SCHEMES for seed in trials.SEEDS]
+    names = [f"{scheme}-{seed}" for scheme in SCHEMES for seed in trials.SEEDS]
     longer = [trial.name for trial in trials.LONGER]
     names += [*longer, *(f"{run}/{name}" for run in longer for name in NAMES)]
     return {name: cell(draws, files, **options) for name in names}

@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from ropebook import results
 from ropebook.extrapolation import METHODS, DynamicNTK, SelfExtend, make
-from ropebook.lab import data, training
 from ropebook.lab import evaluation as E
-from ropebook.lab.model import SCHEMES, LanguageModel
+from ropebook.lab import first_text, training
+from ropebook.lab.model import LanguageModel
 from tests.lab_models import METHOD_OPTIONS, TINY, Forgetful, L, small_corpus, text_of, tiny
 
 
@@ -33,7 +33,7 @@ def model():
 
 
 def test_the_grid():
-    runs = [*(f"{scheme}-0" for scheme in SCHEMES), "rope-10000-1", "alibi-1"]
+    runs = [*(f"{scheme}-0" for scheme in first_text.SCHEMES), "rope-10000-1", "alibi-1"]
     cells = E.grid(runs, ["rope-10000-0", "rope-10000-1"])
     assert len(cells) == 9 + 2 * (5 * 4 + 3 + 2)
     assert len({cell.id for cell in cells}) == len(cells)
@@ -196,7 +196,7 @@ def script(corpus, tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     many = {f"{n}.py": text_of(4200 + n, n) for n in range(3)}
-    long = data.Corpus(corpus.train, many, "a hash", "3")
+    long = first_text.Corpus(corpus.train, many, "a hash", "3")
     for owner, name, value in (
         (module, "ROOT", tmp_path),
         (module, "RUNS", tmp_path / "runs"),
@@ -205,7 +205,7 @@ def script(corpus, tmp_path, monkeypatch):
         (module, "TUNED", ("rope-10000-0",)),
         (module.tuning, "METHODS", ("linear",)),
         (module.tuning, "FACTORS", (4,)),
-        (module.data, "load", lambda: long),
+        (module.first_text, "load", lambda: long),
         (E, "CONTEXTS", 1),
         (results, "_BESIDE_THE_CODE", tmp_path / "results"),
     ):

@@ -59,9 +59,9 @@ def error(ours, theirs):
 
 
 def test_the_schemes():
-    assert list(M.SCHEMES) == SCHEMES
-    assert {name: scheme.base for name, scheme in M.SCHEMES.items() if scheme.base} == BASES
-    assert len({scheme.title for scheme in M.SCHEMES.values()}) == 7
+    assert list(M.SCHEMES) == [*SCHEMES, "t5", "alternate"]  # the last two: tests/test_lab_schemes.py
+    assert {name: scheme.base for name, scheme in M.SCHEMES.items() if scheme.base} == {**BASES, "alternate": 10000.0}
+    assert len({scheme.title for scheme in M.SCHEMES.values()}) == 9
 
 
 @every_scheme

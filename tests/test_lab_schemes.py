@@ -69,11 +69,6 @@ def their_bias(model, length):
     return model.buckets[:, buckets]
 
 
-def test_they_come_after_those_of_the_first_experiment():
-    assert list(M.MORE_SCHEMES) == [*M.SCHEMES, "t5", "alternate"]
-    assert len({scheme.title for scheme in M.MORE_SCHEMES.values()}) == 9
-
-
 def test_t5_is_to_the_bit_what_the_trained_models_had():
     """The form in which the experiment was run, written out."""
     weight = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))

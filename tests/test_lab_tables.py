@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ropebook.lab import claims, measured, rule, tables, verdicts
+from ropebook.lab import claims, measured, rule, tables
 from tests.lab_worlds import ABLE, change, world
 
 SEEDS = (0, 1, 2)
@@ -69,7 +69,7 @@ def test_methods_in_a_grid(opened):
 
 
 def test_verdicts_with_their_counts(opened):
-    assert set(tables.SHORT) == {*verdicts.OUTCOMES, rule.NOT_ASKED}
+    assert set(tables.SHORT) == {*rule.OUTCOMES, rule.NOT_ASKED}
     ids = ("S2.9a yarn", "S2.9a linear")
     columns = tables.verdicts(opened, ids)
     assert columns["claim"] == [claims.CLAIMS[id].text for id in ids]

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropebook.lab import data
+from ropebook.lab import data, first_text
 from ropebook.lab import evaluation as E
 from tests.lab_models import small_corpus, text_of
 
@@ -52,7 +52,7 @@ def test_windows_say_what_is_missing(corpus):
 )
 def test_a_retrieval_text_is_what_it_says(corpus_length, distances, contexts, seed):
     held_out = {"a.py": text_of(210, 1), "b.py": text_of(300, 2)}
-    corpus = data.Corpus(text_of(10), held_out, "", "")
+    corpus = first_text.Corpus(text_of(10), held_out, "", "")
     texts = E.retrieval_texts(corpus, corpus_length, distances, contexts, seed)
     n = len(distances)
     assert texts.tokens.shape == (contexts, corpus_length)

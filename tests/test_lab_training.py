@@ -21,7 +21,7 @@ import pytest
 import torch
 from torch import nn
 
-from ropebook.lab import data, training
+from ropebook.lab import first_text, training
 from ropebook.lab.model import SCHEMES, LanguageModel
 from ropebook.lab.training import Run, Trainer
 
@@ -50,7 +50,7 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def corpus(root):
-    return data.load(root)
+    return first_text.load(root)
 
 
 def tiny(scheme="rope-10000", **changes):
@@ -95,7 +95,8 @@ def assert_same_bits(a, b, where="state"):
 
 
 def test_the_nine_runs():
-    assert [run.name for run in training.RUNS] == [f"{scheme}-0" for scheme in SCHEMES] + ["rope-10000-1", "alibi-1"]
+    first = [f"{scheme}-0" for scheme in first_text.SCHEMES]
+    assert [run.name for run in training.RUNS] == [*first, "rope-10000-1", "alibi-1"]
     sizes = {tuple(v for k, v in vars(run).items() if k not in ("scheme", "seed")) for run in training.RUNS}
     assert len(sizes) == 1  # the same budget for all
     assert training.RUNS[0].length == 256
@@ -141,7 +142,7 @@ def test_a_step_by_hand(corpus, tmp_path):
     run = tiny(warmup=1, lr=0.01)
     trainer = Trainer(run, corpus, tmp_path, dtype=torch.float64)
     fresh = LanguageModel(run.scheme, 16, dim=16, hidden_dim=24, n_layers=1, n_heads=2, dtype=torch.float64)
-    rows = data.batch(corpus, 0, 0, 4, 16)
+    rows = first_text.batch(corpus, 0, 0, 4, 16)
     log_p = fresh(rows[:, :-1]).log_softmax(-1)
     bits = -log_p.gather(-1, rows[:, 1:, None]).mean() / math.log(2)
     assert trainer.advance() == pytest.approx(bits.item(), rel=1e-12)
@@ -214,7 +215,7 @@ def test_a_small_model_learns(tmp_path):
     library = Path(sysconfig.get_paths()["stdlib"])
     for name in [*SHOWN, *HELD_OUT]:
         shutil.copy(library / name, tmp_path)
-    corpus = data.load(tmp_path)
+    corpus = first_text.load(tmp_path)
     assert sorted(corpus.held_out) == sorted(HELD_OUT)
     run = Run("rope-10000", length=64, dim=32, hidden_dim=64, n_layers=2, n_heads=2, rows=8, steps=300, share=0.0)
     trainer = Trainer(run, corpus, tmp_path)
@@ -482,7 +483,7 @@ def pretend(monkeypatch, rank, world):
 def test_each_process_takes_its_share_of_the_rows_and_the_first_saves(monkeypatch, rank, corpus, tmp_path):
     pretend(monkeypatch, rank, 2)
     trainer = Trainer(tiny(), corpus, tmp_path)
-    rows = data.batch(corpus, 0, 0, 4, 16)[[rank, rank + 2]]
+    rows = first_text.batch(corpus, 0, 0, 4, 16)[[rank, rank + 2]]
     with torch.no_grad():
         own = nn.functional.cross_entropy(trainer.model(rows[:, :-1]).transpose(1, 2), rows[:, 1:]).item()
     assert trainer.advance() == pytest.approx((own + 3) / 2 / math.log(2), rel=1e-6)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ropebook.lab import data, language, tasks, trials
-from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Trainer
 
@@ -16,7 +16,7 @@ TINY = {"length": 40, "dim": 16, "hidden_dim": 24, "n_layers": 2, "n_heads": 2, 
 
 def test_every_scheme_with_three_seeds():
     assert len(trials.TRIALS) == len({trial.name for trial in trials.TRIALS}) == 27
-    assert {(t.scheme, t.seed) for t in trials.TRIALS} == {(s, seed) for s in MORE_SCHEMES for seed in (0, 1, 2)}
+    assert {(t.scheme, t.seed) for t in trials.TRIALS} == {(s, seed) for s in SCHEMES for seed in (0, 1, 2)}
     sizes = {tuple(v for k, v in vars(t).items() if k not in ("scheme", "seed")) for t in trials.TRIALS}
     assert len(sizes) == 1
     assert trials.TRIALS[0].length == 256

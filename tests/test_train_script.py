@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ropebook import results
-from ropebook.lab import data, training, tuning
+from ropebook.lab import first_text, training, tuning
 
 TINY = {"length": 48, "dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2, "rows": 2, "steps": 4, "warmup": 1}
 
@@ -22,10 +22,10 @@ def script(tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     text = np.frombuffer(b"for i in range(9):\n    print(i)\n" * 9, np.uint8)
-    corpus = data.Corpus(text, {"a.py": text[:99], "b.py": text[5:120]}, "a hash", "3")
+    corpus = first_text.Corpus(text, {"a.py": text[:99], "b.py": text[5:120]}, "a hash", "3")
     for owner, name, value in (
         (module, "ROOT", tmp_path),
-        (module.data, "load", lambda: corpus),
+        (module.first_text, "load", lambda: corpus),
         (module.evaluation, "DISTANCES", (8, 12)),
         (module.evaluation, "CONTEXTS", 2),
         (training, "RUNS", (training.Run("rope-10000", **TINY), training.Run("alibi", **TINY))),

@@ -1,6 +1,6 @@
 """The measured chapter's laboratory: data, model, training and evaluation of a small language model.
 
-`data`: bytes of the reader's own Python library, and a retrieval task in them. `model`: a decoder-only transformer with
+`data`: bytes of the reader's own Python library; `first_text`: as the first experiment divided it. `model`: a decoder-only transformer with
 one of nine position schemes; `int8`, its weights as notebooks carry them. `training`: steps, checkpoints, resumption, several
 processes. `evaluation`: what the trained model does within and beyond its length, from `texts`, `longer` (the model with a
 method), `bits` and `means`. `inside`: what its `heads` do, and what they miss with other `frequencies`. `reading`: one text, byte

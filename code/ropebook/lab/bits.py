@@ -1,4 +1,4 @@
-"""What a model makes of a text: bits per byte at every position, and which of the records it gives back.
+"""What a model makes of a text: bits per byte at every position.
 
 Bits at position t are those of the byte that follows the first t + 1.
 """
@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from ropebook import checks
 from ropebook.lab.model import LanguageModel
-from ropebook.lab.texts import RetrievalTexts
 from ropebook.shapes import Float, Int
+
+SAMPLED = 16
+"""Bytes scored at each sampled length."""
 
 # bytes at a time, where a scheme's bias for a whole text would not fit
 _PIECE = 256
@@ -113,23 +115,3 @@ def logits(
     caches = model.new_caches(tokens.shape[1])
     pieces = [model(piece, caches=caches) for piece in tokens.split(_PIECE, 1)]
     return torch.cat(pieces, 1)
-
-
-@torch.no_grad()
-def retrieval(
-    model: LanguageModel, texts: RetrievalTexts, batch: int = 1
-) -> dict[int, float]:
-    """For each distance, the share of records given back: after the query, the record is the likeliest of all 256 bytes."""
-    checks.integer("batch", batch, minimum=1)
-    found = []
-    batches = texts.tokens.split(batch), texts.answers.split(batch)
-    for tokens, answers in zip(*batches, strict=True):
-        tokens = tokens.to(model.embedding.weight.device)
-        likeliest = logits(model, tokens[:, :-1]).argmax(-1).cpu()
-        wanted = tokens.cpu().gather(1, answers)
-        found.append(likeliest.gather(1, answers - 1) == wanted)
-    right = torch.cat(found)
-    return {
-        distance: right[texts.distances == distance].float().mean().item()
-        for distance in texts.distances.unique().tolist()
-    }

@@ -14,25 +14,24 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ropebook import checks
-from ropebook.extrapolation import METHODS, SelfExtend
 from ropebook.lab.bits import (
+    SAMPLED,
     bits_of,
     logits,
     position_bits,
-    retrieval,
     sampled_bits,
     sampled_lengths,
     windowed_bits,
 )
-from ropebook.lab.longer import with_method
-from ropebook.lab.means import BANDS, Mean, band_means, for_json, over_files, paired
+from ropebook.lab.longer import method_options, with_method
+from ropebook.lab.means import Mean, band_means, for_json, over_files, paired
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.texts import (
     LENGTH,
     TEXT,
     RetrievalTexts,
     held_out_windows,
+    retrieval,
     retrieval_texts,
 )
 from ropebook.shapes import Float, Int
@@ -69,13 +68,13 @@ __all__ = [
     "with_method",
 ]
 
+BANDS = ((0, 256), (256, 512), (512, 1024), (1024, 2048), (2048, 4096))
+"""Positions from and to, the last not included, over which bits are averaged."""
 DISTANCES = (24, 64, 128, 192, 384, 768, 1536, 3072)
 """Bytes from a record to its query."""
 FACTORS = (2, 4, 8, 16)
 CONTEXTS = 32
 """Texts of the retrieval task of each length."""
-SAMPLED = 16
-"""Bytes scored at each sampled length."""
 
 
 @dataclass(frozen=True)
@@ -105,34 +104,6 @@ class Cell:
         if self.tuned:
             parts.append("tuned")
         return "/".join(parts)
-
-
-def method_options(
-    method: str, factor: int | None, length: int = LENGTH
-) -> dict[str, object]:
-    """The options that the grid gives a method: trained length L, wanted length ``factor``·L.
-
-    >>> method_options("self_extend", 4)
-    {'window': 64, 'group': 6}
-    """
-    if method == "none":
-        return {}
-    checks.choice("method", method, METHODS)
-    if method == "rerope":
-        return {"window": length // 2}
-    if method == "self_extend":
-        window = length // 4
-        group = 1
-        while SelfExtend(window, group).reach(length) < factor * length:
-            group += 1
-        return {"window": window, "group": group}
-    known = {"factor": factor, "trained_length": length}
-    wanted = {option.name for option in dataclasses.fields(METHODS[method].form)}
-    return {
-        key: value
-        for key, value in known.items()
-        if key in wanted and value is not None
-    }
 
 
 def grid(

@@ -32,7 +32,7 @@ TUNED = ("none", "linear", "yarn_chosen")
 
 @dataclass(frozen=True)
 class Extension:
-    """One method with its options, as `ropebook.lab.evaluation.with_method` takes them."""
+    """One method with its options, as `ropebook.lab.longer.with_method` takes them."""
 
     name: str
     method: str

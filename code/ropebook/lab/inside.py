@@ -1,7 +1,7 @@
 """Inside a trained model: which frequencies its heads use, how far they look, and what they miss when a frequency changes.
 
 Here is all that is measured of one model; `heads` has what its heads do, `frequencies` the model with others. Texts are tokens (batch, T), or
-windows (files, T + 1) as in `ropebook.lab.evaluation`: inputs and, one to the right, targets. Everything is done to the trained model as
+windows (files, T + 1): inputs and, one to the right, targets. Everything is done to the trained model as
 it is: nothing is trained here.
 """
 
@@ -16,8 +16,7 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.efficient import RotaryEmbedding
-from ropebook.lab import evaluation
-from ropebook.lab.evaluation import for_json
+from ropebook.lab.bits import position_bits
 from ropebook.lab.frequencies import (
     permutation,
     permuted,
@@ -36,6 +35,8 @@ from ropebook.lab.heads import (
     pair_norms,
     queries_and_keys,
 )
+from ropebook.lab.longer import method_options, with_method
+from ropebook.lab.means import for_json, paired
 from ropebook.lab.model import LanguageModel
 from ropebook.shapes import Float, Int
 
@@ -166,7 +167,7 @@ def measure(
     fractions = [(FRACTIONS - i) / FRACTIONS for i in range(FRACTIONS)]
     fractions = [f for f in fractions if f * len(inv_freq) >= 1]
     fewer = [
-        evaluation.with_method(model, "proportional", {"fraction": fraction})
+        with_method(model, "proportional", {"fraction": fraction})
         for fraction in fractions
     ]
     result["proportional"] = {
@@ -218,7 +219,7 @@ def _within_and_beyond(
 def _changes(plain: Tensor, others: Sequence[Tensor]) -> dict[str, object]:
     """Bits per byte, (files, T) each, as means over files: of the model, of the others, and the paired differences."""
     plain, *others = (bits.double().mean(1) for bits in (plain, *others))
-    changes = [evaluation.paired(other, plain) for other in others]
+    changes = [paired(other, plain) for other in others]
     return {
         "plain": for_json(plain.mean()),
         "bits": [for_json(other.mean()) for other in others],
@@ -228,7 +229,7 @@ def _changes(plain: Tensor, others: Sequence[Tensor]) -> dict[str, object]:
 
 
 def _bits(models: Iterable[LanguageModel], windows: Tensor) -> list[Tensor]:
-    return [evaluation.position_bits(model, windows, _BATCH) for model in models]
+    return [position_bits(model, windows, _BATCH) for model in models]
 
 
 def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:
@@ -236,9 +237,9 @@ def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:
     differences = []
     for method in CACHED:
         factor = None if method == "dynamic_ntk" else FACTOR
-        options = evaluation.method_options(method, factor, model.length)
-        other = evaluation.with_method(model, method, options)
-        whole = evaluation.position_bits(other, windows)[:, prefill:]
+        options = method_options(method, factor, model.length)
+        other = with_method(model, method, options)
+        whole = position_bits(other, windows)[:, prefill:]
         cached = decoded_bits(other, windows, prefill)
         # of earlier bytes, a method that follows the length has no number in the whole text's reading: it was shorter then
         differences.append((cached - whole)[:, -1].abs().max().item())

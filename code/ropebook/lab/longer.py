@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections.abc import Mapping
 
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from ropebook import checks
 from ropebook.attention import merge_heads
 from ropebook.efficient import RotaryEmbedding, apply_rotary, apply_rotary_qk
-from ropebook.extrapolation import METHODS, Distances, ExtendedAttention
+from ropebook.extrapolation import METHODS, Distances, ExtendedAttention, SelfExtend
 from ropebook.lab.model import LanguageModel
 
 # queries at a time, where the scores of a whole text would not fit
@@ -173,3 +174,31 @@ class _InPieces(ExtendedAttention):
         wide = torch.float64 if x.dtype == torch.float64 else torch.float32
         cos, sin = self.rotary.cos_sin(positions, wide)
         return apply_rotary(x, cos, sin, layout=self.rotary.layout)
+
+
+def method_options(
+    method: str, factor: int | None, length: int = 256
+) -> dict[str, object]:
+    """Options that a method may be given: trained length L, wanted length ``factor``·L.
+
+    >>> method_options("self_extend", 4)
+    {'window': 64, 'group': 6}
+    """
+    if method == "none":
+        return {}
+    checks.choice("method", method, METHODS)
+    if method == "rerope":
+        return {"window": length // 2}
+    if method == "self_extend":
+        window = length // 4
+        group = 1
+        while SelfExtend(window, group).reach(length) < factor * length:
+            group += 1
+        return {"window": window, "group": group}
+    known = {"factor": factor, "trained_length": length}
+    wanted = {option.name for option in dataclasses.fields(METHODS[method].form)}
+    return {
+        key: value
+        for key, value in known.items()
+        if key in wanted and value is not None
+    }

@@ -12,9 +12,6 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.shapes import Float
 
-BANDS = ((0, 256), (256, 512), (512, 1024), (1024, 2048), (2048, 4096))
-"""Positions from and to, the last not included, over which bits are averaged."""
-
 
 class Mean(NamedTuple):
     """A mean over files and its standard error."""
@@ -52,7 +49,7 @@ def paired(a: Float[Tensor, " *files"], b: Float[Tensor, " *files"]) -> Mean:
 
 
 def band_means(
-    bits: Float[Tensor, "files bytes"], bands: Sequence[tuple[int, int]] = BANDS
+    bits: Float[Tensor, "files bytes"], bands: Sequence[tuple[int, int]]
 ) -> Float[Tensor, "files bands"]:
     """Means over bands of positions, bits (files, T) to (files, bands); NaN for a band that the text does not fill."""
     return torch.stack(

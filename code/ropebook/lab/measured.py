@@ -16,7 +16,7 @@ import numpy as np
 from ropebook.lab import rule
 from ropebook.lab.claims import LONGER
 from ropebook.lab.intervals import crossed
-from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.scores import BANDS, share
 from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import EMERGED, LEAST, SEEDS
@@ -73,7 +73,7 @@ def cells(
     """
     found = {}
     for id, of_seed in _by_seed(numbers).items():
-        may_lack = "/" not in id and id not in MORE_SCHEMES
+        may_lack = "/" not in id and id not in SCHEMES
         if set(of_seed) != set(seeds) and not may_lack:
             raise ValueError(
                 f"numbers must have {id} with the seeds {tuple(seeds)}, got {tuple(sorted(of_seed))}"

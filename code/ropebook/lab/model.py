@@ -42,18 +42,15 @@ SCHEMES = {
     "rope-500000": Scheme("RoPE, base 5·10⁵", 500_000.0),
     "alibi": Scheme("ALiBi"),
     "none": Scheme("none"),
-}
-"""Those of the first experiment."""
-MORE_SCHEMES = {
-    **SCHEMES,
     "t5": Scheme("T5 buckets"),
     "alternate": Scheme("RoPE, none in turn", 10_000.0),
 }
-"""With a learned bias for each range of distances (Raffel et al. 2020), and with RoPE in every other layer, from the first on."""
+"""T5 buckets: with a learned bias for each range of distances (Raffel et al. 2020). In turn: with RoPE in every other layer, from the
+first on."""
 
 
 class LanguageModel(LlamaModel):
-    """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `MORE_SCHEMES`.
+    """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `SCHEMES`.
 
     ``length`` is the trained length L: the learned scheme has no vector beyond it (``ValueError``). Sizes as in `LlamaModel`.
     ``seed`` draws the weights.
@@ -76,9 +73,9 @@ class LanguageModel(LlamaModel):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        self.scheme = checks.choice("scheme", scheme, MORE_SCHEMES)
+        self.scheme = checks.choice("scheme", scheme, SCHEMES)
         self.length = checks.integer("length", length, minimum=1)
-        base = MORE_SCHEMES[scheme].base
+        base = SCHEMES[scheme].base
         super().__init__(
             VOCABULARY,
             dim,

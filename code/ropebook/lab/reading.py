@@ -11,9 +11,8 @@ from torch import Tensor
 
 from ropebook import checks, results
 from ropebook.efficient import RotaryEmbedding
-from ropebook.lab.evaluation import method_options
 from ropebook.lab.int8 import rounded
-from ropebook.lab.longer import with_method
+from ropebook.lab.longer import method_options, with_method
 from ropebook.lab.model import LanguageModel, pretrained
 from ropebook.shapes import Float, Int
 

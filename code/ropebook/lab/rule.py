@@ -50,11 +50,10 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.lab import intervals
 from ropebook.lab.intervals import Interval
-from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.scores import BANDS, DISTANCES, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import SEEDS
-from ropebook.lab.verdicts import OUTCOMES, WORDS
 
 FOLDER = Path(__file__).parent
 DATE = "2026-11-22"
@@ -70,7 +69,19 @@ CONTROL = "control"
 """The source of a claim that asks whether the tasks work."""
 FOLLOWING = "dynamic_ntk"
 """Extensions that begin so follow the length of the text."""
+OUTCOMES = ("holds", "fails", "no difference", "undecided")
+"""Of a comparison."""
 NOT_ASKED = "not asked"
+WORDS = (
+    "holds here",
+    "mostly holds here",
+    "mixed here",
+    "mostly fails here",
+    "does not hold here",
+    "no difference here",
+    "undecided here",
+)
+"""Of a claim. "Here": said of these models and these texts."""
 Numbers = Mapping[str, Mapping]
 """By cell ("rope-10000-0-3200/yarn/4"; without a method "none-0"): what `benchmarks/trials.py evaluate` stores."""
 
@@ -235,7 +246,7 @@ def judge(
         able,
     )
     for claim in control:
-        by_look |= _found(claim.comparisons, numbers, MORE_SCHEMES)
+        by_look |= _found(claim.comparisons, numbers, SCHEMES)
     verdicts = []
     for claim in claims:
         mine = tuple(by_look[look] for look in claim.comparisons)
@@ -348,7 +359,7 @@ def cell_name(scheme: str, seed: int, extension: str = "") -> str:
     ('none-2', 'rope-10000-0-3200/yarn/4')
     """
     name = f"{scheme}-{seed}"
-    if scheme not in MORE_SCHEMES:
+    if scheme not in SCHEMES:
         plain, _, steps = scheme.rpartition("-")
         name = f"{plain}-{seed}-{steps}"
     return name + (f"/{extension}" if extension else "")

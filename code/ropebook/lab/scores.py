@@ -19,7 +19,16 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
-from ropebook.lab import evaluation, language, tasks
+from ropebook.lab import language, tasks
+from ropebook.lab.bits import (
+    SAMPLED,
+    position_bits,
+    sampled_bits,
+    sampled_lengths,
+    windowed_bits,
+)
+from ropebook.lab.longer import with_method
+from ropebook.lab.means import band_means
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.parts import Parts
 from ropebook.shapes import Float, Int
@@ -125,8 +134,8 @@ def measure(
     found: dict[str, object] = {"curves": {}}
     for name in ("python", "language"):
         rows = getattr(given, name)[:, : reach + 1]
-        bits = evaluation.position_bits(model, rows, batch=8 if reach <= 512 else 1)
-        found[name] = _plain(evaluation.band_means(bits, bands))
+        bits = position_bits(model, rows, batch=8 if reach <= 512 else 1)
+        found[name] = _plain(band_means(bits, bands))
         found["curves"][name] = curve(bits)
     for (task, length), asked in given.questions.items():
         table = found.setdefault(task, {})
@@ -149,13 +158,13 @@ def answers(model: LanguageModel, asked: tasks.Questions) -> dict[str, str]:
 def measure_windowed(
     model: LanguageModel, given: Materials, window: int, bands=BANDS
 ) -> dict[str, object]:
-    """Bits of the model that always sees the last ``window`` bytes only, or at most `STEP` − 1 fewer (`evaluation.windowed_bits`); and
+    """Bits of the model that always sees the last ``window`` bytes only, or at most `STEP` − 1 fewer (`ropebook.lab.bits.windowed_bits`); and
     their "curves"."""
     found: dict[str, object] = {"curves": {}}
     step = math.gcd(STEP, window)
     for name in ("python", "language"):
-        bits = evaluation.windowed_bits(model, getattr(given, name), window, step)
-        found[name] = _plain(evaluation.band_means(bits, bands))
+        bits = windowed_bits(model, getattr(given, name), window, step)
+        found[name] = _plain(band_means(bits, bands))
         found["curves"][name] = curve(bits)
     return found
 
@@ -170,7 +179,7 @@ def measure_ended(
     for name in ("python", "language"):
         rows = getattr(given, name)
         columns = [
-            evaluation.position_bits(model, rows[:, : stop + 1])[:, start:].mean(1)
+            position_bits(model, rows[:, : stop + 1])[:, start:].mean(1)
             for start, stop in bands
         ]
         found[name] = _plain(torch.stack(columns, 1))
@@ -212,8 +221,8 @@ def headroom(model: LanguageModel, given: Materials) -> dict[str, object]:
     found: dict[str, object] = {}
     for name in ("python", "language"):
         rows = getattr(given, name)[:, : length + 1]
-        full = evaluation.position_bits(model, rows, batch=8)[:, half:]
-        less = evaluation.windowed_bits(model, rows, half)[:, half:]
+        full = position_bits(model, rows, batch=8)[:, half:]
+        less = windowed_bits(model, rows, half)[:, half:]
         found[name] = _plain(torch.stack((full.mean(1), less.mean(1)), 1))
     seen = [half // 2 + 1 + at % (half // 2) for at in range(half, length)]
     floors = []
@@ -235,15 +244,15 @@ def measure_cached(
 
     "cached": keys as they were rotated when they came. "anew": at each of the lengths all is computed with its frequencies.
     """
-    lengths = evaluation.sampled_lengths(model.length, reach)
-    rows, last = given.python[:, : reach + 1], evaluation.SAMPLED
+    lengths = sampled_lengths(model.length, reach)
+    rows, last = given.python[:, : reach + 1], SAMPLED
     with_keys, without = (
-        evaluation.with_method(model, "dynamic_ntk", options, arrival=arrival)
+        with_method(model, "dynamic_ntk", options, arrival=arrival)
         for arrival in (True, False)
     )
-    bits = evaluation.position_bits(with_keys, rows)
+    bits = position_bits(with_keys, rows)
     cached = torch.stack([bits[:, n - last : n] for n in lengths], 1)
-    anew = evaluation.sampled_bits(without, rows, lengths, last)
+    anew = sampled_bits(without, rows, lengths, last)
     return {
         name: [round(x, 4) for x in found.mean((1, 2)).tolist()]
         for name, found in (("cached", cached), ("anew", anew))

@@ -13,7 +13,7 @@ import numpy as np
 from ropebook import checks
 from ropebook.lab.claims import LENGTHWISE, LONGER, STRETCHED, TITLES
 from ropebook.lab.extensions import FACTORS, TUNED
-from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.rule import TEXTS
 from ropebook.lab.scores import BANDS, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
@@ -50,13 +50,11 @@ def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
 def schemes(opened: Mapping, text: str) -> Columns:
     """A row for each scheme as it was trained: bits by band, and the shares of both tasks, within L and, of far records, in long texts."""
     checks.choice("text", text, TEXTS)
-    cells = [opened["cells"][scheme] for scheme in MORE_SCHEMES]
+    cells = [opened["cells"][scheme] for scheme in SCHEMES]
     bits = [mean(cell["bits"][text]) for cell in cells]
     within, beyond = str(LENGTH), str(TEXT)
     near = len(cells[0]["retrieval"][within][0])
-    columns: Columns = {
-        "scheme": [scheme.title for scheme in MORE_SCHEMES.values()]
-    }
+    columns: Columns = {"scheme": [scheme.title for scheme in SCHEMES.values()]}
     for at, (start, stop) in enumerate(BANDS):
         columns[f"{start}…{stop} (bits)"] = [row[at] for row in bits]
     for task in TASKS:

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
+from ropebook.lab.bits import logits
 from ropebook.lab.data import KEYS, QUERY, RECORD, VALUES
-from ropebook.lab.evaluation import logits
 from ropebook.lab.model import LanguageModel
 from ropebook.shapes import Bool, Int
 

@@ -14,7 +14,10 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
-from ropebook.lab.data import KEYS, QUERY, RECORD, VALUES, Corpus
+from ropebook.lab.bits import logits
+from ropebook.lab.data import KEYS, QUERY, RECORD, VALUES
+from ropebook.lab.first_text import Corpus
+from ropebook.lab.model import LanguageModel
 from ropebook.shapes import Int
 
 LENGTH, TEXT = 256, 4096
@@ -77,6 +80,26 @@ def retrieval_texts(
         rows.append(_planted(text, length, np.asarray(distances), draws))
     columns = map(np.stack, zip(*rows, strict=True))
     return RetrievalTexts(*map(torch.from_numpy, columns))
+
+
+@torch.no_grad()
+def retrieval(
+    model: LanguageModel, texts: RetrievalTexts, batch: int = 1
+) -> dict[int, float]:
+    """For each distance, the share of records given back: after the query, the record is the likeliest of all 256 bytes."""
+    checks.integer("batch", batch, minimum=1)
+    found = []
+    batches = texts.tokens.split(batch), texts.answers.split(batch)
+    for tokens, answers in zip(*batches, strict=True):
+        tokens = tokens.to(model.embedding.weight.device)
+        likeliest = logits(model, tokens[:, :-1]).argmax(-1).cpu()
+        wanted = tokens.cpu().gather(1, answers)
+        found.append(likeliest.gather(1, answers - 1) == wanted)
+    right = torch.cat(found)
+    return {
+        distance: right[texts.distances == distance].float().mean().item()
+        for distance in texts.distances.unique().tolist()
+    }
 
 
 def _planted(

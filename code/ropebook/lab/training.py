@@ -1,6 +1,6 @@
 """Training the small models: settings, steps, checkpoints that are written whole, and going on where it stopped.
 
-Everything of a run follows from its `Run`: the weights to begin with, the batch of every step (`ropebook.lab.data.batch`), the
+Everything of a run follows from its `Run`: the weights to begin with, the batch of every step (`ropebook.lab.first_text.batch`), the
 learning rate. A `Trainer` goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of
 the rows.
 """
@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ropebook import checks, results
-from ropebook.lab import data
-from ropebook.lab.model import MORE_SCHEMES, SCHEMES, LanguageModel
+from ropebook.lab import first_text
+from ropebook.lab.model import SCHEMES, LanguageModel
 from ropebook.shapes import Int
 
 
@@ -35,7 +35,7 @@ class Run:
     ``length``: L, in bytes; ``rows``: windows per step over all processes; ``warmup``: steps until the learning rates reach
     ``lr`` (AdamW, for the bytes' vectors and the norms) and ``matrix_lr`` (Muon, for all other matrices), from where they
     fall in a straight line to 0. ``seed`` draws the weights and the order of the text; ``share``: of rows with the retrieval
-    task, as in `ropebook.lab.data.batch`; ``half``: the model's products in bfloat16.
+    task, as in `ropebook.lab.first_text.batch`; ``half``: the model's products in bfloat16.
 
     >>> Run("rope-10000", seed=1).name
     'rope-10000-1'
@@ -57,7 +57,7 @@ class Run:
     half: bool = False
 
     def __post_init__(self) -> None:
-        checks.choice("scheme", self.scheme, MORE_SCHEMES)
+        checks.choice("scheme", self.scheme, SCHEMES)
         checks.integer("seed", self.seed, minimum=0)
         for name in (
             "length",
@@ -81,9 +81,11 @@ class Run:
         """The scheme and the seed."""
         return f"{self.scheme}-{self.seed}"
 
-    def batch(self, corpus: data.Corpus, step: int) -> Int[Tensor, "rows bytes"]:
+    def batch(
+        self, corpus: first_text.Corpus, step: int
+    ) -> Int[Tensor, "rows bytes"]:
         """The rows of a step, int64 (rows, length + 1)."""
-        return data.batch(
+        return first_text.batch(
             corpus, self.seed, step, self.rows, self.length, self.share
         )
 
@@ -115,7 +117,7 @@ class Trainer:
     def __init__(
         self,
         run: Run,
-        corpus: data.Corpus,
+        corpus: first_text.Corpus,
         folder: Path | str,
         *,
         model: LanguageModel | None = None,
@@ -329,7 +331,7 @@ def _set_random_states(states: dict[str, object]) -> None:
 
 
 RUNS = (
-    *(Run(scheme) for scheme in SCHEMES),
+    *(Run(scheme) for scheme in first_text.SCHEMES),
     Run("rope-10000", seed=1),
     Run("alibi", seed=1),
 )

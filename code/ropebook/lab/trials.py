@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.lab import language, tasks
-from ropebook.lab.model import MORE_SCHEMES
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Run
 from ropebook.shapes import Int
@@ -136,7 +136,7 @@ def further(
 
 
 SEEDS = (0, 1, 2)
-TRIALS = tuple(Trial(scheme, seed) for seed in SEEDS for scheme in MORE_SCHEMES)
+TRIALS = tuple(Trial(scheme, seed) for seed in SEEDS for scheme in SCHEMES)
 """Every scheme with every seed."""
 LONGER = tuple(twice(trial) for trial in TRIALS if trial.scheme == EXTENDED)
 """The models that methods are put into."""

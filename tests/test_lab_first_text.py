@@ -15,7 +15,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropebook.lab import data as D
+from ropebook.lab import data
+from ropebook.lab import first_text as D
 
 TRAIN, HELD_OUT = "a/shown.py", "a/asked_8.py"  # the first bytes of their SHA-256 are 114 and 2
 seeds = st.integers(0, 2**32 - 1)
@@ -65,10 +66,10 @@ def test_only_printable_ascii_and_white_space_stay(tmp_path):
 
 def test_no_byte_of_the_text_is_one_of_the_task(tmp_path):
     corpus = D.load(library(tmp_path, {TRAIN: bytes(range(256)), HELD_OUT: b""}))
-    task = {D.QUERY + key for key in range(D.KEYS)} | {D.RECORD + n for n in range(D.KEYS * D.VALUES)}
+    task = {data.QUERY + key for key in range(data.KEYS)} | {data.RECORD + n for n in range(data.KEYS * data.VALUES)}
     assert len(task) == 8 + 64
-    assert max(task) < D.VOCABULARY
-    assert D.END not in task
+    assert max(task) < data.VOCABULARY
+    assert data.END not in task
     assert not task & set(corpus.train.tolist())
 
 
