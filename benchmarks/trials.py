@@ -2,7 +2,7 @@
 
     python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
     python benchmarks/trials.py train --only none-0       one of them
-    python benchmarks/trials.py train --twice             with twice the steps, schemes that did not learn retrieval
+    python benchmarks/trials.py train --twice             with twice the steps, those that find fewest records
     python benchmarks/trials.py choose                    the methods' parameters, on the development part
     python benchmarks/trials.py tune                      trains a little further on longer texts
     python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
@@ -71,10 +71,13 @@ def finished(trial: trials.Trial) -> dict | None:
 
 
 def left_to_double() -> list[trials.Trial]:
-    """Trainings to be tried with twice the steps: those of the first seed at whose end retrieval had not emerged."""
-    first = [trial for trial in trials.TRIALS if trial.seed == trials.SEEDS[0] and trial.scheme != trials.EXTENDED]
-    done = [(trial, finished(trial)) for trial in first]
-    return [trials.twice(trial) for trial, found in done if found and found["within"]["retrieval"] < trials.EMERGED]
+    """Of each scheme whose seeds do not find records within L the weakest one, to be tried with twice the steps."""
+    told = {trial.name: finished(trial) for trial in trials.TRIALS}
+    able = measured.able(measured.trainings({name: one for name, one in told.items() if one}))
+    schemes = dict.fromkeys(trial.scheme for trial in trials.TRIALS if trial.scheme not in {trials.EXTENDED, *able})
+    of_scheme = [[trial for trial in trials.TRIALS if trial.scheme == scheme] for scheme in schemes]
+    whole = [seeds for seeds in of_scheme if all(told[trial.name] for trial in seeds)]
+    return [trials.twice(min(seeds, key=lambda trial: told[trial.name]["within"]["retrieval"])) for seeds in whole]
 
 
 def train(wanted: list[trials.Trial], text: parts.Parts) -> None:

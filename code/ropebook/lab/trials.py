@@ -22,7 +22,7 @@ from ropebook.shapes import Int
 
 STEPS = 1600
 """Of a training; with so many all 27 take two and a half hours on two threads. Of a scheme with which retrieval has not emerged by
-then, the first seed is trained with twice as many; of `EXTENDED`, all seeds."""
+then, the seed that finds fewest records is trained with twice as many; of `EXTENDED`, all seeds."""
 EMERGED = 0.75
 """The share of records within L that must be given back: three in four, where whoever guesses a value is right once in eight."""
 LEAST = 0.5
