@@ -8,6 +8,6 @@ by byte, as the model in the page reads it. `verdicts`: what the `grid_claims` a
 
 The second experiment: `parts`, the text split so that nothing is shared; `language`, a generated one whose bits are known; `tasks`, to
 find a record and to tell which came first; `trials`, what is trained; `scores`, what is measured; `extensions`, the methods;
-`intervals`, `rule` and `claims`, how it is judged; `measured`, what pages show of it,
-and `tables`. `looked` is what they show of `inside`.
+`intervals`, `rule` and `claims`, how it is judged; `measured`, what pages show of it, in `tables` and `pictures`.
+`looked` is what they show of `inside`.
 """

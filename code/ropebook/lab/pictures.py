@@ -1,0 +1,185 @@
+"""Figures of the second experiment: each function draws from results/measured.json, whose "opened" part must be there."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ropebook import checks, results
+from ropebook.figures import (
+    BLUE,
+    CRIMSON,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    TEAL,
+    VIOLET,
+    display_figure,
+    figure,
+    heatmap,
+)
+from ropebook.lab import tables
+from ropebook.lab.claims import LONGER, TITLES
+from ropebook.lab.data import VALUES
+from ropebook.lab.model import SCHEMES
+from ropebook.lab.rule import TEXTS
+from ropebook.lab.tasks import TASKS
+
+Look = tuple[str, str, str]
+"""What a line is called, its colour and its dashes."""
+OF_TEXT = {"python": "Python", "language": "generated language"}
+_LOOKS = {
+    "learned": (CRIMSON, ":"),
+    "sinusoidal": (TEAL, "-"),
+    "rope-100": (BLUE, ":"),
+    "rope-10000": (BLUE, "-"),
+    "rope-500000": (BLUE, "--"),
+    "alibi": (ORANGE, "-"),
+    "none": (MUTED, "-"),
+    "t5": (VIOLET, "-"),
+    "alternate": (GREEN, "-"),
+}
+SCHEME_LINES: Mapping[str, Look] = {
+    name: (SCHEMES[name].title, *look) for name, look in _LOOKS.items()
+}
+"""By cell, how each scheme is drawn."""
+FULL = 1.0
+"""Bits per byte from which on a cell of a map has its full colour."""
+
+
+def method_lines(s: int) -> dict[str, Look]:
+    """By cell, how RoPE as it is and the methods for s·L are drawn."""
+    looks = {
+        "linear": (CRIMSON, "-"),
+        "ntk": (ORANGE, "-"),
+        "ntk_by_parts_chosen": (GREEN, "-"),
+        "yarn": (VIOLET, ":"),
+        "yarn_chosen": (VIOLET, "-"),
+        "self_extend": (BLUE, "-"),
+        "rerope": (TEAL, "-"),
+    }
+    lines: dict[str, Look] = {LONGER: (TITLES[""], INK, "-")}
+    for name, look in looks.items():
+        factor = "" if name == "rerope" else f"/{s}"
+        lines[f"{LONGER}/{name}{factor}"] = (TITLES[name], *look)
+    return lines
+
+
+def by_position(
+    measured: Mapping,
+    lines: Mapping[str, Look],
+    alt: str,
+    caption: str,
+    texts: Sequence[str] = TEXTS,
+) -> None:
+    """Bits per byte over the position in the text, a panel for each of ``texts``: the mean over seeds, and each seed as a thin line."""
+    middles = _middles(measured["edges"])
+    fig, axes = figure(480, 380, columns=len(texts), squeeze=False)
+    for ax, text in zip(axes[0], texts, strict=True):
+        checks.choice("text", text, TEXTS)
+        for id, (title, colour, dashes) in lines.items():
+            seeds = np.array(measured["opened"]["cells"][id]["curves"][text])
+            at = middles[: seeds.shape[1]]
+            ax.plot(at, seeds.T, color=colour, linewidth=0.6, alpha=0.4)
+            ax.plot(
+                at,
+                seeds.mean(0),
+                dashes,
+                color=colour,
+                linewidth=1.8,
+                label=title,
+            )
+        ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
+        ax.set(xscale="log", title=OF_TEXT[text], xlabel="position")
+        ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1024"])
+        ax.set(xlim=(12, measured["text"]))
+        ax.minorticks_off()
+    axes[0, 0].set(ylabel="bits per byte, held out")
+    _legend(fig, axes[0, 0])
+    display_figure(fig, alt, f"{caption} {results.caption(measured)}")
+
+
+def by_distance(
+    measured: Mapping, lines: Mapping[str, Look], alt: str, caption: str
+) -> None:
+    """Right answers over the distance, a panel for each task, in the long texts: the mean over seeds as a line, each seed as a dot."""
+    distances, length = measured["distances"], str(measured["text"])
+    fig, axes = figure(480, 400, columns=len(TASKS), sharey=True)
+    for ax, task, guess in zip(axes, TASKS, (1 / VALUES, 0.5), strict=True):
+        for id, (title, colour, dashes) in lines.items():
+            seeds = measured["opened"]["cells"][id][task][length]
+            if None in seeds:  # where a model does not reach
+                continue
+            ax.plot(
+                distances,
+                np.mean(seeds, 0),
+                dashes,
+                color=colour,
+                linewidth=1.6,
+                label=title,
+            )
+            ax.plot(
+                distances,
+                np.transpose(seeds),
+                "o",
+                color=colour,
+                markersize=2.5,
+                alpha=0.6,
+            )
+        ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
+        ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
+        ax.set(xscale="log", title=task, xlabel="bytes back", ylim=(-0.02, 1.02))
+        ax.set_xticks([32, 128, 384, 1536], ["32", "128", "384", "1536"])
+        ax.minorticks_off()
+    axes[0].set(ylabel="right answers")
+    _legend(fig, axes[0])
+    display_figure(fig, alt, f"{caption} {results.caption(measured)}")
+
+
+def differences(
+    measured: Mapping, against: str, rows: Mapping[str, str], alt: str, caption: str
+) -> None:
+    """Differences in bits by band as two maps, one for each text; a cell has a colour where the interval leaves 0 out.
+
+    ``against``, ``rows``: see `ropebook.lab.tables.grid`.
+    """
+    fig, axes = figure(480, 60 + 20 * len(rows), columns=len(TEXTS), sharey=True)
+    bands = [f"{stop // measured['length']} L" for _, stop in measured["bands"]]
+    for ax, text in zip(axes, TEXTS, strict=True):
+        grid = tables.grid(measured["opened"], against, text, rows)
+        shown = np.where(grid.sure, grid.values, 0)
+        heatmap(
+            ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None
+        ).set(aspect="auto", title=OF_TEXT[text])
+        for (row, column), value in np.ndenumerate(grid.values):
+            if math.isfinite(value):
+                ax.text(
+                    column + 0.5,
+                    row + 0.5,
+                    f"{value:+.2f}".replace("-", "−"),
+                    ha="center",
+                    va="center",
+                    color=INK if grid.sure[row, column] else MUTED,
+                )
+    display_figure(fig, alt, f"{caption} {results.caption(measured)}")
+
+
+def _middles(edges: Sequence[int]) -> np.ndarray:
+    """Of the windows between the edges, on a logarithmic axis; a window begins after its first edge."""
+    return np.array(
+        [math.sqrt((start + 1) * stop) for start, stop in itertools.pairwise(edges)]
+    )
+
+
+def _legend(fig, ax) -> None:
+    fig.legend(
+        *ax.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3,
+        columnspacing=1,
+        handlelength=1.6,
+    )

@@ -1,0 +1,121 @@
+"""What the figures of the measured chapter draw, against the made-up numbers that they come from."""
+
+import numpy as np
+import pytest
+
+from ropebook.lab import measured, pictures, scores, tables
+from tests.lab_worlds import change, world
+
+SEEDS = (0, 1, 2)
+ALT = "What is to be seen, in words."
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    made = change(world(share=0.5, seed_spread=0.1), ("rope-10000-1-3200/yarn/8",), within=2.3, beyond=2.0, share=0.8)
+    windows = sum(edge <= 256 for edge in scores.edges(scores.TEXT)) - 1
+    for seed in SEEDS:
+        learned = made[f"learned-{seed}"]["numbers"]
+        for text, curve in learned["curves"].items():
+            learned["curves"][text] = curve[:windows]
+        for task in ("retrieval", "order"):
+            learned[task]["2048"] = None
+    return made
+
+
+@pytest.fixture(scope="module")
+def whole(numbers):
+    return {
+        "length": 256,
+        "text": 2048,
+        "bands": [list(band) for band in scores.BANDS],
+        "edges": scores.edges(scores.TEXT),
+        "distances": list(scores.DISTANCES),
+        "opened": {"cells": measured.cells(numbers), "differences": measured.differences(numbers)},
+        "provenance": {"device": "a processor", "date": "2026-01-01", "torch": "2", "command": "none", "seed": None},
+    }
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    shown = []
+    monkeypatch.setattr(pictures, "display_figure", lambda fig, alt, caption: shown.append((fig, alt, caption)))
+    return shown
+
+
+def lines(ax, thick):
+    return [line for line in ax.lines if line.get_linewidth() == thick]
+
+
+def test_every_scheme_has_a_look_of_its_own():
+    assert list(pictures.SCHEME_LINES) == list(pictures.SCHEMES)
+    assert len({look[1:] for look in pictures.SCHEME_LINES.values()}) == 9
+    for s in (2, 4, 8):
+        looks = pictures.method_lines(s)
+        assert len({look[1:] for look in looks.values()}) == len(looks)
+        assert set(looks) - {pictures.LONGER} < set(tables.methods())
+
+
+def test_bits_by_position_are_means_over_seeds_with_each_seed_behind(whole, numbers, drawn):
+    pictures.by_position(whole, pictures.method_lines(8), ALT, "A caption.")
+    [(fig, _, caption)] = drawn
+    assert caption.startswith("A caption. Measured on a processor")
+    id = f"{pictures.LONGER}/yarn/8"
+    at = list(pictures.method_lines(8)).index(id)
+    for ax, text in zip(fig.axes, ("python", "language"), strict=True):
+        curves = [numbers[f"rope-10000-{seed}-3200/yarn/8"]["numbers"]["curves"][text] for seed in SEEDS]
+        thick = lines(ax, 1.8)[at]
+        assert thick.get_ydata() == pytest.approx(np.mean(curves, 0), abs=1e-3)
+        thin = lines(ax, 0.6)[3 * at : 3 * at + 3]
+        assert [list(line.get_ydata()) for line in thin] == [pytest.approx(curve, abs=1e-3) for curve in curves]
+        first, *_, last = thick.get_xdata()
+        assert first == 2  # the window of bytes 1 to 4
+        assert last == pytest.approx((1723 * 2048) ** 0.5)
+        assert whole["edges"][-2] == 1722
+    assert fig.axes[0].get_xlabel() == "position"
+
+
+def test_a_scheme_that_ends_at_L_has_a_line_that_ends_there(whole, drawn):
+    pictures.by_position(whole, pictures.SCHEME_LINES, ALT, "", ("python",))
+    [(fig, *_)] = drawn
+    [ax] = fig.axes
+    learned, other = lines(ax, 1.8)[:2]
+    assert learned.get_xdata()[-1] < 256 < other.get_xdata()[-1]
+    with pytest.raises(ValueError, match="text must be one of"):
+        pictures.by_position(whole, pictures.SCHEME_LINES, ALT, "", ("prose",))
+
+
+def test_answers_by_distance_and_a_dot_for_each_seed(whole, numbers, drawn):
+    pictures.by_distance(whole, pictures.SCHEME_LINES, ALT, "")
+    [(fig, *_)] = drawn
+    names = [name for name in pictures.SCHEME_LINES if name != "learned"]  # in texts of 2048 bytes it has no answer
+    for ax, task in zip(fig.axes, ("retrieval", "order"), strict=True):
+        assert ax.get_title(loc="left") == task
+        shown = [line for line in ax.lines if len(line.get_xdata()) == 7]
+        assert len(shown) == len(names) * 4
+        at = names.index("alibi")
+        letters = [numbers[f"alibi-{seed}"]["numbers"][task]["2048"] for seed in SEEDS]
+        shares = np.array([[one[str(d)].count("1") / 96 for d in scores.DISTANCES] for one in letters])
+        assert shown[4 * at].get_ydata() == pytest.approx(shares.mean(0), abs=1e-4)
+        assert [line.get_ydata() for line in shown[4 * at + 1 : 4 * at + 4]] == [
+            pytest.approx(s, abs=1e-4) for s in shares
+        ]
+
+
+def test_maps_have_a_colour_where_the_interval_leaves_0_out(whole, drawn):
+    rows = tables.methods()
+    pictures.differences(whole, "plain", rows, ALT, "")
+    [(fig, *_)] = drawn
+    for ax, text in zip(fig.axes, ("python", "language"), strict=True):
+        grid = tables.grid(whole["opened"], "plain", text, rows)
+        coloured = {(round(p.get_y()), round(p.get_x())) for p in ax.patches if p.get_width() == 1}
+        assert coloured == set(zip(*map(np.ndarray.tolist, np.nonzero(grid.sure)), strict=True))
+        written = {(t.get_position()[1] - 0.5, t.get_position()[0] - 0.5): t for t in ax.texts}
+        assert len(written) == grid.values.size
+        for (row, column), value in np.ndenumerate(grid.values):
+            mark = written[row, column]
+            assert mark.get_text() == f"{value:+.2f}".replace("-", "−")
+            assert (mark.get_color() == pictures.INK) == grid.sure[row, column]
+    labels = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
+    assert labels == list(rows.values())
+    assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1 L", "2 L", "4 L", "8 L"]
