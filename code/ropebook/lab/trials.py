@@ -1,7 +1,7 @@
 """The second experiment: nine schemes, three seeds each, trained on two kinds of text and two tasks.
 
 A step's rows are of four kinds, as many of each: Python, Python with the retrieval task, Python with the order task, and the
-generated language. All follows from seed and step, as in the first experiment.
+generated language. All follows from seed and step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = ("python", "retrieval", "order", "language")
 
 @dataclass(frozen=True)
 class Trial(Run):
-    """A `Run` on `ropebook.lab.parts`, whose ``share`` has no meaning: every fourth row is of one of the `KINDS`."""
+    """A `Run` on `ropebook.lab.parts`: every fourth row is of one of the `KINDS`."""
 
     n_layers: int = 3
     steps: int = STEPS
