@@ -21,7 +21,7 @@ def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=
         return (files[:size, None] + means + 0.01 * draws.normal(size=(size, 4))).round(4).tolist()
 
     def letters():
-        return "".join(draws.choice(["1", "0"], CONTEXTS, p=[share, 1 - share]))
+        return "".join(draws.choice(["1", "0"], CONTEXTS, p=[share, 1 - share])).replace("0", "o", 3)
 
     def curves():
         found = {"python": within, "language": within + 1}

@@ -40,6 +40,9 @@ def test_a_cell_has_a_row_for_each_seed(numbers):
                 letters = numbers[name]["numbers"]["order"][length]
                 shares = [letters[str(d)].count("1") / len(letters[str(d)]) for d in distances]
                 assert cells[id]["order"][length][seed] == pytest.approx(shares, abs=1e-4)
+                others = [letters[str(d)].count("o") / len(letters[str(d)]) for d in distances]
+                assert sum(others) > 0
+                assert cells[id]["other"][length][seed] == pytest.approx(others, abs=1e-4)
     assert cells["alibi"]["last"]["bits"]["python"][2] == pytest.approx(
         np.mean(numbers["alibi-2"]["last"]["python"], 0), abs=1e-4
     )
@@ -52,7 +55,7 @@ def test_what_a_model_does_not_reach_is_none(numbers):
     cells = measured.cells(numbers)
     assert cells["learned"]["bits"]["python"][1][1:] == [None, None, None]
     assert cells["learned"]["bits"]["python"][1][0] is not None
-    assert cells["learned"]["retrieval"]["2048"] == [None] * 3
+    assert cells["learned"]["retrieval"]["2048"] == cells["learned"]["other"]["2048"] == [None] * 3
     last = measured.differences(numbers)["last"]["learned"]["python"]
     assert last[0] is not None
     assert last[1:] == [None] * 3

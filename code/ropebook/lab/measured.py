@@ -17,7 +17,7 @@ from ropebook.lab import rule
 from ropebook.lab.claims import LONGER
 from ropebook.lab.intervals import crossed
 from ropebook.lab.model import SCHEMES
-from ropebook.lab.scores import BANDS, share
+from ropebook.lab.scores import BANDS
 from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import EMERGED, LEAST, SEEDS
 
@@ -65,7 +65,7 @@ def cells(
     numbers: Numbers, seeds: Sequence[int] = SEEDS
 ) -> dict[str, dict[str, object]]:
     """By scheme and extension ("rope-10000-3200/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
-    by task, length of the text and distance.
+    by task, length of the text and distance. "other": of the order task's answers, those that are the same key's other record.
 
     "last": "bits" and "curves" of the model with its last L bytes only. "ended": bits of texts that end with the band. A training with more
     steps than the others has these in its name ("rope-100-3200"); as it was trained it may have fewer seeds. Where a model does not
@@ -112,6 +112,10 @@ def _cell(rows: Sequence[Mapping]) -> dict[str, object]:
             length: [_shares(one[task][length]) for one in told]
             for length in told[0][task]
         }
+    found["other"] = {
+        length: [_shares(one["order"][length], "o") for one in told]
+        for length in told[0]["order"]
+    }
     if all("ended" in row for row in rows):
         found["ended"] = {
             text: [_means(row["ended"][text]) for row in rows]
@@ -132,12 +136,14 @@ def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
     }
 
 
-def _shares(by_distance: Mapping[str, str] | None) -> list[float] | None:
-    """By distance, from near to far."""
+def _shares(
+    by_distance: Mapping[str, str] | None, letter: str = "1"
+) -> list[float] | None:
+    """Of a letter, by distance, from near to far."""
     if by_distance is None:
         return None
-    far = sorted(by_distance, key=int)
-    return [round(share(by_distance[distance]), 4) for distance in far]
+    far = [by_distance[distance] for distance in sorted(by_distance, key=int)]
+    return [round(letters.count(letter) / len(letters), 4) for letters in far]
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
