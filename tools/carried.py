@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ RESULT = re.compile(r'\b(?:results\.(?:load|find)|pretrained)\("([^"]+)"')
 
 def in_int8(weights: bytes) -> bytes:
     """Trained weights, rounded: `ropebook.lab.model.pretrained` reads both."""
-    # here, and below: only notebooks that carry such a file need these
+    # here: only notebooks that carry such a file need these
     from safetensors.torch import load, save
 
     from ropebook.lab.int8 import rounded
@@ -25,28 +24,7 @@ def in_int8(weights: bytes) -> bytes:
     return save(rounded(load(weights)))
 
 
-def in_steps(curves: bytes) -> bytes:
-    """Curves over positions, level within each bin of the figure that draws them, which therefore looks the same."""
-    import numpy as np
-    from safetensors.numpy import load, save
-
-    from ropebook.explorers.measured import MOST_TEXT, bin_edges
-
-    bins = list(itertools.pairwise(bin_edges(MOST_TEXT)))
-
-    def stepped(curve: np.ndarray) -> np.ndarray:
-        found = curve.astype(float)
-        for start, stop in bins:
-            known = found[start:stop][~np.isnan(found[start:stop])]
-            if known.size:
-                found[start:stop] = known.mean()
-        return found
-
-    return save({name: stepped(curve) for name, curve in load(curves).items()})
-
-
 LIGHTER: dict[str, Callable[[bytes], bytes]] = {
-    "evaluation.safetensors": in_steps,
     "rope-10000-0-3200.safetensors": in_int8,
 }
 """How a heavy result travels: in a form that the same code reads."""

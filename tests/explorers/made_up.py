@@ -1,116 +1,108 @@
-"""Results of the evaluation's form, made up: what the explorer of the measured grid shows in the tests."""
+"""Results of the second experiment's form, made up: what the explorer of the measured grid shows in the tests."""
 
 from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import json
-import math
-import random
 
 import numpy as np
-import torch
 
 from ropebook.explorers import measured
-from ropebook.lab import evaluation
+from ropebook.lab import measured as lab
+from ropebook.lab import rule, scores, trials
+from tests.lab_worlds import change, world
 
-LENGTH, TEXT, FILES = 256, 4096, 9
-BANDS = ((0, 256), (256, 512), (512, 1024), (1024, 2048), (2048, 4096))
-DISTANCES = (24, 64, 128, 192, 384, 768, 1536, 3072)
-
-
-def curve_of(cell: evaluation.Cell, seed: random.Random) -> np.ndarray:
-    """Bits per byte (files, bytes)."""
-    scheme, learned = cell.run[:-2], cell.run.startswith("learned")
-    n = np.arange(1, (LENGTH if learned else TEXT) + 1)
-    noise = np.random.default_rng(seed.randrange(2**32))
-    files = np.random.default_rng(7).normal(0, 0.15, FILES)[:, None]
-    reach = math.log2(cell.factor) if cell.factor else 1.5
-    own = {"linear": 0.02 if cell.tuned else 0.35 * reach, "ntk": 0.06 * reach}.get(cell.method, 0.01)
-    if cell.method == "none" and not cell.tuned:
-        reach = {"alibi": 5.0, "none": 0.3, "sinusoidal": 0.0}.get(scheme, 0.2)
-    beyond = np.maximum(0, np.log2(n / LENGTH) - reach)
-    plain = 1.9 + 3.6 * n**-0.45 + 0.04 * len(scheme) / 10 + own + 1.1 * beyond * (n > LENGTH)
-    own_files = noise.normal(0, 0.03, FILES)[:, None]
-    bits = plain + files + own_files + noise.normal(0, 0.9, (FILES, len(n)))
-    if cell.cache is False:
-        keep = n <= LENGTH
-        for end in evaluation.sampled_lengths(LENGTH, TEXT):
-            keep[end - 16 : end] = True
-        bits[:, ~keep] = np.nan
-    return bits
-
-
-def plain(values: np.ndarray) -> list:
-    return evaluation.for_json(torch.from_numpy(np.asarray(values, dtype=float)))
-
-
-def measured_cell(cell: evaluation.Cell, seed: random.Random) -> tuple[dict, np.ndarray]:
-    """A cell of results/evaluation.json, and its curve."""
-    bits = torch.from_numpy(curve_of(cell, seed))
-    text = bits.shape[1]
-    means = evaluation.band_means(bits, BANDS)
-    mean, error = evaluation.over_files(means)
-    made = {
-        "id": cell.id,
-        "run": cell.run,
-        "method": cell.method,
-        "factor": cell.factor,
-        "options": dict(cell.options),
-        "tuned": cell.tuned,
-        "cache": cell.cache,
-        "text": text,
-        "files": plain(means),
-        "bits": plain(mean),
-        "error": plain(error),
-        "asked": {"256": [64] * 4 + [0] * 4, "4096": [64] * 8},
-        "seconds": 1.0,
-    }
-    if text > LENGTH and (cell.method in ("none", "dynamic_ntk")):
-        ends = evaluation.sampled_lengths(LENGTH, TEXT)
-        some = torch.stack([bits[:, n - 16 : n] for n in ends], 1)
-        made["sampled"] = {"lengths": ends, "files": plain(evaluation.sampled_bands(some, ends, BANDS))}
-    far = [round(max(0.02, 0.98 - 0.25 * seed.random() * k), 5) for k in range(8)]
-    made["retrieval"] = {
-        "256": [1.0, 0.984375, 0.953125, 0.90625] + [None] * 4,
-        "4096": [None] * 8 if text == LENGTH or cell.cache is False else far,
-    }
-    return made, bits.mean(0).half().numpy()
+BANDS, DISTANCES, LENGTH, TEXT = scores.BANDS, scores.DISTANCES, scores.LENGTH, scores.TEXT
+CELLS = {
+    # of these, what a byte costs within L and beyond it, and the share of right answers
+    "": (2.0, 5.0, 0.2),
+    "/linear": (2.6, 2.4, 0.7),
+    "/linear/8/tuned": (2.05, 2.0, 0.8),
+    "/yarn_chosen": (2.1, 2.2, 0.8),
+    "/self_extend": (2.01, 1.98, 0.9),
+    "/log_n": (2.0, 5.0, 0.2),
+}
 
 
 @functools.cache
-def synthetic() -> tuple[dict, dict]:
-    """``results/evaluation.json`` and ``evaluation.safetensors``, as `benchmarks/evaluate.py` writes them."""
-    runs = ["learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none"]
-    names = [f"{scheme}-0" for scheme in runs] + ["rope-10000-1", "alibi-1"]
-    grid = evaluation.grid(names, measured.RUNS)
-    for run, method, factor in itertools.product(measured.RUNS, ("linear", "yarn", "none"), evaluation.FACTORS):
-        grid.append(evaluation.Cell(run, method, factor, tuned=True))
-    source = random.Random(1)
-    made = [measured_cell(cell, source) for cell in grid]
+def numbers() -> dict[str, dict]:
+    """By cell, what `benchmarks/trials.py evaluate` stores."""
+    made = world(seed_spread=0.08, beyond=4.0)
+    for extension, (within, beyond, share) in CELLS.items():
+        names = tuple(f"{measured.ROPE}-{seed}-3200{extension}" for seed in trials.SEEDS)
+        options = {"within": within, "beyond": beyond, "share": share, "seed_spread": 0.08, "last": 2.2}
+        if extension:
+            made = change(made, names, **options)
+        else:
+            changed = change(made, names, **options)
+            made |= {name: changed[name] for name in names}
+    for at, scheme in enumerate(measured.SCHEMES):
+        names = tuple(f"{scheme}-{seed}" for seed in trials.SEEDS)
+        changed = change(made, names, within=2 + 0.05 * at, beyond=3 + at / 3, share=0.9 - at / 12, seed_spread=0.1)
+        made |= {name: changed[name] for name in names}
+    made |= change({name: made[name] for name in made if name[:-2] == "alibi"}, ("alibi",), beyond=2.0)
+    # what breaks does so where L ends, and not before
+    for cell in made.values():
+        told = cell["numbers"]
+        last = cell["last"]["curves"]
+        for text, curve in told["curves"].items():
+            last[text] = beginning([*curve[:-1], curve[0] + 0.1])
+            told["curves"][text] = beginning(curve)
+    for seed in trials.SEEDS:  # has no vector beyond L
+        told = made[f"learned-{seed}"]["numbers"]
+        for text in rule.TEXTS:
+            told[text] = [[row[0], None, None, None] for row in told[text]]
+            told["curves"][text] = told["curves"][text][: len(scores.edges(LENGTH)) - 1]
+        for task in ("retrieval", "order"):
+            told[task]["2048"] = None
+    for name, cell in made.items():
+        scheme, _, extension = lab.id_of(name)[0].partition("/")
+        if not extension.startswith(rule.FOLLOWING):
+            del cell["ended"], cell["sampled"]
+        if not extension.endswith("tuned") and (extension or scheme not in ("alibi", measured.LONGER)):
+            del cell["last"]
+    return made
+
+
+def beginning(curve: list[float]) -> list[float]:
+    """The same ends, from the least to the most beyond L only, and more at the first bytes."""
+    edges = np.array(scores.edges(TEXT)[1:])
+    share = np.clip(np.log2(edges / LENGTH) / 3, 0, 1)
+    rise = curve[0] + (curve[-1] - curve[0]) * share + 6 / edges**0.6
+    return [round(float(x), 4) for x in rise]
+
+
+@functools.cache
+def synthetic() -> dict:
+    """``results/measured.json``, as `benchmarks/trials.py gather` writes it."""
     found = {
-        "provenance": {"device": "CPU", "torch": "2", "date": "2026-01-01", "seed": 0, "command": "x"},
         "corpus": {},
+        "rule": {"date": rule.DATE, "changed": rule.CHANGED, "sha256": rule.digest()},
         "length": LENGTH,
         "text": TEXT,
-        "files": [f"{k}.py" for k in range(FILES)],
         "bands": [list(band) for band in BANDS],
+        "edges": scores.edges(TEXT),
         "distances": list(DISTANCES),
-        "cells": [cell for cell, _ in made],
-        "windowed": {
-            run: {"files": [[2.4] * 5] * FILES, "bits": [2.41, 2.3, 2.25, 2.2, 2.21], "error": [0.05] * 5}
-            for run in names
+        "contexts": scores.CONTEXTS,
+        "emerged": trials.EMERGED,
+        "trainings": [],
+        "chosen": {"ntk_by_parts": 4, "yarn": 4, "self_extend": 64, "rerope": 128},
+        "opened": {
+            "files": [],
+            "cells": lab.cells(numbers()),
+            "differences": lab.differences(numbers()),
+            "verdicts": [],
         },
-        "seconds": 80.0,
-    }  # fmt: skip
+        "provenance": {"device": "A CPU", "torch": "2", "date": "2026-01-31T00:00", "seed": None, "command": "x"},
+    }
     json.dumps(found, allow_nan=False)
-    return found, {cell["id"]: curve for cell, curve in made}
+    return found
 
 
 @functools.cache
-def compacted():
-    return measured.compact(*synthetic())
+def compacted() -> dict:
+    return measured.compact(synthetic())
 
 
 class Measured(measured.Measured):

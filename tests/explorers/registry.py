@@ -31,6 +31,7 @@ from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
+from ropebook.lab.tasks import TASKS
 from tests.explorers import js
 from tests.explorers.made_up import Measured
 
@@ -217,21 +218,23 @@ ALL = [
     Entry(
         Measured,
         [
-            {"method": method, "factor": factor, "tuned": tuned, "position": position}
-            for (method, factor), tuned, position in zip(
-                itertools.product(measured.METHODS, ("2", "16")),
+            {"method": method, "factor": factor, "tuned": tuned, "position": position, "text": text}
+            for (method, factor), tuned, position, text in zip(
+                itertools.product(measured.METHODS, ("2", "8")),
                 itertools.cycle((True, False, True)),
-                itertools.cycle((1, 8, 256, 257, 3000, 4096, 30)),
+                itertools.cycle((17, 32, 256, 257, 1500, 2048, 30)),
+                itertools.cycle(("python", "language")),
                 strict=False,
             )
         ]
-        + [{"run": "schemes", "tuned": True, "position": n} for n in (1, 256, 257, 4096)]
-        + [{"show": "retrieval", "run": run, "position": 700} for run in ("rope-10000-1", "schemes")],
+        + [{"run": "schemes", "tuned": True, "position": n} for n in (17, 256, 257, 2048)]
+        + [{"show": show, "run": run, "position": 700} for show in TASKS for run in (measured.LONGER, "schemes")],
         extremes=[
-            {"method": "linear", "factor": "16", "tuned": True, "position": 4096},
-            {"method": "none", "position": 1},
-            {"method": "dynamic_ntk_anew", "run": "rope-10000-1"},
+            {"method": "linear", "factor": "8", "tuned": True, "position": 2048},
+            {"method": "none", "position": 17},
+            {"method": "dynamic_ntk_4", "text": "language"},
             {"show": "retrieval", "method": "linear", "factor": "2"},
+            {"show": "order", "method": "yarn_chosen_unscaled", "position": 2048},
         ],
         heaviest={"run": "schemes"},
         over_the_edge=8,

@@ -11,79 +11,136 @@ import pytest
 
 from ropebook import extrapolation, results
 from ropebook.explorers import measured
-from ropebook.lab import evaluation
+from ropebook.lab import extensions, tables
+from ropebook.lab.model import SCHEMES
 from tests.explorers import js
-from tests.explorers.made_up import BANDS, DISTANCES, FILES, LENGTH, TEXT, Measured, synthetic
+from tests.explorers.made_up import BANDS, DISTANCES, LENGTH, TEXT, Measured, numbers, synthetic
 from tests.explorers.oracles import computed, expected_of, oracle
+
+PLAIN = "rope-10000-3200"
+SEEDS = (0, 1, 2)
+EDGES = synthetic()["edges"]
+FIRST = EDGES.index(16)
+AT_1024 = EDGES.index(1024) - 1
+
+
+def raw(id_: str, seed: int) -> dict:
+    """A cell's numbers of one seed, as they were stored."""
+    scheme, _, extension = id_.partition("/")
+    run = f"{scheme.removesuffix('-3200')}-{seed}" + ("-3200" if scheme.endswith("-3200") else "")
+    return numbers()[run + (f"/{extension}" if extension else "")]
+
+
+def curves_of(id_: str, text: str = "python") -> np.ndarray:
+    """(seeds, windows), of which the figure shows those from `FIRST` on."""
+    return np.array([raw(id_, seed)["numbers"]["curves"][text] for seed in SEEDS])
+
+
+def bits_of(id_: str, table: str = "numbers", text: str = "python") -> np.ndarray:
+    """Means over files, (seeds, bands)."""
+    return np.array([raw(id_, seed)[table][text] for seed in SEEDS], dtype=float).mean(1)
+
+
+def shares_of(id_: str, task: str, length: int = TEXT) -> np.ndarray:
+    """(seeds, distances)"""
+    told = [raw(id_, seed)["numbers"][task][str(length)] for seed in SEEDS]
+    return np.array([[row[d].count("1") / len(row[d]) for d in sorted(row, key=int)] for row in told])
 
 
 def test_the_methods_are_called_as_in_their_chapter():
-    for name, title in measured.METHODS.items():
-        if name in extrapolation.METHODS:
-            assert title == extrapolation.METHODS[name].title
-    grid = {measured.cell_key(vars(cell)).split("/")[1] for cell in evaluation.grid(measured.RUNS, measured.RUNS)}
-    assert grid == set(measured.METHODS)
-
-
-def cell_of(id_: str) -> dict:
-    [cell] = [cell for cell in synthetic()[0]["cells"] if cell["id"] == id_]
-    return cell
+    every = {one.name: one for one in extensions.extensions(synthetic()["chosen"])}
+    assert set(measured.METHODS) == {"none", *every} - {"yarn_unscaled"}
+    for name, title in list(measured.METHODS.items())[1:]:
+        assert title.startswith(extrapolation.METHODS[every[name].method].title)
+    assert len(set(measured.METHODS.values())) == len(measured.METHODS)
+    assert ("chosen β" in measured.METHODS["yarn_chosen"], "published β" in measured.METHODS["yarn"]) == (True, True)
+    assert set(measured.SCHEMES) == set(SCHEMES)
+    assert len({look for _, look in measured.SCHEMES.values()}) == 9
 
 
 @pytest.mark.parametrize(
     "dials, id_, factor, tuned, idle",
     [
-        ({}, "rope-10000-0/yarn/4", 4, False, []),
-        ({"tuned": True, "factor": "16"}, "rope-10000-0/yarn/16/tuned", 16, True, []),
-        ({"method": "ntk", "tuned": True}, "rope-10000-0/ntk/4", 4, False, ["tuned"]),
-        ({"method": "rerope", "run": "rope-10000-1"}, "rope-10000-1/rerope", 0, False, ["factor"]),
-        (
-            {"method": "dynamic_ntk_cached", "tuned": True},
-            "rope-10000-0/dynamic_ntk/cached",
-            0,
-            False,
-            ["factor", "tuned"],
-        ),
-        ({"method": "dynamic_ntk_anew"}, "rope-10000-0/dynamic_ntk/uncached", 0, False, ["factor"]),
-        ({"method": "dynamic_ntk"}, "rope-10000-0/dynamic_ntk", 0, False, ["factor"]),
-        ({"method": "none", "tuned": True, "factor": "2"}, "rope-10000-0/none/2/tuned", 2, True, []),
+        ({}, "yarn_chosen/4", 4, False, []),
+        ({"tuned": True, "factor": "8"}, "yarn_chosen/8/tuned", 8, True, []),
+        ({"method": "ntk", "tuned": True, "text": "language"}, "ntk/4", 4, False, ["tuned"]),
+        ({"method": "rerope"}, "rerope", 0, False, ["factor"]),
+        ({"method": "dynamic_ntk_2", "tuned": True}, "dynamic_ntk_2", 0, False, ["factor", "tuned"]),
+        ({"method": "none", "tuned": True, "factor": "2"}, "none/2/tuned", 2, True, []),
     ],
 )
-def test_the_cell_that_the_dials_ask_for(dials, id_, factor, tuned, idle):  # fmt: skip
-    found, cell, curve = computed(Measured, **dials), cell_of(id_), synthetic()[1][id_].astype(float)
-    run = cell["run"]
-    assert len(found["lines"]) == 2
+def test_the_cell_that_the_dials_ask_for(dials, id_, factor, tuned, idle):
+    id_ = f"{PLAIN}/{id_}"
+    found, text = computed(Measured, **dials), dials.get("text", "python")
+    assert found["lines"] == [id_, PLAIN]
+    assert found["against"] == PLAIN
     assert (found["factor"], found["tuned"], found["idle"]) == (factor, tuned, idle)
-    assert found["against"] == found["lines"][1] == f"{run}/none"
-    assert found["bytes"] == [862, 1024]
+    assert found["follows"] == id_.split("/")[1].startswith("dynamic_ntk")
+    assert found["bytes"] == [863, 1024]
     assert found["band"] == 2
-    plain_curve = synthetic()[1][f"{run}/none"].astype(float)
-    assert found["here"] == pytest.approx([np.nanmean(curve[861:1024]), plain_curve[861:1024].mean()], abs=5.1e-4)
+    for k, one in enumerate([id_, PLAIN]):
+        curves = curves_of(one, text)
+        np.testing.assert_allclose(found["seeds"][k], curves[:, FIRST:], atol=1.1e-3)
+        np.testing.assert_allclose(found["means"][k], curves.mean(0)[FIRST:], atol=1.1e-3)
+        np.testing.assert_allclose(found["hereSeeds"][k], curves[:, AT_1024], atol=1.1e-3)
+        assert found["here"][k] == pytest.approx(curves[:, AT_1024].mean(), abs=1.1e-3)
     assert found["hereApart"] == [found["here"][0] - found["here"][1]]
-    assert found["spread"] == pytest.approx([one and round(one, 3) for one in cell["error"]])
-    assert found["window"] == [2.41, 2.3, 2.25, 2.2, 2.21]
-    apart = np.array(found["window"]) - cell_of(f"{run}/none")["bits"]
-    assert found["windowApart"] == pytest.approx(apart, abs=5.1e-4)
+    assert found["apart"][0] == synthetic_rows(id_, text)
 
 
-def test_bins_are_log_spaced_and_end_where_bands_do():
-    edges = measured.bin_edges(TEXT)
-    assert set(range(9)) | {stop for _, stop in BANDS} <= set(edges)
-    assert len(edges) == 45
-    assert max(b / a for a, b in itertools.pairwise(edges[9:])) < 1.25
-    found, curve = computed(Measured), synthetic()[1]["rope-10000-0/yarn/4"].astype(float)
-    for (start, stop), at, bits in zip(itertools.pairwise(edges), found["at"], found["curves"][0], strict=True):
+def synthetic_rows(id_: str, text: str) -> list[list[float]]:
+    rows = synthetic()["opened"]["differences"]["plain"][id_][text]
+    return [[round(x, 3) for x in row] for row in rows]
+
+
+def test_without_a_method_there_is_one_line():
+    found = computed(Measured, method="none")
+    assert (found["lines"], found["idle"], found["apart"]) == ([PLAIN], ["factor"], [])
+
+
+@pytest.mark.parametrize("text", ["python", "language"])
+@pytest.mark.parametrize(
+    "dials, id_", [({}, PLAIN), ({"method": "linear", "tuned": True, "factor": "8"}, f"{PLAIN}/linear/8/tuned")]
+)
+def test_the_last_bytes_are_those_of_the_model_as_trained_or_of_the_tuned_one(dials, id_, text):
+    found = computed(Measured, text=text, **dials)
+    within = EDGES.index(LENGTH) - FIRST
+    assert found["last"][:within] == [None] * within
+    expected = np.mean([raw(id_, seed)["last"]["curves"][text] for seed in SEEDS], 0)
+    np.testing.assert_allclose(found["last"][within:], expected[FIRST + within :], atol=1.1e-3)
+    apart = bits_of(id_, "last", text).mean(0) - bits_of(PLAIN, text=text).mean(0)
+    assert found["lastApart"][0] is None
+    assert found["lastApart"][1:] == pytest.approx(apart[1:], abs=1.1e-3)
+
+
+def test_differences_are_those_of_the_files_and_seeds():
+    for method, factor in (("linear", "8"), ("ntk", "2"), ("dynamic_ntk", "2")):
+        found = computed(Measured, method=method, factor=factor)["apart"][0]
+        follows = method == "dynamic_ntk"  # beyond L, of texts that end with the band
+        id_ = f"{PLAIN}/{method}" + ("" if follows else f"/{factor}")
+        beyond = bits_of(id_, "ended" if follows else "numbers")
+        apart = np.where(np.arange(4) > 0, beyond, bits_of(id_)).mean(0) - bits_of(PLAIN).mean(0)
+        assert [mean for mean, *_ in found] == pytest.approx(apart, abs=1.1e-3)
+        assert all(low < mean < high for mean, low, high in found)
+
+
+def test_the_windows_are_those_of_the_curves():
+    found = computed(Measured)
+    assert Measured().measured["edges"] == EDGES[FIRST:]
+    assert {stop for _, stop in BANDS} <= set(EDGES)
+    assert len(found["at"]) == len(found["means"][0]) == len(EDGES) - 1 - FIRST
+    for (start, stop), at in zip(itertools.pairwise(EDGES[FIRST:]), found["at"], strict=True):
         assert start < at <= stop
-        assert bits == pytest.approx(np.mean(curve[start:stop]), abs=5.1e-4)
 
 
-def test_the_position_is_read_in_the_bin_that_holds_it():
-    edges = measured.bin_edges(TEXT)
-    for position in (1, 2, 8, 9, 10, 11, 256, 257, 4096):
+def test_the_position_is_read_in_the_window_that_holds_it():
+    for position in (17, 20, 21, 256, 257, 1024, 1025, 2048):
         found = computed(Measured, position=position)
         first, last = found["bytes"]
         assert first <= position <= last
-        assert last in edges
+        assert last in EDGES
+        curve = curves_of(PLAIN).mean(0)
+        assert found["here"][1] == pytest.approx(curve[EDGES.index(last) - 1], abs=1.1e-3)
         start, stop = BANDS[found["band"]]
         assert start < position <= stop
         assert abs(math.log(DISTANCES[found["distance"]] / position)) == pytest.approx(
@@ -91,89 +148,48 @@ def test_the_position_is_read_in_the_bin_that_holds_it():
         )
 
 
-def test_differences_are_paired_over_files_and_decided_by_both_seeds():
-    for method in ("yarn/4", "linear/16/tuned", "ntk/2"):
-        by_seed = []
-        for run in measured.RUNS:
-            ones = np.array(cell_of(f"{run}/{method}")["files"]) - np.array(cell_of(f"{run}/none")["files"])
-            by_seed.append((ones.mean(0), ones.std(0, ddof=1) / math.sqrt(FILES)))
-        name, factor, *tuned = method.split("/")
-        found = computed(Measured, method=name, factor=factor, tuned=bool(tuned))
-        assert found["apart"][0] == pytest.approx(by_seed[0][0], abs=5.1e-4)
-        assert found["apartError"][0] == pytest.approx(by_seed[0][1], abs=5.1e-4)
-        (d0, e0), (d1, e1) = by_seed
-        expected = [
-            (abs(a) > 2 * b) and (abs(c) > 2 * d) and a * c > 0 for a, b, c, d in zip(d0, e0, d1, e1, strict=True)
-        ]
-        assert found["decided"] == [expected]
-        assert any(expected)
-
-
-PLAIN = "rope-10000-0/none"
-
-
-def test_without_a_cache_the_same_bytes_are_compared():
-    found, cell, plain_cell = (
-        computed(Measured, method="dynamic_ntk_anew"),
-        cell_of("rope-10000-0/dynamic_ntk/uncached"),
-        cell_of(PLAIN),
-    )
-    assert cell["bits"][1:] == [None] * 4
-    expected = np.array(cell["sampled"]["files"], dtype=float) - np.array(plain_cell["sampled"]["files"], dtype=float)
-    assert found["apart"][0][1:] == pytest.approx(expected.mean(0)[1:], abs=5.1e-4)
-    first = np.array(cell["files"], dtype=float)[:, 0] - np.array(plain_cell["files"])[:, 0]
-    assert found["apart"][0][0] == pytest.approx(first.mean(), abs=5.1e-4)
-    assert found["far"][0] == [None] * 8
-
-
-@pytest.mark.parametrize(
-    "pair, expected", [((0.3, 0.3), True), ((0.3, -0.3), False), ((0.3, 0.15), False), ((0.15, 0.3), False)]
-)
-def test_both_seeds_must_say_the_same(pair, expected):  # fmt: skip
-    apart = {f"a-{seed}/x": (np.array([d]), np.array([0.1])) for seed, d in enumerate(pair)}
-    assert measured.decided("a-0/x", apart, 1) == measured.decided("a-1/x", apart, 1) == [expected]
-    del apart["a-1/x"]
-    assert measured.decided("a-0/x", apart, 1) == [False]
-
-
-def test_the_schemes_are_compared_with_rope():
+def test_the_schemes_are_compared_with_rope_seed_by_seed():
     found = computed(Measured, run="schemes", position=300)
-    assert found["lines"] == [f"{scheme}-0/none" for scheme in measured.SCHEMES]
-    assert found["against"] == PLAIN
+    assert found["lines"] == list(measured.SCHEMES)
+    assert found["against"] == "rope-10000"
     assert found["idle"] == ["method", "factor", "tuned"]
+    assert found["last"] is found["lastApart"] is None
     here = dict(zip(found["lines"], found["here"], strict=True))
-    assert here["learned-0/none"] is None
-    assert None not in [value for key, value in here.items() if key != "learned-0/none"]
+    assert [key for key, value in here.items() if value is None] == ["learned"]
+    assert here["t5"] == pytest.approx(curves_of("t5")[:, EDGES.index(304) - 1].mean(), abs=1.1e-3)
     others = dict(zip(found["lines"][1:], found["apart"], strict=True))
-    ones = np.array(cell_of("alibi-0/none")["files"]) - np.array(cell_of(PLAIN)["files"])
-    assert others["alibi-0/none"] == pytest.approx(ones.mean(0), abs=5.1e-4)
-    assert others["learned-0/none"][1:] == [None] * 4
-    sure = dict(zip(found["lines"][1:], found["decided"], strict=True))
-    assert any(sure["alibi-0/none"])
-    assert not any(any(one) for key, one in sure.items() if key != "alibi-0/none")  # one seed alone decides nothing
-    edges = measured.bin_edges(TEXT)
-    learned = found["curves"][found["lines"].index("learned-0/none")]
-    assert [value is not None for value in learned] == [stop <= LENGTH for stop in edges[1:]]
+    for id_ in ("alibi", "alternate"):
+        np.testing.assert_allclose(others[id_], (bits_of(id_) - bits_of("rope-10000")).T, atol=1.1e-3)
+    assert others["learned"][0] is not None
+    assert others["learned"][1:] == [None] * 3
+    learned = found["means"][found["lines"].index("learned")]
+    assert [value is not None for value in learned] == [stop <= LENGTH for stop in EDGES[FIRST + 1 :]]
 
 
-def test_retrieval():
-    found, cell = computed(Measured, show="retrieval", position=700), cell_of("rope-10000-0/yarn/4")
+@pytest.mark.parametrize("task", ["retrieval", "order"])
+def test_records(task):
+    found = computed(Measured, show=task, position=700)
     assert DISTANCES[found["distance"]] == 768
-    shares = cell["retrieval"]["4096"]
-    assert found["far"][0] == pytest.approx(shares, abs=5.1e-4)
-    assert found["farError"][0] == pytest.approx([math.sqrt(p * (1 - p) / 64) for p in shares], abs=5e-3)
-    assert found["near"][0] == [1.0, 0.984, 0.953, 0.906] + [None] * 4
-    assert Measured().measured["chance"] == 1 / 8
+    assert found["idle"] == ["text"]
+    for k, id_ in enumerate([f"{PLAIN}/yarn_chosen/4", PLAIN]):
+        far, near = shares_of(id_, task), shares_of(id_, task, LENGTH)
+        np.testing.assert_allclose(found["farSeeds"][k], far, atol=6e-4)
+        np.testing.assert_allclose(found["far"][k], far.mean(0), atol=6e-4)
+        np.testing.assert_allclose([row[:4] for row in found["nearSeeds"][k]], near, atol=6e-4)
+        assert found["near"][k][4:] == [None] * 3
+    assert not np.allclose(shares_of(PLAIN, "retrieval"), shares_of(PLAIN, "order"), atol=0.01)
+    assert Measured().measured["chance"] == {"retrieval": 1 / 8, "order": 1 / 2}
+    schemes = computed(Measured, show=task, run="schemes")
+    assert schemes["far"][schemes["lines"].index("learned")] == [None] * 7
 
 
-def test_a_method_that_was_not_measured_is_shown_as_the_plain_model():
-    whole, curves = synthetic()
-    some = {**whole, "cells": [cell for cell in whole["cells"] if cell["method"] in ("none", "yarn")]}
-    figure = measured.Measured(some, curves, method="rerope")
-    found = expected_of(figure)
-    assert (found["lines"], found["idle"]) == ([PLAIN], ["method", "factor"])
-    [words] = js.describe(Measured, [figure.dials()])
-    assert words.endswith("ReRoPE was not measured: shown as trained.")
+def test_the_means_of_bands_are_those_of_the_tables():
+    """Another way through the same numbers."""
+    columns = tables.schemes(synthetic()["opened"], "python")
+    bits = dict(zip(columns["scheme"], columns["512…1024 (bits)"], strict=True))
+    found = computed(Measured, run="schemes")
+    [alibi] = [rows for id_, rows in zip(found["lines"][1:], found["apart"], strict=True) if id_ == "alibi"]
+    assert np.mean(alibi[2]) == pytest.approx(bits["ALiBi"] - bits["RoPE, base 10⁴"], abs=2e-3)
 
 
 def test_a_page_carries_less_than_60_kilobytes():
@@ -185,32 +201,58 @@ def test_every_entry_but_the_middles_is_a_measured_number():
     assert oracle(Measured).terms(dials) == {"at": oracle(Measured).compute(dials)["at"]}
 
 
-def test_the_results_are_read_from_their_folder(tmp_path, monkeypatch):
-    from safetensors.numpy import save_file
+@pytest.mark.parametrize("value", [-0.001, 46.656])
+def test_what_cannot_be_packed_is_refused(value):
+    assert measured.unpacked(measured.packed([[46.655, 0.0]], 2), 2) == [[46.655, 0.0]]
+    with pytest.raises(ValueError, match="number must be from 0 to 46655"):
+        measured.packed([[value]], 1)
 
+
+def test_every_number_that_a_page_carries_can_be_chosen():
+    carried = Measured().measured
+    chosen = set()
+    for method, factor, tuned in itertools.product(measured.METHODS, ("2", "4", "8"), (False, True)):
+        chosen |= set(computed(Measured, method=method, factor=factor, tuned=tuned)["lines"])
+    assert set(carried["cells"]) == chosen | set(measured.SCHEMES)
+    assert set(carried["last"]) == {PLAIN} | {id_ for id_ in chosen if id_.endswith("tuned")}
+
+
+def test_the_results_are_read_from_their_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
-    with pytest.raises(FileNotFoundError, match="no result named 'evaluation'"):
+    with pytest.raises(FileNotFoundError, match="no result named 'measured'"):
         measured.Measured()
-    (tmp_path / "evaluation.json").write_text(json.dumps(synthetic()[0]), encoding="utf-8")
-    with pytest.raises(FileNotFoundError, match=r"no evaluation\.safetensors beside it"):
-        measured.Measured()
-    save_file(synthetic()[1], tmp_path / "evaluation.safetensors")
+    (tmp_path / "measured.json").write_text(json.dumps(synthetic()), encoding="utf-8")
     assert measured.Measured(method="ntk").dials() == Measured(method="ntk").dials()
+    (tmp_path / "measured.json").write_text(json.dumps({**synthetic(), "opened": None}), encoding="utf-8")
+    with pytest.raises(ValueError, match="held-out part, which has not been tried yet"):
+        measured.Measured()
 
 
-def test_results_that_do_not_fit_are_refused():
-    whole, curves = synthetic()
-    with pytest.raises(TypeError, match="results and curves go together"):
-        measured.Measured(results=whole)
-    with pytest.raises(ValueError, match="texts of 4096 bytes, got 512"):
-        measured.Measured({**whole, "text": 512}, curves)
-    with pytest.raises(ValueError, match="must hold cell rope-10000-0/none"):
-        measured.Measured({**whole, "cells": []}, curves)
-    with pytest.raises(ValueError, match="must hold windowed rope-10000-0"):
-        measured.Measured({**whole, "windowed": {}}, curves)
-    with pytest.raises(ValueError, match="must hold curve "):
-        measured.Measured(whole, {})
+def test_other_results_of_the_same_form_can_be_given():
+    assert measured.Measured(synthetic()).dials() == Measured().dials()
+    with pytest.raises(ValueError, match="texts of 2048 bytes, got 512"):
+        measured.Measured({**synthetic(), "text": 512})
+    opened = synthetic()["opened"]
+    for gone in ("t5", PLAIN):
+        cells = {id_: cell for id_, cell in opened["cells"].items() if id_ != gone}
+        with pytest.raises(ValueError, match=f"must hold the cell {gone}"):
+            measured.Measured({**synthetic(), "opened": {**opened, "cells": cells}})
+    cells = {id_: cell for id_, cell in opened["cells"].items() if not id_.endswith("rerope")}
+    with pytest.raises(ValueError, match=f"must hold the cell {PLAIN}/rerope"):
+        measured.Measured({**synthetic(), "opened": {**opened, "cells": cells}})
+
+
+def test_a_method_that_was_not_tried_is_shown_as_trained():
+    figure = Measured(method="rerope")
+    del figure.measured["cells"][f"{PLAIN}/rerope"]
+    found = expected_of(figure)
+    assert (found["lines"], found["idle"]) == ([PLAIN], ["method", "factor"])
+    [words] = js.describe(Measured, [figure.dials()])
+    assert words.endswith("ReRoPE was not tried: shown as trained.")
+
+
+# ---- In words ----
 
 
 def in_words(*settings: dict) -> list[str]:
@@ -221,82 +263,99 @@ def two(value: float) -> str:
     return f"{value:.2f}"
 
 
+def signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
 def test_loss_in_words():
-    yarn, within, plain_one, schemes, anew, tuned = in_words(
+    yarn, within, plain_one, schemes, dynamic, tuned, further = in_words(
         {},
         {"method": "linear", "position": 100},
-        {"method": "none", "position": 3000},
-        {"run": "schemes", "position": 3000},
-        {"method": "dynamic_ntk_anew", "position": 3000},
+        {"method": "none", "position": 1500},
+        {"run": "schemes", "position": 1500},
+        {"method": "dynamic_ntk", "position": 1500},
         {"method": "ntk", "tuned": True},
+        {"method": "linear", "factor": "8", "tuned": True},
     )
     found = computed(Measured)
-    by, error = found["apart"][0][2], 2 * found["apartError"][0][2]
+    by, low, high = found["apart"][0][2]
+    last = found["last"][AT_1024 - FIRST]
     assert yarn == (
-        f"At byte 1024, 4 times the trained length, YaRN, s = 4 needs {two(found['here'][0])} bits, "
-        f"{two(-found['hereApart'][0])} fewer than the model as trained; with the last 256 bytes only it needs 2.25. "
-        f"Over bytes 513 to 1024 the difference is −{-by:.3f} ± {error:.3f} (two standard errors over files): more "
-        "than that, with the same sign, in both seeds."
+        f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(found['here'][0])} bits, "
+        f"{two(-found['hereApart'][0])} fewer than the model as trained. With its last 256 bytes only the model as "
+        f"trained needs {two(last)}. Over bytes 513 to 1024 the difference is {signed(by)}, its 95 % interval over "
+        f"seeds and files {signed(low)} to {signed(high)}: 0 is not in it."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
     assert "more than the model as trained. Over bytes 1 to 256 the difference is +" in within
-    here = computed(Measured, method="none", position=3000)["here"][0]
-    assert plain_one == (
-        f"At byte 3000, 12 times the trained length, the model as trained needs {two(here)} bits; with the last 256 "
-        "bytes only it needs 2.21."
-    )
+    assert plain_one.startswith("At byte 1500, 5.9 times the trained length, the model as trained needs ")
     assert "the fewest bits are those of ALiBi, " in schemes
-    assert schemes.endswith("Not there: learned.")
-    assert "dynamic NTK, keys anew needs" in anew
+    assert schemes.endswith("on average over three seeds. Not there: learned.")
+    assert "interval" not in schemes
+    assert "Over bytes 1025 to 2048 of texts that end there the difference is" in dynamic
+    assert dynamic.endswith(
+        "The method follows the length of the text. The curve is of texts of 2048 bytes, read at once; the differences "
+        "beyond L are of texts that end with their band."
+    )
     assert tuned.endswith("There is no model fine-tuned with NTK-aware: shown without.")
+    assert "With its last 256 bytes only the fine-tuned model needs" in further
 
 
-def test_what_is_not_measured_or_not_decided_in_words():
-    figure = Measured(method="yarn")
-    cell = figure.measured["cells"]["rope-10000-0/yarn/4"]
-    cell["decided"], cell["apart"] = [False] * 5, [-0.01] * 5
-    [undecided] = js.describe(Measured, [figure.dials()])
-    assert "the difference is −0.010 ± " in undecided
-    assert undecided.endswith("(two standard errors over files): undecided here.")
-    cell["apart"], cell["apartError"] = [-0.001] * 5, [0.002] * 5
-    [null] = js.describe(Measured, [figure.dials()])
-    assert null.endswith("(two standard errors over files): no difference, in this seed.")
-    cell["apart"] = [None] * 5
-    [unpaired] = js.describe(Measured, [figure.dials()])
-    assert unpaired.endswith("with the last 256 bytes only it needs 2.25.")
-    cell["bits"] = [None] * 44
-    [unknown] = js.describe(Measured, [figure.dials()])
-    assert unknown == "At byte 1024, 4 times the trained length, YaRN, s = 4 was not measured."
+def test_an_interval_with_0_in_it_in_words():
+    figure = Measured()
+    figure.measured["cells"][f"{PLAIN}/yarn_chosen/4"]["apart"]["python"][2] = [-0.01, -0.03, 0.01]
+    [words] = js.describe(Measured, [figure.dials()])
+    assert words.endswith(
+        "the difference is −0.010, its 95 % interval over seeds and files −0.030 to +0.010: 0 is in it."
+    )
 
 
-def test_retrieval_in_words():
-    far, near, gone = in_words(
+def test_records_in_words():
+    far, order, learned = in_words(
         {"show": "retrieval", "position": 768},
-        {"show": "retrieval", "position": 60, "method": "dynamic_ntk_anew"},
-        {"show": "retrieval", "position": 768, "method": "dynamic_ntk_anew"},
+        {"show": "order", "position": 768},
+        {"show": "retrieval", "position": 60, "run": "schemes"},
     )
-    shares = [f"{round(100 * one[5])} %" for one in computed(Measured, show="retrieval", position=768)["far"]]
+    shares, orders = (
+        [f"{round(100 * one[5])} %" for one in computed(Measured, show=task, position=768)["far"]]
+        for task in ("retrieval", "order")
+    )
     assert far == (
-        "Of the values planted 768 bytes before they are asked for, these shares are given back: "
-        f"YaRN, s = 4: {shares[0]}; as trained: {shares[1]}. Guessing finds 13 %."
+        "Of the records planted 768 bytes before they are asked for, these shares are given back: "
+        f"YaRN (chosen β), s = 4: {shares[0]}; as trained: {shares[1]}. Guessing finds 13 %."
     )
-    assert "dynamic NTK, keys anew: 98 % in texts of 256; as trained: " in near
-    assert "dynamic NTK, keys anew: not asked; as trained: " in gone
+    assert order == (
+        "The first or the last of two records is asked for, 768 and 384 bytes back. These shares of the answers are "
+        f"right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
+        "One of the two, at random, is right in 50 %."
+    )
+    assert " % in texts of 256; no positions: " in learned
 
 
 def test_an_idle_dial_says_so():
     body = "return input.map(([trait, values]) => idleNote(trait, values));"
+    methods = {"run": PLAIN, "tuned": False}
     cases = [
-        ["factor", {"run": "rope-10000-0", "method": "log_n"}],
-        ["factor", {"run": "rope-10000-0", "method": "none"}],
-        ["tuned", {"run": "rope-10000-0", "method": "rerope", "tuned": True}],
+        ["factor", {**methods, "method": "log_n"}],
+        ["factor", {**methods, "method": "none"}],
+        ["tuned", {**methods, "method": "rerope", "tuned": True}],
+        ["tuned", {**methods, "method": "rerope"}],
         ["method", {"run": "schemes"}],
-        ["method", {"run": "rope-10000-0", "method": "self_extend"}],
+        ["text", {"run": "schemes"}],
     ]
     assert js.inside(Measured, body, cases) == [
-        "No effect here: log-n scaling has no factor.",
+        "No effect here: log-n scaling has no such factor.",
         "No effect here: the model as trained has no factor.",
         "There is no model fine-tuned with ReRoPE: shown without.",
+        "",
         "No effect here: all schemes are shown as they were trained.",
-        "Self-Extend was not measured: shown as trained.",
+        "No effect here: records are planted in Python.",
     ]
+
+
+def test_the_note_says_that_the_numbers_are_stored_and_where_they_come_from():
+    values = Measured().dials()
+    assert js.inside(Measured, "return noteOf(input);", values) == (
+        "Drag across the picture to read it elsewhere. All numbers were measured and are stored (A CPU, 2026-01-31). "
+        "None is computed here but means over the three seeds."
+    )

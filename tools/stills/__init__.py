@@ -69,9 +69,13 @@ def ensure(notebooks: Iterable[NotebookNode]) -> None:
 
 
 def opening_states() -> dict[str, dict]:
-    """How each explorer opens, by name."""
+    """How each explorer opens, by name; without the measured grid until there is something to show: its still stays."""
+    from ropebook import results
+
     states = {}
     for path in sorted(EXPLORERS.glob("*.js")):
+        if path.stem == "measured" and results.load("measured")["opened"] is None:
+            continue
         module = importlib.import_module(f"ropebook.explorers.{path.stem}")
         kind = next(k for k in vars(module).values() if isinstance(k, type) and k.__dict__.get("script") == path.name)
         states[path.stem] = kind().get_state()
@@ -83,7 +87,7 @@ def write_opening() -> bool:
     since to import the explorers takes longer."""
     stamp = KEPT / "opening"
     sources = [*EXPLORERS.glob("*.*"), *(EXPLORERS / "kit").glob("*.*"), *PROGRAM.glob("*.mjs"), *OPENING.glob("*.svg")]
-    sources += (ROOT / "results").glob("evaluation.*")
+    sources += (ROOT / "results").glob("measured.json")
     if stamp.exists() and stamp.read_text() == _hash_files(sources):
         return False
     states = opening_states()

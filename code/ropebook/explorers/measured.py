@@ -2,93 +2,115 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 import traitlets
 
 from ropebook import extrapolation, results
 from ropebook.explorers import Choice, Explorer, Switch, Whole
+from ropebook.lab import model
+from ropebook.lab.claims import LONGER, ROPE
 from ropebook.lab.data import VALUES
-from ropebook.lab.evaluation import over_files
-from ropebook.lab.verdicts import MARGIN
+from ropebook.lab.extensions import FACTORS
+from ropebook.lab.rule import FOLLOWING, TEXTS
+from ropebook.lab.scores import TEXT
+from ropebook.lab.tables import mean
+from ropebook.lab.tasks import TASKS
 
-MOST_TEXT = 4096
+__all__ = ["FOLLOWING", "LONGER", "ROPE", "Measured", "compact", "load", "unpacked"]
+
+MOST_TEXT = TEXT
 """Bytes of the longest text."""
-PER_OCTAVE = 4
-"""Bins to each doubling of the position."""
-RUNS = ("rope-10000-0", "rope-10000-1")
+START = 16
+"""The axes begin here: the first bytes have little before them, and cost so much that nothing else could be seen."""
+_TITLES = {name: kind.title for name, kind in extrapolation.METHODS.items()}
 METHODS = {
     "none": "no method",
-    **{
-        name: extrapolation.METHODS[name].title
-        for name in ("linear", "ntk", "dynamic_ntk")
-    },
-    "dynamic_ntk_cached": "dynamic NTK, cached keys",
-    "dynamic_ntk_anew": "dynamic NTK, keys anew",
-    **{
-        name: extrapolation.METHODS[name].title
-        for name in ("ntk_by_parts", "yarn", "log_n", "rerope", "self_extend")
-    },
+    "linear": _TITLES["linear"],
+    "ntk": _TITLES["ntk"],
+    "ntk_by_parts": f"{_TITLES['ntk_by_parts']} (published β)",
+    "ntk_by_parts_chosen": f"{_TITLES['ntk_by_parts']} (chosen β)",
+    "yarn": f"{_TITLES['yarn']} (published β)",
+    "yarn_chosen": f"{_TITLES['yarn']} (chosen β)",
+    "yarn_chosen_unscaled": f"{_TITLES['yarn']} (chosen β), scores unscaled",
+    "self_extend": _TITLES["self_extend"],
+    "dynamic_ntk": _TITLES["dynamic_ntk"],
+    "dynamic_ntk_2": f"{_TITLES['dynamic_ntk']}, with 2 in its formula",
+    "dynamic_ntk_4": f"{_TITLES['dynamic_ntk']}, with 4 in its formula",
+    "log_n": _TITLES["log_n"],
+    "rerope": _TITLES["rerope"],
 }
-"""What can be done to a trained model, and its name on the page."""
-FACTORS = ("2", "4", "8", "16")
+"""What can be done to a trained model, and its name on the page. YaRN with unscaled scores is shown with the chosen β alone."""
+_LOOKS = {
+    ROPE: ("ink", 2.25, ""),
+    "rope-100": ("1", 2, "0 4"),
+    "rope-500000": ("1", 1.75, ""),
+    "alternate": ("1", 1.75, "7 4"),
+    "alibi": ("4", 1.75, ""),
+    "t5": ("4", 1.75, "7 4"),
+    "sinusoidal": ("3", 1.75, ""),
+    "learned": ("3", 2.25, "7 4"),
+    "none": ("muted", 1.75, "7 4"),
+}
 SCHEMES = {
-    "rope-10000": ("RoPE, base 10⁴", ("ink", 2.25, "")),
-    "rope-100": ("RoPE, base 100", ("1", 2, "0 4")),
-    "rope-500000": ("RoPE, base 5·10⁵", ("1", 1.75, "")),
-    "sinusoidal": ("sinusoidal", ("3", 1.75, "")),
-    "alibi": ("ALiBi", ("4", 1.75, "")),
-    "learned": ("learned", ("3", 2.25, "7 4")),
-    "none": ("no positions", ("muted", 1.75, "7 4")),
+    name: ("no positions" if name == "none" else model.SCHEMES[name].title, look)
+    for name, look in _LOOKS.items()
 }
 """The position schemes that were trained, the first the one that the others are compared with: name and look of each."""
 CHOSEN = ("ink", 2.25, "")
 PLAIN = ("muted", 1.75, "")
-WINDOW = ("2", 2, "5 4")
+LAST = ("2", 2, "5 4")
 """The look of the chosen method, of the model as trained, and of the model that sees its last L bytes only."""
+DIGITS = 3
+"""Of a number that is `packed`."""
 
 
 class Measured(Explorer):
-    """The measured grid: bits per byte at each position, or what is found again at each distance, of the small models.
+    """The second experiment: bits per byte at each position, or what is found again at each distance, of the small models.
 
-    ``show``: "loss" or "retrieval". ``run``: "rope-10000-0" or "rope-10000-1", the two seeds, or "schemes", all schemes as
-    they were trained. ``method``: one of `METHODS`. ``factor``: s, "2", "4", "8" or "16"; a method without one ignores it.
-    ``tuned``: whether the model was trained a little further with the method; where it was not, the figure shows it
-    without. ``position``: 1 to 4096, where the figure is read, in retrieval the distance. Bad values raise ``TraitError``.
+    ``show``: "loss", "retrieval" or "order". ``text``: "python" or "language", of the loss. ``run``: "rope-10000-3200", the
+    models that methods are put into, or "schemes", all schemes as they were trained. ``method``: one of `METHODS`.
+    ``factor``: s, "2", "4" or "8"; a method without one ignores it. ``tuned``: whether the model was trained a little further
+    with the method; where it was not, the figure shows it without. ``position``: 17 to 2048, where the figure is read, in the
+    tasks the distance. Bad values raise ``TraitError``.
 
-    The numbers are those of ``results/evaluation.json`` and ``evaluation.safetensors``; ``FileNotFoundError`` if they have
-    not been made. Others of the same form can be given: ``results``, and ``curves``, bits at each position by cell.
+    The numbers are those of ``results/measured.json``: ``FileNotFoundError`` if there is no such file, ``ValueError`` if the
+    held-out part has not been tried yet. Other ``results`` of the same form can be given.
     """
 
     script = "measured.js"
 
     show = Choice(
-        {"loss": "loss by position", "retrieval": "retrieval by distance"},
+        {
+            "loss": "loss by position",
+            "retrieval": "retrieval by distance",
+            "order": "order by distance",
+        },
         label="Show",
-        note="Bits per byte of real text, or a planted value that is asked for.",
+        note="Bits per byte; a planted record; which of two records was first.",
+    )
+    text = Choice(
+        {"python": "Python", "language": "generated language"},
+        label="Text",
+        note="What is read. The language has rules that reach far back.",
+        more=True,
     )
     run = Choice(
-        {
-            "rope-10000-0": "RoPE, seed 0",
-            "rope-10000-1": "RoPE, seed 1",
-            "schemes": "all schemes",
-        },
+        {LONGER: "RoPE, base 10⁴", "schemes": "all schemes"},
         label="Model",
-        note="RoPE with base 10⁴ was trained twice; the others are shown as trained.",
+        note="The one for the methods, trained twice as long, or all schemes.",
         more=True,
     )
     method = Choice(
         METHODS,
-        "yarn",
+        "yarn_chosen",
         label="Method",
         note="What is done to the trained model.",
     )
     factor = Choice(
-        FACTORS,
+        [str(s) for s in FACTORS],
         "4",
         label="Factor s",
         note="For texts of up to s·L bytes, s times the trained length.",
@@ -101,11 +123,11 @@ class Measured(Explorer):
     )
     position = Whole(
         1024,
-        min=1,
+        min=START + 1,
         max=MOST_TEXT,
         log=True,
         label="Position or distance",
-        below="bytes are counted from 1",
+        below="the picture begins there",
         above="the texts end there",
         note="Where the figure is read.",
         more=True,
@@ -113,23 +135,18 @@ class Measured(Explorer):
     measured = traitlets.Dict(help="the numbers, see compact").tag(sync=True)
 
     def __init__(
-        self,
-        results: Mapping[str, Any] | None = None,
-        curves: Mapping[str, np.ndarray] | None = None,
-        **kwargs: Any,
+        self, results: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        if (results is None) != (curves is None):
-            raise TypeError("results and curves go together: give both or neither")
-        if results is None:
-            results, curves = load()
-        super().__init__(measured=compact(results, curves), **kwargs)
+        given = load() if results is None else results
+        super().__init__(measured=compact(given), **kwargs)
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Bits per byte at each position of long texts, for a small model that was trained on short ones: as it is, with "
-            "the chosen method, and where it sees only as much text as in training, with lines at the trained length and at "
-            "the wanted one. Below, the difference to the model as it is, band by band, with two standard errors."
+            "Bits per byte at each position of long texts, for small models that were trained on short ones: as they are, with "
+            "the chosen method, and where they see only as much text as in training, with lines at the trained length and at "
+            "the wanted one. A faint line for each of three seeds, a thick one for their mean. Below, the difference to the "
+            "models as they are, band by band, with an interval."
         )
 
     def dials(self) -> dict[str, Any]:
@@ -137,170 +154,167 @@ class Measured(Explorer):
         return {**super().dials(), "measured": self.measured}
 
 
-def load() -> tuple[dict, dict[str, np.ndarray]]:
-    """The results of the evaluation, and bits at each position by cell. ``FileNotFoundError`` if they are not there."""
-    from safetensors.numpy import load
-
-    path = results.find("evaluation").with_suffix(".safetensors")
-    if not path.is_file():
-        raise FileNotFoundError(
-            "evaluation.json has no evaluation.safetensors beside it"
-        )
-    return results.load("evaluation"), load(path.read_bytes())
+def load() -> dict:
+    """The results of the second experiment. ``FileNotFoundError`` if they are not there."""
+    return results.load("measured")
 
 
-def compact(
-    results: Mapping[str, Any], curves: Mapping[str, Any]
-) -> dict[str, Any]:
+def compact(results: Mapping[str, Any]) -> dict[str, Any]:
     """What a page carries of the results, numbers rounded to three decimals.
 
-    By ``cells``, under keys such as "rope-10000-0/yarn/4/tuned": ``bits`` in each of the bins of positions that end at
-    ``edges``, ``error`` over files of each band, ``apart``, ``apartError`` and ``decided`` against the model as trained
-    (of a scheme: against RoPE with base 10⁴), ``far`` and ``near``, the shares found again at each of the ``distances``.
-    ``ValueError`` if a text, a run or a curve is missing.
+    ``cells``, by id such as "rope-10000-3200/yarn/4": by text, bits in each of the windows that end at ``edges``; by task,
+    shares of right answers at each of the ``distances``, "far" in long texts and "near" in those of the trained length; all
+    of them by seed, and `packed`. ``apart``: by text and band, mean and interval of the difference to the model as trained;
+    of a scheme a difference to RoPE for each seed. ``last``: of the model with its last L bytes, means over seeds: by text
+    the bits, `packed`, and ``apart``, less those of the model as trained. ``ValueError`` if the held-out part has not been tried, or a
+    text or cell is missing.
     """
+    if results["opened"] is None:
+        raise ValueError(
+            "results have no numbers of the held-out part, which has not been tried yet"
+        )
     if results["text"] != MOST_TEXT:
         raise ValueError(
             f"results must be of texts of {MOST_TEXT} bytes, got {results['text']}"
         )
-    cells = {cell_key(cell): cell for cell in results["cells"]}
-    missing = [f"cell {run}/none" for run in RUNS if f"{run}/none" not in cells]
-    missing += [f"windowed {run}" for run in RUNS if run not in results["windowed"]]
-    missing += [f"curve {c['id']}" for c in cells.values() if c["id"] not in curves]
+    cells, plainly = (results["opened"][key] for key in ("cells", "differences"))
+    missing = [id for id in (*SCHEMES, LONGER) if id not in cells]
+    missing += [f"{LONGER}/{name}" for name in METHODS if not _tried(name, cells)]
     if missing:
-        raise ValueError(f"results and curves must hold {missing[0]}")
-    length = results["length"]
-    edges = bin_edges(MOST_TEXT)
-    apart = {}
-    for key, cell in cells.items():
-        run = (
-            cell["run"] if cell["run"] in RUNS else f"rope-10000-{cell['run'][-1]}"
-        )
-        if key not in {f"{run}/none" for run in RUNS}:
-            apart[key] = difference(cell, cells[f"{run}/none"])
-    nothing = [None] * len(results["bands"])
+        raise ValueError(f"results must hold the cell {missing[0]}")
+    within, beyond = str(results["length"]), str(MOST_TEXT)
+    first = results["edges"].index(START)
+    count = len(results["edges"]) - 1 - first
+    far = len(results["distances"])
+    apart = {id: rows for id, rows in plainly["plain"].items() if _shown(id)}
+    apart |= {id: _against_rope(cells, id) for id in SCHEMES if id != ROPE}
     return {
-        "length": length,
-        "edges": edges,
+        "length": results["length"],
+        "edges": results["edges"][first:],
         "bands": [list(band) for band in results["bands"]],
         "distances": list(results["distances"]),
-        "asked": results["cells"][0]["asked"][str(MOST_TEXT)],
-        "chance": 1 / VALUES,
-        "margin": MARGIN,
+        "chance": {"retrieval": 1 / VALUES, "order": 1 / 2},
+        "device": results["provenance"]["device"],
+        "date": str(results["provenance"]["date"])[:10],
         "cells": {
-            key: {
-                "bits": binned(curves[cell["id"]], edges),
-                "error": rounded(cell["error"]),
-                "apart": rounded(apart[key][0]) if key in apart else nothing,
-                "apartError": rounded(apart[key][1]) if key in apart else nothing,
-                "decided": decided(key, apart, len(nothing)),
-                "far": rounded(cell["retrieval"][str(MOST_TEXT)]),
-                "near": rounded(cell["retrieval"][str(length)]),
-            }
-            for key, cell in cells.items()
-        },
-        "windowed": {
-            run: {
-                "bits": rounded(results["windowed"][run]["bits"]),
-                "apart": rounded(
-                    np.subtract(
-                        results["windowed"][run]["bits"],
-                        cells[f"{run}/none"]["bits"],
+            id: {
+                **{
+                    text: packed(
+                        (row[first:] for row in cell["curves"][text]), count
                     )
-                ),
+                    for text in TEXTS
+                },
+                **{
+                    task: {
+                        "far": packed(cell[task][beyond], far),
+                        "near": packed(cell[task][within], far),
+                    }
+                    for task in TASKS
+                },
+                **({"apart": _rounded(apart[id])} if id in apart else {}),
             }
-            for run in RUNS
+            for id, cell in cells.items()
+            if _shown(id)
+        },
+        "last": {
+            id: _last(cell, cells[LONGER], first)
+            for id, cell in cells.items()
+            if "last" in cell and (id == LONGER or id.endswith("/tuned"))
         },
     }
 
 
-def cell_key(cell: Mapping[str, Any]) -> str:
-    """The name of a cell in `compact`'s result.
+def _shown(id: str) -> bool:
+    """Whether the dials can choose a cell."""
+    scheme, _, extension = id.partition("/")
+    return id in SCHEMES or (
+        scheme == LONGER and extension.partition("/")[0] in ("", *METHODS)
+    )
 
-    >>> cell_key({"run": "rope-10000-0", "method": "yarn", "factor": 4, "tuned": True, "cache": None})
-    'rope-10000-0/yarn/4/tuned'
-    >>> cell_key({"run": "rope-10000-1", "method": "dynamic_ntk", "factor": None, "tuned": False, "cache": False})
-    'rope-10000-1/dynamic_ntk_anew'
+
+def _tried(method: str, cells: Iterable[str]) -> bool:
+    return any(id.split("/")[:2] == [LONGER, method] for id in cells)
+
+
+def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
+    """Bits of a scheme less those of RoPE: by text and band a difference for each seed, or None."""
+    return {
+        text: [
+            None
+            if None in (*ones, *others)
+            else [one - other for one, other in zip(ones, others, strict=True)]
+            for ones, others in zip(
+                zip(*cells[id]["bits"][text], strict=True),
+                zip(*cells[ROPE]["bits"][text], strict=True),
+                strict=True,
+            )
+        ]
+        for text in TEXTS
+    }
+
+
+def _last(cell: Mapping, plain: Mapping, first: int) -> dict[str, Any]:
+    """Means over seeds of the model with its last L bytes: bits by text, and what they are more than the plain model's."""
+    last = cell["last"]
+    return {
+        **{
+            text: packed([means := mean(last["curves"][text])[first:]], len(means))
+            for text in TEXTS
+        },
+        "apart": {
+            text: rounded(
+                np.subtract(mean(last["bits"][text]), mean(plain["bits"][text]))
+            )
+            for text in TEXTS
+        },
+    }
+
+
+def _rounded(rows: Mapping[str, Sequence]) -> dict[str, list]:
+    return {
+        text: [None if row is None else rounded(row) for row in rows[text]]
+        for text in TEXTS
+    }
+
+
+def rounded(values: Iterable[float]) -> list[float]:
+    """To three decimals.
+
+    >>> rounded([0.12345, -2.0])
+    [0.123, -2.0]
     """
-    kind = {None: "", True: "_cached", False: "_anew"}[cell["cache"]]
-    return key_of(cell["run"], cell["method"] + kind, cell["factor"], cell["tuned"])
+    return [round(float(value), 3) for value in values]
 
 
-def key_of(
-    run: str, method: str, factor: object = None, tuned: bool = False
-) -> str:
+def packed(rows: Iterable[Sequence[float] | None], count: int) -> str:
+    """Rows of numbers from 0 to 46 as one text: ``count`` of each row, three digits each, thousandths to the base 36. "---" stands for
+    what a row has not. A page carries thousands of them, and so they take less than half the room.
+
+    >>> packed([[2.5, 0.125], None], 3)
+    '1xg03h------------'
     """
-    >>> key_of("rope-10000-0", "yarn", 4)
-    'rope-10000-0/yarn/4'
+    return "".join(
+        "---" if value is None else _digits(round(1000 * value))
+        for row in rows
+        for value in [*(row or []), *[None] * (count - len(row or []))]
+    )
+
+
+def _digits(number: int) -> str:
+    text = np.base_repr(number, 36).lower().rjust(DIGITS, "0")
+    if number < 0 or len(text) > DIGITS:
+        raise ValueError(f"number must be from 0 to 46655, got {number}")
+    return text
+
+
+def unpacked(text: str, count: int) -> list[list[float | None]]:
+    """What `packed` packed, as rows of ``count`` numbers.
+
+    >>> unpacked("1xg03h------------", 3)
+    [[2.5, 0.125, None], [None, None, None]]
     """
-    parts = [run, method, str(factor or ""), "tuned" if tuned else ""]
-    return "/".join(filter(None, parts))
-
-
-def bin_edges(text: int) -> list[int]:
-    """Where the bins of positions end, the first after 0: four to each doubling, from 8 on. Bin k holds the bytes after
-    ``edges[k]`` up to ``edges[k + 1]``, both counted from 1.
-
-    >>> bin_edges(16)
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16]
-    """
-    steps = round(math.log2(text) * PER_OCTAVE)
-    return sorted({0, *(round(2 ** (k / PER_OCTAVE)) for k in range(steps + 1))})
-
-
-def binned(curve: Any, edges: list[int]) -> list[float | None]:
-    """The mean of a curve in each bin, over the bytes that were measured, rounded; None where none was."""
-    whole = np.full(edges[-1], math.nan)
-    whole[: len(curve)] = curve
-    known = ~np.isnan(whole)
-    counts = np.add.reduceat(known.astype(float), edges[:-1])
-    sums = np.add.reduceat(np.where(known, whole, 0), edges[:-1])
-    return rounded(sums / np.where(counts, counts, math.nan))
-
-
-def rounded(values: Any) -> list[float | None]:
-    """To three decimals; None stays, and NaN becomes None.
-
-    >>> rounded([0.12345, None, float("nan")])
-    [0.123, None, None]
-    """
-    return [
-        None if value is None or math.isnan(value) else round(float(value), 3)
-        for value in values
+    found = [
+        None if text[at] == "-" else int(text[at : at + DIGITS], 36) / 1000
+        for at in range(0, len(text), DIGITS)
     ]
-
-
-def difference(cell: Mapping, plain: Mapping) -> tuple[np.ndarray, np.ndarray]:
-    """Bits of a cell less those of the plain one: mean over files and its standard error, both (bands,), NaN where the
-    cell was not measured. Decoding without a cache was measured at some bytes only: there the plain one is taken at the
-    same bytes."""
-
-    def apart(one: Mapping, other: Mapping) -> np.ndarray:
-        return np.array(one["files"], dtype=float) - np.array(
-            other["files"], dtype=float
-        )
-
-    found = apart(cell, plain)
-    if cell["cache"] is False:
-        found = np.where(
-            np.isnan(found), apart(cell["sampled"], plain["sampled"]), found
-        )
-    mean, error = over_files(torch.from_numpy(found))
-    return mean.numpy(), error.numpy()
-
-
-def decided(
-    key: str, apart: Mapping[str, tuple[np.ndarray, np.ndarray]], bands: int
-) -> list[bool]:
-    """For each band, whether the difference exceeds two standard errors, with the same sign, in both seeds.
-
-    >>> one, other = (np.array([-0.3, 0.3]), np.array([0.1, 0.1])), (np.array([-0.4, -0.3]), np.array([0.1, 0.1]))
-    >>> decided("alibi-0/none", {"alibi-0/none": one, "alibi-1/none": other}, 2)
-    [True, False]
-    """
-    run, _, rest = key.partition("/")
-    seeds = [apart.get(f"{run[:-1]}{seed}/{rest}") for seed in (0, 1)]
-    if any(one is None for one in seeds):
-        return [False] * bands
-    signs = [np.where(np.abs(d) > 2 * e, np.sign(d), 0) for d, e in seeds]
-    return [bool(a and a == b) for a, b in zip(*signs, strict=True)]
+    return [found[at : at + count] for at in range(0, len(found), count)]

@@ -8,7 +8,7 @@ import torch
 
 from ropebook import extrapolation
 from ropebook.explorers.alive import HEAD_DIM, TRAINED, text_of
-from ropebook.lab.evaluation import method_options
+from ropebook.lab.longer import method_options
 from ropebook.lab.reading import WITH_FACTOR
 from ropebook.rope import inv_freq
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from ropebook.explorers.measured import START
 from tests.explorers.made_up import DISTANCES, LENGTH, TEXT, Measured
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
@@ -15,6 +16,7 @@ from tests.site.figures import (
     CSS_GREEN,
     CSS_INK,
     CSS_MUTED,
+    CSS_ORANGE,
     CSS_VIOLET,
     data,
     dials,
@@ -26,15 +28,6 @@ from tests.site.figures import (
 )
 
 LEFT = 46
-EXTREMES = [
-    {},
-    {"method": "linear", "factor": "16", "tuned": True, "position": 4096},
-    {"method": "none", "position": 1},
-    {"method": "dynamic_ntk_anew", "run": "rope-10000-1"},
-    {"run": "schemes", "position": 3000},
-    {"show": "retrieval", "method": "linear", "factor": "2"},
-    {"show": "retrieval", "run": "schemes", "position": 1},
-]
 
 
 def setting(page: Page) -> dict:
@@ -56,141 +49,189 @@ def plot(page: Page) -> tuple[float, float, float, float]:
     return tuple(box)
 
 
-def x_of(page: Page, positions: np.ndarray | list | float, least: int = 1) -> np.ndarray:
+def x_of(page: Page, positions: np.ndarray | list | float) -> np.ndarray:
     left, right, *_ = plot(page)
-    return left + np.log2(np.array(positions) / least) / math.log2(TEXT / least) * (right - left)
+    return left + np.log2(np.array(positions) / START) / math.log2(TEXT / START) * (right - left)
+
+
+def means_at(page: Page, colour: str, thick: float, dashes: str = "none") -> np.ndarray:
+    """The longest line of that look."""
+    return max(of(page, colour, thick, dashes), key=len)
 
 
 @pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize(
-    "choice", [{}, {"method": "ntk", "factor": "16", "position": 100}, {"method": "dynamic_ntk_anew"}]
+    "choice",
+    [{}, {"method": "ntk", "factor": "8", "position": 100, "text": "language"}, {"method": "dynamic_ntk"}],
 )
 def test_lines_stand_where_they_belong(opened, width, choice):
     figure = Measured(**choice)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     _, _, top, floor = plot(page)
-    values = [v for curve in expected["curves"] for v in curve if v is not None] + expected["window"]
+    values = [v for v in np.ravel(expected["seeds"]).tolist() + expected["last"] if v is not None]
     low, high = math.floor(min(values)), math.ceil(max(values))
 
     def y(bits: list | float) -> np.ndarray:
         return floor - (np.array(bits) - low) / (high - low) * (floor - top)
 
-    for colour, thick, curve in zip((CSS_INK, CSS_MUTED), (2.25, 1.75), expected["curves"], strict=True):
-        line = max(of(page, colour, thick), key=len)
-        np.testing.assert_allclose(line, np.stack([x_of(page, expected["at"]), y(curve)], -1), atol=0.06)
+    places = x_of(page, expected["at"])
+    for colour, thick, mean, seeds in zip(
+        (CSS_INK, CSS_MUTED), (2.25, 1.75), expected["means"], expected["seeds"], strict=True
+    ):
+        line = means_at(page, colour, thick)
+        np.testing.assert_allclose(line, np.stack([places, y(mean)], -1), atol=0.06)
+        faint = [one for one in of(page, colour, 1) if len(one) == len(places)]
+        found = sorted(one[:, 1].tolist() for one in faint)
+        np.testing.assert_allclose(found, sorted(y(seed).tolist() for seed in seeds), atol=0.06)
+    last = np.array(expected["last"], dtype=float)
+    beyond = ~np.isnan(last)
+    np.testing.assert_allclose(
+        means_at(page, CSS_ORANGE, 2, "5 4"), np.stack([places[beyond], y(last[beyond])], -1), atol=0.06
+    )
     circles = page.locator(".rb-stage svg circle[r='4.5']").all()
     assert sorted(number(one, "cy") for one in circles) == pytest.approx(sorted(y(expected["here"])), abs=1e-6)
-    assert [number(one, "cx") for one in circles] == pytest.approx([float(x_of(page, figure.position))] * 2)
+    assert [number(one, "cx") for one in circles] == pytest.approx([places[expected["window"]]] * 2)
     lengths = {"L": LENGTH} | ({f"{s} L": s * LENGTH} if (s := expected["factor"]) else {})
     for name, place in lengths.items():
         assert (f"{name} = {place}" if width > 700 else name) in texts(page)
     assert "last 256 bytes only" in texts(page)
 
 
-def test_the_window_is_drawn_beyond_the_trained_length(opened):
-    page = opened([Measured()], viewport={"width": 760, "height": 900})
-    steps = page.locator(".rb-stage svg path").evaluate_all(
-        "all => all.filter((p) => getComputedStyle(p).strokeDasharray === '5px, 4px').map((p) => p.getAttribute('d'))"
-    )
-    [curve] = [d for d in steps if d.count("H") == 4]
-    starts = [float(part.split(",")[0]) for part in curve.split("M")[1:]]
-    assert starts == pytest.approx(list(x_of(page, [256, 512, 1024, 2048])), abs=0.06)
-    [below] = [d for d in steps if d.count("h") == 4]
-    octave = x_of(page, 512) - x_of(page, 256)
-    found = np.array([[float(n) for n in part.split(",")[0].split("M")[-1:]] for part in below.split("M")[1:]])[:, 0]
-    np.testing.assert_allclose(found, x_of(page, [256, 512, 1024, 2048]) + 0.1 * octave, atol=0.1)
+def middles(page: Page, width: int) -> list[float]:
+    """Of the bands: on a wide stage under the curves, on their axis."""
+    if width > 700:
+        ends = x_of(page, [START, 256, 512, 1024, 2048])
+        return list((ends[1:] + ends[:-1]) / 2)
+    left, right = LEFT, stage_width(page) - 14
+    return [left + (b + 0.5) * (right - left) / 4 for b in range(4)]
 
 
 @pytest.mark.parametrize("width", [390, 760])
-def test_differences_and_what_is_decided(opened, width):
+def test_differences_with_their_intervals(opened, width):
     figure = Measured(method="linear", factor="8")
+    rows = figure.measured["cells"]["rope-10000-3200/linear/8"]["apart"]["python"]
+    rows[0] = [0.05, -0.2, 0.3]  # 0 is in it
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     show_panel(page, "Difference")
-    left, right = LEFT, stage_width(page) - 14
     rings = page.locator(".rb-stage svg circle[r='4']").all()
-    assert len(rings) == 5
-    middles = [left + (b + 0.5) * (right - left) / 5 for b in range(5)]
-    if width > 700:  # under the curves, on their axis
-        ends = x_of(page, [1, 256, 512, 1024, 2048, 4096])
-        middles = list((ends[1:] + ends[:-1]) / 2)
-    assert [number(ring, "cx") for ring in rings] == pytest.approx(middles, abs=0.06)
-    [apart], [errors], [sure] = expected["apart"], expected["apartError"], expected["decided"]
+    assert [number(ring, "cx") for ring in rings] == pytest.approx(middles(page, width), abs=0.06)
+    [apart] = expected["apart"]
     heights = [number(ring, "cy") for ring in rings]
-    slope = np.polyfit(apart, heights, 1)
+    slope = np.polyfit([mean for mean, *_ in apart], heights, 1)
     assert slope[0] < 0  # more bits are higher up
-    assert np.polyval(slope, apart) == pytest.approx(heights, abs=0.1)
-    fills = [ring.evaluate("e => getComputedStyle(e).fill") for ring in rings]
-    assert [fill == CSS_INK for fill in fills] == sure
+    assert np.polyval(slope, [mean for mean, *_ in apart]) == pytest.approx(heights, abs=0.1)
+    fills = [ring.evaluate("e => getComputedStyle(e).fill") == CSS_INK for ring in rings]
+    assert fills == [False, True, True, True]
     if width > 700:
-        band = expected["band"]
-        text = f"Difference to the model as trained: {apart[band]:+.3f} ± {2 * errors[band]:.3f}"
+        mean, low, high = apart[expected["band"]]
+        text = f"Difference to the model as trained: {mean:+.3f} ({low:+.3f} to {high:+.3f})"
         assert text.replace("-", "−") in texts(page)
     else:
-        assert {f"{one:+.3f}".replace("-", "−") for one in apart} <= set(texts(page))
-    spans = [abs(line[0, 1] - line[1, 1]) for line in of(page, CSS_INK, 1.5) if len(line) == 2]
-    assert spans[-5:] == pytest.approx([4 * error * abs(slope[0]) for error in errors], abs=0.25)
+        assert {f"{mean:+.3f}".replace("-", "−") for mean, *_ in apart} <= set(texts(page))
+    spans = [line[:, 1] for line in of(page, CSS_INK, 1.5) if len(line) == 2 and line[0, 0] == line[1, 0]][-4:]
+    np.testing.assert_allclose(spans, [np.polyval(slope, one[1:]) for one in apart], atol=0.15)
+    # the model with its last L bytes: beyond L, in the figure's other colour
+    strokes = page.locator(".rb-stage svg path").evaluate_all(
+        "all => all.filter((p) => getComputedStyle(p).strokeDasharray === '5px, 4px').map((p) => p.getAttribute('d'))"
+    )
+    [below] = [d for d in strokes if d.count("h") == 3]
+    levels = [float(part.split(",")[1].split("h")[0]) for part in below.split("M")[1:]]
+    assert levels == pytest.approx(np.polyval(slope, expected["lastApart"][1:]), abs=0.1)
 
 
 def test_all_schemes(opened):
-    figure = Measured(run="schemes", position=3000)
+    figure = Measured(run="schemes", position=1500)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": 760, "height": 900})
     for colour, thick, dashes in [
         (CSS_INK, 2.25, "none"),
         (CSS_BLUE, 2, "0 4"),
         (CSS_BLUE, 1.75, "none"),
-        (CSS_GREEN, 1.75, "none"),
+        (CSS_BLUE, 1.75, "7 4"),
         (CSS_VIOLET, 1.75, "none"),
+        (CSS_VIOLET, 1.75, "7 4"),
+        (CSS_GREEN, 1.75, "none"),
         (CSS_GREEN, 2.25, "7 4"),
         (CSS_MUTED, 1.75, "7 4"),
     ]:
-        line = max(of(page, colour, thick, dashes), key=len)
-        known = max(stop for stop in (LENGTH, TEXT) if len(line) in (44, 28) and (stop == TEXT) == (len(line) == 44))
-        assert line[-1, 0] <= x_of(page, known) + 0.1
-        assert (known == LENGTH) == ((colour, thick) == (CSS_GREEN, 2.25))
+        learned = (colour, thick) == (CSS_GREEN, 2.25)
+        end = max(at for at in expected["at"] if at < LENGTH or not learned)
+        assert means_at(page, colour, thick, dashes)[-1, 0] == pytest.approx(float(x_of(page, end)), abs=0.06)
     names = texts(page)
     for value in expected["here"]:
         assert any(name.endswith("–" if value is None else f"{value:.2f}") for name in names)
+    assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
     expect(page.locator(".rb-summary")).to_contain_text("Not there: learned.")
+    # where it is read a dot for each seed of eight schemes; below, of seven in all bands and of one within L
+    dots = page.locator(".rb-stage svg circle[r='2']")
+    assert dots.count() == 3 * 8 + 3 * (7 * 4 + 1)
+    rings = page.locator(".rb-stage svg circle[r='4']").all()
+    assert len(rings) == 7 * 4 + 1
+    known = [np.mean(row) for rows in expected["apart"] for row in rows if row is not None]
+    heights = [number(ring, "cy") for ring in rings]
+    slope = np.polyfit(known, heights, 1)
+    assert slope[0] < 0
+    assert np.polyval(slope, known) == pytest.approx(heights, abs=0.1)
+    seeds = [seed for rows in expected["apart"] for row in rows if row is not None for seed in row]
+    below = [number(dot, "cy") for dot in dots.all()][-len(seeds) :]
+    assert np.polyval(slope, seeds) == pytest.approx(below, abs=0.1)
+    assert not any("interval" in name for name in names)
 
 
+@pytest.mark.parametrize("task", ["retrieval", "order"])
 @pytest.mark.parametrize("width", [390, 760])
-def test_shares_stand_where_they_belong(opened, width):
-    figure = Measured(show="retrieval", position=700)
+def test_shares_stand_where_they_belong(opened, width, task):
+    figure = Measured(show=task, position=700)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     _, _, top, floor = plot(page)
-    line = max(of(page, CSS_INK, 2.25), key=len)
-    heights = floor - np.array(expected["far"][0]) * (floor - top)
-    np.testing.assert_allclose(line, np.stack([x_of(page, DISTANCES, 16), heights], -1), atol=0.06)
-    circles = page.locator(".rb-stage svg circle")
-    assert circles.count() == 2 * (8 + 4)
-    stats = page.locator(".rb-stats dd").all_inner_texts()
-    assert [text.strip() for text in stats] == [*(f"{round(100 * one[5])} %" for one in expected["far"]), "13 %"]
-    assert texts(page).count("100 %") == 1
-    expect(page.locator(".rb-summary")).to_contain_text("768 bytes before they are asked for")
+
+    def y(share: list) -> np.ndarray:
+        return floor - np.array(share) * (floor - top)
+
+    line = means_at(page, CSS_INK, 2.25)
+    np.testing.assert_allclose(line, np.stack([x_of(page, DISTANCES), y(expected["far"][0])], -1), atol=0.06)
+    assert page.locator(".rb-stage svg circle[r='4']").count() == 2 * (7 + 4)
+    dots = page.locator(".rb-stage svg circle[r='2']").all()
+    wanted = [
+        share for k in (0, 1) for which in ("farSeeds", "nearSeeds") for share in np.ravel(expected[which][k]).tolist()
+    ]
+    found = sorted(number(dot, "cy") for dot in dots)
+    assert found == pytest.approx(sorted(y([share for share in wanted if share is not None])), abs=0.06)
+    guess = 1 / 8 if task == "retrieval" else 1 / 2
+    dashed = page.locator(".rb-stage svg path").evaluate_all(
+        "all => all.filter((p) => getComputedStyle(p).strokeDasharray === '5px, 4px').map((p) => p.getAttribute('d'))"
+    )
+    [level] = [float(d.split(",")[1].split("H")[0]) for d in dashed if f"M{LEFT}," in d]
+    assert level == pytest.approx(float(y(guess)), abs=0.06)
+    values = page.locator(".rb-stats dd").all_inner_texts()
+    shown = [f"{round(100 * one[5])} %" for one in expected["far"]] + [f"{round(100 * guess + 0.01)} %"]
+    assert all(text.strip().startswith(one) for text, one in zip(values, shown, strict=True))
+    expect(page.locator(".rb-summary")).to_contain_text("768")
 
 
-def limits(page: Page, label: str) -> str:
-    return page.locator(".rb-dial", has_text=label).locator(".rb-limits").text_content()
+def limits(page: Page, trait: str) -> str:
+    return page.locator(f".rb-limits[id$='-{trait}-limits']").text_content()
 
 
 def test_a_dial_without_effect_says_so_and_stays(opened):
     page = opened([Measured()])
-    assert limits(page, "Factor s") == "For texts of up to s·L bytes, s times the trained length."
+    expect(page.locator(".rb-note")).to_contain_text("are stored (A CPU, 2026-01-31). None is computed here")
+    assert limits(page, "factor") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
-    expect(page.locator(".rb-stats dt").first).to_have_text("YaRN, s = 4, fine-tuned")
+    expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β), s = 4, fine-tuned")
     method = page.get_by_role("combobox", name="Method")
     method.select_option("ReRoPE")
-    assert limits(page, "Factor s") == "No effect here: ReRoPE has no factor."
-    assert limits(page, "Fine-tuned") == "There is no model fine-tuned with ReRoPE: shown without."
+    assert limits(page, "factor") == "No effect here: ReRoPE has no such factor."
+    assert limits(page, "tuned") == "There is no model fine-tuned with ReRoPE: shown without."
     expect(page.locator(".rb-stats dt").first).to_have_text("ReRoPE")
     assert setting(page) == {
         "show": "loss",
-        "run": "rope-10000-0",
+        "text": "python",
+        "run": "rope-10000-3200",
         "method": "rerope",
         "factor": "4",
         "tuned": True,
@@ -199,8 +240,10 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     method.select_option("position interpolation")
     expect(page.locator(".rb-stats dt").first).to_have_text("Position interpolation, s = 4, fine-tuned")
     page.get_by_role("radio", name="all schemes").check()
-    for label in ("Method", "Factor s", "Fine-tuned"):
-        assert limits(page, label) == "No effect here: all schemes are shown as they were trained."
+    for trait in ("method", "factor", "tuned"):
+        assert limits(page, trait) == "No effect here: all schemes are shown as they were trained."
+    page.get_by_role("radio", name="order by distance").check()
+    assert limits(page, "text") == "No effect here: records are planted in Python."
 
 
 def test_pointer_and_keys_move_where_it_is_read(opened):
@@ -209,7 +252,7 @@ def test_pointer_and_keys_move_where_it_is_read(opened):
     box = pad.bounding_box()
 
     def at(position: float) -> float:
-        return box["x"] + math.log2(position) / 12 * box["width"]
+        return box["x"] + math.log2(position / START) / 7 * box["width"]
 
     y = box["y"] + 60
     page.mouse.move(at(64), y)
@@ -220,9 +263,9 @@ def test_pointer_and_keys_move_where_it_is_read(opened):
     page.mouse.move(box["x"] + box["width"] + 60, y)
     assert dials(page)["position"] == TEXT
     page.mouse.up()
-    page.mouse.move(at(9), y)
+    page.mouse.move(at(19), y)
     assert dials(page)["position"] == TEXT
-    page.mouse.click(at(9), y, button="right")
+    page.mouse.click(at(19), y, button="right")
     assert dials(page)["position"] == TEXT
     enter(page, "Position or distance", 256)
     pad.focus()
@@ -233,16 +276,19 @@ def test_pointer_and_keys_move_where_it_is_read(opened):
         ("PageUp", 608),
         ("PageDown", 304),
         ("a", 304),
-        ("End", 4096),
-        ("ArrowRight", 4096),
-        ("PageUp", 4096),
-        ("Home", 1),
-        ("ArrowDown", 1),
-        ("PageDown", 1),
+        ("End", 2048),
+        ("ArrowRight", 2048),
+        ("PageUp", 2048),
+        ("Home", 20),
+        ("ArrowDown", 20),
+        ("PageDown", 17),
     ]:
         page.keyboard.press(key)
         assert dials(page)["position"] == position, key
-    expect(pad).to_have_attribute("aria-valuetext", f"byte 1: YaRN, s = 4 {data(page)['here'][0]:.2f} bits, byte 1")
+    now = data(page)
+    least, most = min(now["hereSeeds"][0]), max(now["hereSeeds"][0])
+    told = f"byte 17: YaRN (chosen β), s = 4 {now['here'][0]:.2f} bits, seeds {least:.2f} to {most:.2f}"
+    expect(pad).to_have_attribute("aria-valuetext", told)
 
 
 def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):
@@ -250,6 +296,6 @@ def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):
     pad = page.get_by_role("slider", name="Distance in the picture")
     expect(pad).to_have_attribute("aria-valuenow", "768")
     pad.focus()
-    for key, position in [("ArrowRight", 1536), ("ArrowLeft", 768), ("End", 3072), ("ArrowUp", 3072), ("Home", 24)]:
+    for key, position in [("ArrowRight", 1536), ("ArrowLeft", 768), ("End", 1536), ("ArrowUp", 1536), ("Home", 32)]:
         page.keyboard.press(key)
         assert dials(page)["position"] == position, key

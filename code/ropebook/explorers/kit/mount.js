@@ -17,7 +17,7 @@ const PAUSE = 250;
 const MOST = { wide: 600, narrow: 400 };
 
 // spec:
-//   title, note          what it is, and what to do with it
+//   title, note          what it is, and what to do with it; note may be note(values), of the values at the start
 //   dials                as its Python file declares them, see parseDial
 //   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
 //   beside(context)      optional: what comes with the model and is no dial, { values(), stop() }: values() stand
@@ -125,9 +125,10 @@ export function mount(spec, { model, el, page }) {
   const more = html("details", { class: "rb-more" }, html("summary", {}, "More dials"), further);
   const says = html("p", { class: "rb-says", role: "status", "aria-live": "polite" });
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
+  const note = typeof spec.note === "string" ? spec.note : spec.note(app.initial);
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("div", { class: "rb-body" },
-      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, spec.note),
+      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
       stage, html("div", { class: "rb-side" }, app.tools, panel, more),
       html("div", { class: "rb-words-all" }, stats, summary, says, spoken,
         takeaway(spec, app, stage, page, () => data))));

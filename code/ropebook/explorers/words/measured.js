@@ -1,14 +1,19 @@
 // What the measured grid says in words and numbers.
 
-import { METHODS, SCHEMES } from "../measured.py";
+import { METHODS, MOST_TEXT, SCHEMES } from "../measured.py";
 import { apartText } from "../kit/intervals.js";
 import { capital, exact, percent } from "../kit/text.js";
 
+// What is to be done, and where the numbers come from.
+export function noteOf({ measured: { device, date } }) {
+  return "Drag across the picture to read it elsewhere. All numbers were measured and are stored "
+    + `(${device}, ${date}). None is computed here but means over the three seeds.`;
+}
+
 export function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, key) {
-  const [trained, method] = key.split("/");
-  if (run === "schemes") return SCHEMES[trained.slice(0, -2)][0];
+  if (run === "schemes") return SCHEMES[key][0];
   if (key === against) return "as trained";
-  return `${METHODS[method]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
+  return `${METHODS[key.split("/")[1]]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
 }
 
 // What a line is where the figure is read.
@@ -17,13 +22,20 @@ export function valueHere({ show }, { here, far, near, distance }, k) {
   return percent(far[k][distance] ?? near[k][distance]);
 }
 
+// From the least to the greatest of the seeds.
+function spread(values, /** @type {(value: number) => string} */ text) {
+  if (values.includes(null)) return "";
+  return `seeds ${text(Math.min(...values))} to ${text(Math.max(...values))}`;
+}
+
 // Why a dial has no effect now.
 export function idleNote(trait, { run, method, tuned }) {
+  if (trait === "text") return "No effect here: records are planted in Python.";
   if (run === "schemes") return "No effect here: all schemes are shown as they were trained.";
-  if (trait === "method") return `${capital(METHODS[method])} was not measured: shown as trained.`;
+  if (trait === "method") return `${capital(METHODS[method])} was not tried: shown as trained.`;
   if (trait === "factor") {
     return method === "none" ? "No effect here: the model as trained has no factor."
-      : `No effect here: ${METHODS[method]} has no factor.`;
+      : `No effect here: ${METHODS[method]} has no such factor.`;
   }
   return tuned ? `There is no model fine-tuned with ${METHODS[method]}: shown without.` : "";
 }
@@ -31,76 +43,92 @@ export function idleNote(trait, { run, method, tuned }) {
 // Name, value and remark of what is in large type.
 export function readings(dials, data) {
   const { show, run, measured } = dials;
-  const { lines, here, window, band, bytes, distance, far, near } = data;
+  const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds } = data;
   const name = (k) => capital(nameOf(dials, data, lines[k]));
   const value = (k) => valueHere(dials, data, k);
-  const [first, last] = bytes;
   if (show === "loss") {
-    const where = first === last ? `bits, byte ${first}` : `bits, bytes ${first} to ${last}`;
-    const [start, stop] = measured.bands[band];
-    const windowed = [`Last ${measured.length} bytes only`, ...(start < measured.length ? ["–", "there is no more text"]
-      : [exact(window[band], 2), `bits, bytes ${start + 1} to ${stop}`])];
-    if (run !== "schemes") return [...lines.map((_, k) => [name(k), value(k), k ? "bits" : where]), windowed];
-    const best = bestOf(here);
-    return [[name(0), value(0), where], [`Fewest: ${nameOf(dials, data, lines[best])}`, value(best), "bits"], windowed];
+    const read = (k, title = name(k)) => {
+      return [title, value(k), ["bits", spread(hereSeeds[k], (one) => exact(one, 2))].filter(Boolean).join(", ")];
+    };
+    if (run === "schemes") return [read(0), fewest(here), mostOf(here)].map((one) => (typeof one === "number"
+      ? read(one, `${one === fewest(here) ? "Fewest" : "Most"}: ${nameOf(dials, data, lines[one])}`) : one));
+    const bits = lastHere(data);
+    return [...lines.map((_, k) => read(k)), [`Last ${measured.length} bytes only`, ...(bits === null
+      ? ["–", "there is no more text"] : [exact(bits, 2), `bits, bytes ${bytes[0]} to ${bytes[1]}`])]];
   }
-  const onlyNear = (k) => far[k][distance] === null && near[k][distance] !== null;
-  const shown = (k) => (onlyNear(k) ? `in texts of ${measured.length}` : "");
-  const chance = ["Guessing", percent(measured.chance), ""];
-  if (run !== "schemes") return [...lines.map((_, k) => [name(k), value(k), shown(k)]), chance];
-  const best = bestOf(far.map((one) => (one[distance] === null ? null : -one[distance])));
-  return [[name(0), value(0), ""], [`Most: ${nameOf(dials, data, lines[best])}`, value(best), ""], chance];
+  const read = (k, title = name(k)) => {
+    const short = far[k][distance] === null;
+    const seeds = spread((short ? nearSeeds : farSeeds)[k].map((row) => row[distance]), percent);
+    return [title, value(k), [short && near[k][distance] !== null && `texts of ${measured.length}`, seeds]
+      .filter(Boolean).join(", ")];
+  };
+  const chance = [show === "retrieval" ? "Guessing" : "One of the two, at random", percent(measured.chance[show]), ""];
+  if (run !== "schemes") return [...lines.map((_, k) => read(k)), chance];
+  const best = mostOf(far.map((one) => one[distance]));
+  return [read(0), read(best, `Most: ${nameOf(dials, data, lines[best])}`), chance];
 }
 
-// Which is least, of those there are.
-function bestOf(values) {
-  return values.reduce((best, one, k) => (one !== null && one < values[best] ? k : best), 0);
+// Which is least, and which most, of those there are.
+function fewest(values) {
+  return values.reduce((best, one, k) => (one !== null && (values[best] === null || one < values[best]) ? k : best), 0);
+}
+
+function mostOf(values) {
+  return values.reduce((best, one, k) => (one !== null && (values[best] === null || one > values[best]) ? k : best), 0);
+}
+
+function lastHere({ last, window }) {
+  return last?.[window] ?? null;
 }
 
 export function describe(data, dials) {
-  const words = dials.show === "loss" ? describeLoss(data, dials) : describeRetrieval(data, dials);
-  const unmet = data.idle.filter((trait) => dials.run !== "schemes" && trait !== "factor");
+  const words = dials.show === "loss" ? describeLoss(data, dials) : describeTask(data, dials);
+  const unmet = data.idle.filter((trait) => dials.run !== "schemes" && ["method", "tuned"].includes(trait));
   return [words, ...unmet.map((trait) => idleNote(trait, dials))].join(" ");
 }
 
 function describeLoss(data, dials) {
-  const { lines, here, hereApart, window, apart, apartError, decided, band } = data;
+  const { lines, here, hereApart, apart, band, follows, tuned } = data;
   const { position, measured } = dials;
   const [start, stop] = measured.bands[band];
   const times = position / measured.length;
   const where = `At byte ${position}, ${times <= 1 ? "within the trained length"
     : `${Number(times.toPrecision(2))} times the trained length`},`;
-  const windowed = start < measured.length ? ""
-    : `; with the last ${measured.length} bytes only it needs ${exact(window[band], 2)}`;
   if (dials.run === "schemes") {
-    const known = here.flatMap((value, k) => (value === null ? [] : [[value, lines[k]]])).sort((a, b) => a[0] - b[0]);
-    const [best, worst] = [known[0], known.at(-1)].map(([value, key]) => {
-      return `those of ${nameOf(dials, data, key)}, ${exact(value, 2)}`;
+    const [best, worst] = [fewest(here), mostOf(here)].map((k) => {
+      return `those of ${nameOf(dials, data, lines[k])}, ${exact(here[k], 2)}`;
     });
     const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
-    return `${where} the fewest bits are ${best}, the most ${worst}.`
+    return `${where} the fewest bits are ${best}, the most ${worst}, on average over three seeds.`
       + `${gone.length ? ` Not there: ${gone.join(", ")}.` : ""}`;
   }
-  if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits${windowed}.`;
-  const name = nameOf(dials, data, lines[0]);
-  if (here[0] === null) return `${where} ${name} was not measured.`;
+  const bits = lastHere(data);
+  const last = bits === null ? ""
+    : ` With its last ${measured.length} bytes only the ${tuned ? "fine-tuned model" : "model as trained"} needs `
+      + `${exact(bits, 2)}.`;
+  if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.${last}`;
   const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
-  const first = `${where} ${name} needs ${exact(here[0], 2)} bits, ${more} than the model as trained${windowed}.`;
-  const [by, error] = [apart[0][band], apartError[0][band]];
-  if (by === null) return first;
-  const verdict = decided[0][band] ? "more than that, with the same sign, in both seeds"
-    : Math.abs(by) + 2 * error <= dials.measured.margin ? "no difference, in this seed" : "undecided here";
-  return `${first} Over bytes ${start + 1} to ${stop} the difference is ${apartText(by)} ± ${exact(2 * error)} `
-    + `(two standard errors over files): ${verdict}.`;
+  const [mean, low, high] = apart[0][band];
+  const ends = follows && start >= measured.length;
+  return `${where} ${nameOf(dials, data, lines[0])} needs ${exact(here[0], 2)} bits, ${more} than the model as trained.`
+    + `${last} Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""} the difference is `
+    + `${apartText(mean)}, its 95 % interval over seeds and files ${apartText(low)} to ${apartText(high)}: `
+    + `0 is ${low > 0 || high < 0 ? "not in it" : "in it"}.`
+    + `${follows ? ` The method follows the length of the text. The curve is of texts of ${MOST_TEXT} bytes, read at `
+      + "once; the differences beyond L are of texts that end with their band." : ""}`;
 }
 
-function describeRetrieval({ lines, far, near, distance, ...data }, dials) {
+function describeTask({ lines, far, near, distance, ...data }, dials) {
   const { distances, length, chance } = dials.measured;
   const parts = lines.map((key, k) => {
     const [name, long, short] = [nameOf(dials, { lines, ...data }, key), far[k][distance], near[k][distance]];
     if (long !== null) return `${name}: ${percent(long)}`;
     return short === null ? `${name}: not asked` : `${name}: ${percent(short)} in texts of ${length}`;
   });
-  return `Of the values planted ${distances[distance]} bytes before they are asked for, these shares are given back: `
-    + `${parts.join("; ")}. Guessing finds ${percent(chance)}.`;
+  const back = distances[distance];
+  return dials.show === "retrieval"
+    ? `Of the records planted ${back} bytes before they are asked for, these shares are given back: `
+      + `${parts.join("; ")}. Guessing finds ${percent(chance.retrieval)}.`
+    : `The first or the last of two records is asked for, ${back} and ${back / 2} bytes back. These shares of the `
+      + `answers are right: ${parts.join("; ")}. One of the two, at random, is right in ${percent(chance.order)}.`;
 }
