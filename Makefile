@@ -68,8 +68,12 @@ bench: .venv/.test
 	@$(BIN)/python benchmarks/site.py
 
 train: .venv/.reader
-	@$(BIN)/python benchmarks/train.py
-	@$(BIN)/python benchmarks/evaluate.py
+	@$(BIN)/python benchmarks/trials.py train
+	@$(BIN)/python benchmarks/trials.py train --twice
+	@$(BIN)/python benchmarks/trials.py choose
+	@$(BIN)/python benchmarks/trials.py tune
+	@$(BIN)/python benchmarks/trials.py evaluate --part held_out
+	@$(BIN)/python benchmarks/trials.py gather
 	@$(BIN)/python benchmarks/inside.py
 
 mutants: .venv/.test

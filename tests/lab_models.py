@@ -1,28 +1,20 @@
 """Small models, texts and slow computations, for the tests of what models make of texts."""
 
+import hashlib
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
 
 from ropebook.extrapolation import ExtendedAttention
-from ropebook.lab import data, first_text
 from ropebook.lab.model import LanguageModel
+from ropebook.lab.training import Run
 from ropebook.rotary_attention import KVCache
 
 TINY = {"dim": 16, "hidden_dim": 16, "n_layers": 2, "n_heads": 2}
 L = 16
-
-
-def text_of(size, seed=0):
-    return np.random.default_rng(seed).integers(32, 127, size).astype(np.uint8)
-
-
-def small_corpus():
-    sizes = {"a.py": 400, "b/c.py": 97, "b/d.py": 96, "e.py": 150, "f.py": 5000, "g.py": 300}
-    held_out = {name: text_of(size, seed) for seed, (name, size) in enumerate(sizes.items())}
-    return first_text.Corpus(text_of(1000, 99), held_out, "a hash", "3")
 
 
 def tiny(scheme="rope-10000", length=L, **sizes):
@@ -73,21 +65,23 @@ METHOD_OPTIONS = {
 }
 
 
-class Forgetful(nn.Module):
-    """Gives back what it is asked for if that lies at most ``reach`` bytes back, else a wrong value of its key."""
+class Text(NamedTuple):
+    """A text to train on."""
 
-    def __init__(self, reach):
-        super().__init__()
-        self.reach, self.embedding = reach, nn.Embedding(1, 1)
-        self.scheme, self.has_bias = "none", False
+    train: np.ndarray
+    sha256: str
 
-    def forward(self, tokens):
-        likeliest = torch.full_like(tokens, ord(" "))
-        for row, text in enumerate(tokens.tolist()):
-            for at, query in enumerate(text):
-                if data.QUERY <= query < data.QUERY + data.KEYS:
-                    first = data.RECORD + data.VALUES * (query - data.QUERY)
-                    (found,) = [n for n, byte in enumerate(text[:at]) if first <= byte < first + data.VALUES][:1]
-                    wrong = first + (text[found] - first + 1) % data.VALUES
-                    likeliest[row, at] = text[found] if at - found <= self.reach else wrong
-        return nn.functional.one_hot(likeliest, data.VOCABULARY).double()
+    @classmethod
+    def of(cls, content):
+        return cls(np.frombuffer(content, np.uint8), hashlib.sha256(content).hexdigest())
+
+
+@dataclass(frozen=True)
+class Windows(Run):
+    """A run that is shown windows of the text from random places."""
+
+    def batch(self, corpus, step):
+        draws = np.random.default_rng([self.seed, step])
+        starts = draws.integers(0, len(corpus.train) - self.length, self.rows)
+        rows = [corpus.train[start : start + self.length + 1] for start in starts]
+        return torch.from_numpy(np.stack(rows).astype(np.int64))

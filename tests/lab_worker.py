@@ -1,6 +1,6 @@
 """Trains a tiny model in a process of its own, for test_lab_training: one of several under torchrun, or until it dies.
 
-Arguments: the folder of the text, the folder of the checkpoint, the run as JSON, a dtype, and how to die: "never",
+Arguments: the file of the text, the folder of the checkpoint, the run as JSON, a dtype, and how to die: "never",
 "between" (after step 8, the last checkpoint being of step 6) or "saving" (half-way through writing that of step 6).
 """
 
@@ -9,11 +9,13 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from lab_models import Text, Windows  # this file is run as a script
 
-from ropebook.lab import first_text, training
+from ropebook.lab import training
 
 
 def die():
@@ -32,14 +34,14 @@ def torn(state, file, save=torch.save):
 
 
 def main():
-    root, folder, run, dtype, death = sys.argv[1:]
+    text, folder, run, dtype, death = sys.argv[1:]
     torch.set_num_threads(1)
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
     if death == "saving":
         torch.save = torn
-    run = training.Run(**json.loads(run))
-    trainer = training.Trainer(run, first_text.load(root), folder, dtype=getattr(torch, dtype))
+    run = Windows(**json.loads(run))
+    trainer = training.Trainer(run, Text.of(Path(text).read_bytes()), folder, dtype=getattr(torch, dtype))
     for _ in trainer.train(every=3):
         if death == "between" and trainer.step == 8:
             die()

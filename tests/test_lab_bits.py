@@ -1,4 +1,4 @@
-"""Bits per byte against the logits of one text after another; retrieval of a model of known answers."""
+"""Bits per byte against the logits of one text after another."""
 
 import math
 
@@ -7,25 +7,18 @@ import pytest
 import torch
 
 from ropebook.lab import bits as reading
-from ropebook.lab import data
-from ropebook.lab import evaluation as E
+from ropebook.lab.bits import SAMPLED, position_bits, sampled_bits, sampled_lengths, windowed_bits
+from ropebook.lab.longer import with_method
 from ropebook.lab.model import SCHEMES
 from tests.lab_models import (
     METHOD_OPTIONS,
-    Forgetful,
     L,
     bits_from,
     decoded,
     random_windows,
     slow_method,
-    small_corpus,
     tiny,
 )
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return small_corpus()
 
 
 @pytest.fixture(scope="module")
@@ -48,51 +41,51 @@ def test_bits_are_minus_log2_of_what_came(scheme, monkeypatch):
     monkeypatch.setattr(reading, "_PIECE", 5)
     length = L if scheme == "learned" else 2 * L + 1
     model, windows = tiny(scheme), random_windows(3, length)
-    bits = E.position_bits(model, windows)
+    bits = position_bits(model, windows)
     assert bits.shape == (3, length)
     assert bits.dtype == torch.float32
     for found, window in zip(bits, windows, strict=True):
         assert (found - plain_bits(model, window)).abs().max() < 1e-5
-    assert (E.position_bits(model, windows, batch=2) - bits).abs().max() < 1e-5
+    assert (position_bits(model, windows, batch=2) - bits).abs().max() < 1e-5
     assert not bits.requires_grad
     with pytest.raises(ValueError, match="batch"):
-        E.position_bits(model, windows, batch=0)
+        position_bits(model, windows, batch=0)
 
 
 def test_windowed_bits_see_the_last_bytes_only(model):
     windows = random_windows(2, 40)
-    bits = E.windowed_bits(model, windows, 8)
+    bits = windowed_bits(model, windows, 8)
     assert bits.shape == (2, 40)
     for found, window in zip(bits, windows, strict=True):
         for t in range(40):
             start = 0 if t < 8 else t // 4 * 4 - 4  # 5 to 8 bytes up to t
             wanted = plain_bits(model, window[start : t + 2])[-1]
             assert found[t].item() == pytest.approx(wanted.item(), abs=1e-5)
-    assert torch.allclose(E.windowed_bits(model, windows[:, :9], 8), E.position_bits(model, windows[:, :9]))
+    assert torch.allclose(windowed_bits(model, windows[:, :9], 8), position_bits(model, windows[:, :9]))
 
 
 def test_with_small_steps_they_see_nearly_all_of_the_window(model):
     windows = random_windows(2, 24)
     for step in (1, 2, 8):
-        bits = E.windowed_bits(model, windows, 8, step)
+        bits = windowed_bits(model, windows, 8, step)
         for at in (5, 8, 15, 23):
             seen = at + 1 if at < 8 else 8 - step + 1 + at % step
-            alone = E.position_bits(model, windows[:, at + 1 - seen : at + 2])[:, -1]
+            alone = position_bits(model, windows[:, at + 1 - seen : at + 2])[:, -1]
             assert torch.allclose(bits[:, at], alone)
     with pytest.raises(ValueError, match="multiples of 3"):
-        E.windowed_bits(model, windows, 8, 3)
+        windowed_bits(model, windows, 8, 3)
 
 
 @pytest.mark.parametrize("length, window, message", [(6, 8, "T = 6"), (42, 8, "multiples of 4"), (40, 7, "even")])
 def test_windows_that_do_not_fit(model, length, window, message):
     with pytest.raises(ValueError, match=message):
-        E.windowed_bits(model, random_windows(1, length), window)
+        windowed_bits(model, random_windows(1, length), window)
 
 
 def test_sampled_bits_are_the_last_of_each_length(model):
     windows, lengths = random_windows(2, 60), [20, 33, 60]
-    ours = E.with_method(model, "dynamic_ntk", METHOD_OPTIONS["dynamic_ntk"])
-    bits = E.sampled_bits(ours, windows, lengths, last=4)
+    ours = with_method(model, "dynamic_ntk", METHOD_OPTIONS["dynamic_ntk"])
+    bits = sampled_bits(ours, windows, lengths, last=4)
     assert bits.shape == (2, 3, 4)
     for found, window in zip(bits, windows, strict=True):
         for row, n in zip(found, lengths, strict=True):
@@ -107,7 +100,7 @@ def test_sampled_bits_are_decoding_with_unrotated_keys_in_one_layer():
     for n_layers in (1, 2):
         model = tiny(n_layers=n_layers)
         literal = bits_from(decoded(slow_method(model, "dynamic_ntk", options, keep="unrotated"), window[:-1]), window)
-        sampled = E.sampled_bits(E.with_method(model, "dynamic_ntk", options), window[None], lengths, last=1)
+        sampled = sampled_bits(with_method(model, "dynamic_ntk", options), window[None], lengths, last=1)
         apart[n_layers] = (sampled[0, :, 0] - literal[[n - 1 for n in lengths]]).abs().max().item()
     assert apart[1] < 1e-5
     assert apart[2] > 1e-3
@@ -115,40 +108,18 @@ def test_sampled_bits_are_decoding_with_unrotated_keys_in_one_layer():
 
 def test_bad_samples(model):
     with pytest.raises(ValueError, match="last must be an integer >= 1 and <= 5, got 6"):
-        E.sampled_bits(model, random_windows(1, 20), [5, 9], 6)
+        sampled_bits(model, random_windows(1, 20), [5, 9], 6)
     with pytest.raises(ValueError, match="lengths must be an integer <= 20, got 21"):
-        E.sampled_bits(model, random_windows(1, 20), [5, 21], 1)
+        sampled_bits(model, random_windows(1, 20), [5, 21], 1)
 
 
 def test_sampled_lengths():
-    lengths = E.sampled_lengths(E.LENGTH, E.TEXT)
+    lengths = sampled_lengths(256, 4096)
     assert len(lengths) == 24
-    assert lengths[-1] == E.TEXT
+    assert lengths[-1] == 4096
     assert lengths[5::6] == [512, 1024, 2048, 4096]
-    assert min(np.diff([E.LENGTH, *lengths])) >= E.SAMPLED  # no byte twice
-    assert E.sampled_lengths(100, 110, 2) == []
+    assert min(np.diff([256, *lengths])) >= SAMPLED  # no byte twice
+    assert sampled_lengths(100, 110, 2) == []
     for bad, name in [((0, 5, 1), "start"), ((5, 5, 1), "stop"), ((5, 6, 0), "per_octave")]:
         with pytest.raises(ValueError, match=name):
-            E.sampled_lengths(*bad)
-
-
-# --- Retrieval ---
-
-
-@pytest.mark.parametrize("batch", [1, 4])
-def test_retrieval_by_distance(corpus, batch):
-    texts = E.retrieval_texts(corpus, 90, [16, 20, 20, 44, 60, 74], 5, seed=0)
-    assert E.retrieval(Forgetful(44), texts, batch) == {16: 1, 20: 1, 44: 1, 60: 0, 74: 0}
-    assert E.retrieval(Forgetful(15), texts, batch) == dict.fromkeys([16, 20, 44, 60, 74], 0)
-    with pytest.raises(ValueError, match="batch"):
-        E.retrieval(Forgetful(1), texts, 0)
-
-
-def test_retrieval_is_a_share(corpus):
-    texts = E.retrieval_texts(corpus, 90, [20, 40], 4, seed=0)
-    right = texts.tokens.gather(1, texts.answers)
-    tokens = texts.tokens.clone()
-    first = texts.answers[0, texts.distances[0] == 40]
-    tokens[0, first] = data.RECORD  # another record stands there than the one that was planted
-    assert (right[0] != data.RECORD).all()
-    assert E.retrieval(Forgetful(90), texts._replace(tokens=tokens)) == {20: 1, 40: 0.75}
+            sampled_lengths(*bad)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from ropebook.attention import MultiHeadAttention
 from ropebook.efficient import apply_rotary
-from ropebook.lab import evaluation, inside
+from ropebook.lab import inside
+from ropebook.lab.bits import position_bits
 from ropebook.lab.inside import Attention
+from ropebook.lab.longer import with_method
 from ropebook.lab.model import LanguageModel, alibi_bias
 from ropebook.rotary_attention import LlamaModel
 
@@ -72,10 +74,10 @@ def test_no_hook_is_left_behind_even_after_an_error():
 
 def test_methods_that_rotate_before_are_seen_and_those_that_do_not_are_refused():
     model, tokens = model_of(), texts()
-    log_n = evaluation.with_method(model, "log_n", {"trained_length": 4})
+    log_n = with_method(model, "log_n", {"trained_length": 4})
     (q, _), (plain, _) = inside.queries_and_keys(log_n, tokens)[0], inside.queries_and_keys(model, tokens)[0]
     same(q[0, 0, -1], plain[0, 0, -1] * math.log(L, 4))
-    far = evaluation.with_method(model, "rerope", {"window": 4})
+    far = with_method(model, "rerope", {"window": 4})
     with pytest.raises(ValueError, match=r"must rotate queries and keys before they meet, got the method ReRoPE"):
         inside.attention_by_distance(far, tokens)
 
@@ -213,7 +215,7 @@ def test_given_frequencies_are_used(float64_device):
     before = model(tokens)
     theta = model.layers[0].attention.rotary.inv_freq
     other = inside.with_frequencies(model, theta / 4)
-    linear = evaluation.with_method(model, "linear", {"factor": 4.0})
+    linear = with_method(model, "linear", {"factor": 4.0})
     same(other(tokens), linear(tokens))
     assert (other(tokens) - before).abs().max() > 1e-3
     same(inside.with_frequencies(model, theta)(tokens), before)
@@ -230,7 +232,7 @@ def test_frequencies_that_do_not_fit_are_refused():
     for act in (inside.pair_norms, inside.with_frequencies, inside.permuted, inside.reordered, inside.without_pair):
         with pytest.raises(ValueError, match="model must rotate its queries and keys, got scheme 'alibi'"):
             act(model_of("alibi"), torch.zeros(1, 1, dtype=torch.int64))
-    longer = evaluation.with_method(model, "linear", {"factor": 4.0})
+    longer = with_method(model, "linear", {"factor": 4.0})
     with pytest.raises(ValueError, match="model must have its own frequencies, got one with a method"):
         inside.without_pair(longer, 0)
 
@@ -302,7 +304,7 @@ def test_a_pair_switched_off_and_proportional_rotary():
     assert (cos[0, 2], sin[0, 2]) == (1, 0)
     same(cos[0, kept], (7 * theta[kept]).cos())
     slow_off = inside.with_frequencies(model, theta * torch.tensor([1, 1, 0, 0]))
-    same(slow_off(tokens), evaluation.with_method(model, "proportional", {"fraction": 0.5})(tokens))
+    same(slow_off(tokens), with_method(model, "proportional", {"fraction": 0.5})(tokens))
     assert torch.equal(theta, model.layers[0].attention.rotary.inv_freq)
     with pytest.raises(ValueError, match=r"pair must be an integer >= 0 and <= 3, got 4"):
         inside.without_pair(model, 4)
@@ -317,13 +319,13 @@ def test_decoding_with_a_cache_is_reading_the_whole(scheme, prefill):
     model, windows = model_of(scheme), texts(length=21)
     found = inside.decoded_bits(model, windows, prefill)
     assert found.shape == (3, 20 - prefill)
-    same(found, evaluation.position_bits(model, windows)[:, prefill:], 1e-6)
+    same(found, position_bits(model, windows)[:, prefill:], 1e-6)
 
 
 def test_with_dynamic_frequencies_it_is_not():
-    model = evaluation.with_method(model_of(), "dynamic_ntk", {"trained_length": L})
+    model = with_method(model_of(), "dynamic_ntk", {"trained_length": L})
     windows = texts(length=2 * L + 1)
-    whole = evaluation.position_bits(model, windows)[:, L:]
+    whole = position_bits(model, windows)[:, L:]
     assert (inside.decoded_bits(model, windows, L) - whole).abs().max() > 1e-4
 
 
@@ -359,7 +361,7 @@ def measured():
 
 
 def expected_change(model, other, windows, start=0):
-    a, b = (evaluation.position_bits(m, windows)[:, start:].double().mean(1).tolist() for m in (other, model))
+    a, b = (position_bits(m, windows)[:, start:].double().mean(1).tolist() for m in (other, model))
     differences = [x - y for x, y in zip(a, b, strict=True)]
     return statistics.mean(a), statistics.mean(differences), statistics.stdev(differences) / math.sqrt(len(a))
 

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropebook.lab import evaluation, int8, parts, scores
+from ropebook.lab import int8, parts, scores
+from ropebook.lab.bits import position_bits
 from ropebook.lab.model import LanguageModel, pretrained
 
 STORED = {"wide", "wide" + int8.SCALES, "norm"}
@@ -47,4 +48,4 @@ def test_rounding_costs_what_is_said():
 
 
 def mean_bits(model: LanguageModel, windows: torch.Tensor) -> float:
-    return evaluation.position_bits(model, windows, 16).mean().item()
+    return position_bits(model, windows, 16).mean().item()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ropebook.lab import intervals as I
-from ropebook.lab.evaluation import over_files
+from ropebook.lab.means import over_files
 
 # printed tables of Student's t
 TABLE = [

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from ropebook.extrapolation import ExtendedAttention
-from ropebook.lab import evaluation as E
+from ropebook.extrapolation import ExtendedAttention, SelfExtend, make
 from ropebook.lab import longer
+from ropebook.lab.bits import position_bits
+from ropebook.lab.longer import with_method
 from ropebook.rotary_attention import RotaryAttention
 from tests.lab_models import METHOD_OPTIONS, L, bits_from, decoded, random_windows, slow_method, tiny
 
@@ -23,7 +24,7 @@ def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, mon
     tokens = random_windows(2, 40)[:, :-1]
     with torch.no_grad():
         before = model(tokens)
-        ours = E.with_method(model, method, METHOD_OPTIONS[method])
+        ours = with_method(model, method, METHOD_OPTIONS[method])
         found, wanted = ours(tokens), slow_method(model, method, METHOD_OPTIONS[method])(tokens)
         assert (found - wanted).abs().max() < EXACT
         assert (found - before).abs().max() > 1e-3  # it does something
@@ -31,29 +32,29 @@ def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, mon
 
 
 def test_a_method_shares_weights_and_one_rotary(model):
-    ours = E.with_method(model, "yarn", METHOD_OPTIONS["yarn"])
+    ours = with_method(model, "yarn", METHOD_OPTIONS["yarn"])
     shared = dict(model.named_parameters())
     assert all(weight is shared[name] for name, weight in ours.named_parameters())
     assert len(dict(ours.named_parameters())) == len(shared)
     assert len({layer.attention.rotary for layer in ours.layers}) == 1
     assert type(model.layers[0].attention) is RotaryAttention
-    assert E.with_method(model, "none") is model
+    assert with_method(model, "none") is model
 
 
 @pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "alibi", "none"])
 def test_a_model_that_does_not_rotate_takes_no_method(scheme):
     with pytest.raises(ValueError, match=f"must rotate its queries and keys, got scheme '{scheme}'"):
-        E.with_method(tiny(scheme), "linear", {"factor": 2.0})
+        with_method(tiny(scheme), "linear", {"factor": 2.0})
 
 
 def test_bad_methods(model):
     with pytest.raises(ValueError, match="method must be one of 'none', 'linear'"):
-        E.with_method(model, "nothing")
+        with_method(model, "nothing")
     for method in ("none", "linear", "rerope"):
         with pytest.raises(ValueError, match=f"does not follow the length, got True for '{method}'"):
-            E.with_method(model, method, METHOD_OPTIONS.get(method), arrival=True)
+            with_method(model, method, METHOD_OPTIONS.get(method), arrival=True)
     with pytest.raises(TypeError, match="factor"):
-        E.with_method(model, "linear")
+        with_method(model, "linear")
 
 
 @pytest.mark.parametrize("length", [1, 4, 7, 8, 23])
@@ -87,15 +88,15 @@ def test_pieces_in_float32_are_rounded_no_worse():
 
 def test_distances_decode_to_the_same(model):
     window = random_windows(1, 30)[0]
-    ours = E.with_method(model, "self_extend", METHOD_OPTIONS["self_extend"])
-    assert (E.position_bits(ours, window[None])[0] - bits_from(decoded(ours, window[:-1]), window)).abs().max() < 1e-5
+    ours = with_method(model, "self_extend", METHOD_OPTIONS["self_extend"])
+    assert (position_bits(ours, window[None])[0] - bits_from(decoded(ours, window[:-1]), window)).abs().max() < 1e-5
 
 
 def test_arrival_is_decoding_with_a_cache_of_rotated_keys(model):
     window, options = random_windows(1, 5 * L)[0], METHOD_OPTIONS["dynamic_ntk"]
     literal = decoded(slow_method(model, "dynamic_ntk", options, keep="rotated"), window[:-1])
-    ours = E.with_method(model, "dynamic_ntk", options, arrival=True)
-    prefill = E.with_method(model, "dynamic_ntk", options)
+    ours = with_method(model, "dynamic_ntk", options, arrival=True)
+    prefill = with_method(model, "dynamic_ntk", options)
     with torch.no_grad():
         assert (ours(window[None, :-1])[0] - literal).abs().max() < EXACT
         assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT  # a shorter text from the same rows
@@ -108,3 +109,19 @@ def test_arrival_is_decoding_with_a_cache_of_rotated_keys(model):
     model.double()  # the weights are shared
     with pytest.raises(ValueError, match="positions must be None"):
         ours(window[None, :4], torch.arange(4))
+
+
+def test_the_options_that_a_method_may_be_given():
+    for method in ("linear", "ntk", "dynamic_ntk", "ntk_by_parts", "yarn", "log_n", "rerope", "self_extend"):
+        for s in (2, 4, 8, 16):
+            made = make(method, **longer.method_options(method, s, 64))
+            if method == "self_extend":
+                assert made.reach(64) >= 64 * s
+                assert made.group == 1 or SelfExtend(16, made.group - 1).reach(64) < 64 * s
+    assert longer.method_options("none", 4) == {}
+    assert longer.method_options("yarn", 8) == {"factor": 8, "trained_length": 256}
+    assert longer.method_options("ntk", 2) == {"factor": 2}
+    assert longer.method_options("dynamic_ntk", None) == {"trained_length": 256}
+    assert longer.method_options("rerope", 4, 64) == {"window": 32}
+    with pytest.raises(ValueError, match="method must be one of"):
+        longer.method_options("yarm", 4)

@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from ropebook.lab import evaluation, inside, looked
+from ropebook.lab import inside, looked
+from ropebook.lab.bits import position_bits
+from ropebook.lab.longer import with_method
 from tests.lab_models import L, tiny
 from tests.test_lab_inside import texts
 
@@ -39,8 +41,8 @@ def test_heads_are_counted(model, run):
 
 def test_what_is_broken_and_what_is_cured(model, run):
     rows = texts(4, 2 * L + 9)
-    plain = evaluation.position_bits(model, rows).double()
-    slower = evaluation.position_bits(evaluation.with_method(model, "proportional", {"fraction": 0.5}), rows).double()
+    plain = position_bits(model, rows).double()
+    slower = position_bits(with_method(model, "proportional", {"fraction": 0.5}), rows).double()
     apart = plain[:, L:].mean() - plain[:, :L].mean()
     assert looked.broken(run) == pytest.approx(apart.item(), abs=1e-4)
     gain = (plain[:, L:].mean() - slower[:, L:].mean()) / apart

@@ -53,11 +53,11 @@ def test_every_scheme_has_a_look_of_its_own():
     for s in (2, 4, 8):
         looks = pictures.method_lines(s)
         assert len({look[1:] for look in looks.values()}) == len(looks)
-        assert set(looks) - {pictures.LONGER} < set(tables.methods())
+        assert set(looks) - {pictures.LONGER, pictures.LONGER + pictures.LAST} < set(tables.methods())
 
 
 def test_bits_by_position_are_means_over_seeds_with_each_seed_behind(whole, numbers, drawn):
-    pictures.by_position(whole, pictures.method_lines(8), ALT, "A caption.")
+    pictures.by_position(whole, pictures.method_lines(8), ALT, "A caption.", reach=8)
     [(fig, _, caption)] = drawn
     assert caption.startswith("A caption. Measured on a processor")
     id = f"{pictures.LONGER}/yarn/8"
@@ -68,6 +68,11 @@ def test_bits_by_position_are_means_over_seeds_with_each_seed_behind(whole, numb
         assert thick.get_ydata() == pytest.approx(np.mean(curves, 0), abs=1e-3)
         thin = lines(ax, 0.6)[3 * at : 3 * at + 3]
         assert [list(line.get_ydata()) for line in thin] == [pytest.approx(curve, abs=1e-3) for curve in curves]
+        last = lines(ax, 1.8)[1]
+        assert last.get_label() == "its last L bytes"
+        seeing = [numbers[f"rope-10000-{seed}-3200"]["last"]["curves"][text] for seed in SEEDS]
+        assert last.get_ydata() == pytest.approx(np.mean(seeing, 0), abs=1e-3)
+        assert sorted(line.get_xdata()[0] for line in lines(ax, 1.0)) == [256, 2048]
         first, *_, last = thick.get_xdata()
         assert first == 2  # the window of bytes 1 to 4
         assert last == pytest.approx((1723 * 2048) ** 0.5)
@@ -83,6 +88,14 @@ def test_a_scheme_that_ends_at_L_has_a_line_that_ends_there(whole, drawn):
     assert learned.get_xdata()[-1] < 256 < other.get_xdata()[-1]
     with pytest.raises(ValueError, match="text must be one of"):
         pictures.by_position(whole, pictures.SCHEME_LINES, ALT, "", ("prose",))
+
+
+def test_last_bytes_are_not_asked_for_records(whole, drawn):
+    pictures.by_distance(whole, pictures.method_lines(8), ALT, "")
+    [(fig, *_)] = drawn
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == [
+        look[0] for id, look in pictures.method_lines(8).items() if not id.endswith(pictures.LAST)
+    ]
 
 
 def test_answers_by_distance_and_a_dot_for_each_seed(whole, numbers, drawn):
@@ -116,6 +129,9 @@ def test_maps_have_a_colour_where_the_interval_leaves_0_out(whole, drawn):
             mark = written[row, column]
             assert mark.get_text() == f"{value:+.2f}".replace("-", "−")
             assert (mark.get_color() == pictures.INK) == grid.sure[row, column]
+        bars = {(line.get_ydata()[0], line.get_xdata()[0]) for line in lines(ax, 2)}
+        names = list(rows)
+        assert bars == {(names.index(id), 1 + {"2": 1, "4": 2, "8": 3}[id[-1]]) for id in names if id[-1] in "248"}
     labels = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
     assert labels == list(rows.values())
     assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1 L", "2 L", "4 L", "8 L"]

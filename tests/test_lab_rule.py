@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from ropebook.lab import claims as C
-from ropebook.lab import evaluation, extensions, scores, trials
+from ropebook.lab import extensions, scores, trials
 from ropebook.lab import rule as R
+from ropebook.lab.longer import with_method
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.rule import Bits, Cached, Comparison, Share
 from tests.lab_worlds import ABLE, CHOSEN, FILES, change, world
@@ -251,7 +252,7 @@ def test_every_extension_can_be_put_into_a_model():
     assert len({extension.id for extension in every}) == len(every) == 32
     tokens = torch.arange(300)[None] % 256
     for extension in every:
-        longer = evaluation.with_method(model, extension.method, extension.options)
+        longer = with_method(model, extension.method, extension.options)
         assert longer(tokens).isfinite().all()
 
 

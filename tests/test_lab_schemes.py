@@ -11,7 +11,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from ropebook.attention import causal_mask
 from ropebook.lab import model as M
-from ropebook.lab.evaluation import logits
+from ropebook.lab.bits import logits
 from ropebook.relatives import t5_bucket
 from ropebook.rotary_attention import llama
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ropebook.lab import evaluation, language, scores, tasks
+from ropebook.lab import language, scores, tasks
+from ropebook.lab.bits import SAMPLED, position_bits, sampled_lengths, windowed_bits
+from ropebook.lab.longer import with_method
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.parts import Parts
 
@@ -63,7 +65,7 @@ def test_each_part_has_its_own_questions():
 def test_the_numbers_are_the_models(model):
     materials = given()
     found = scores.measure(model, materials, BANDS)
-    bits = evaluation.position_bits(model, materials.python)
+    bits = position_bits(model, materials.python)
     for row, at in zip(found["python"], bits, strict=True):
         assert row[:2] == pytest.approx([at[:256].mean().item(), at[256:512].mean().item()], abs=1e-4)
         assert row[2] is None
@@ -75,11 +77,11 @@ def test_the_numbers_are_the_models(model):
     by_hand = [bits[:, start:stop].mean().item() for start, stop in windows]
     assert found["curves"]["python"] == pytest.approx(by_hand, abs=1e-4)
     whole = np.average(found["curves"]["language"], weights=np.diff(edges))
-    assert whole == pytest.approx(evaluation.position_bits(model, materials.language).mean().item(), abs=1e-3)
+    assert whole == pytest.approx(position_bits(model, materials.language).mean().item(), abs=1e-3)
     assert found["retrieval"].keys() == {"256", "512"}
     assert {len(letters) for letters in found["order"]["512"].values()} == {4}
     last = scores.measure_windowed(model, materials, 256, BANDS)
-    expected = evaluation.windowed_bits(model, materials.language, 256, scores.STEP)[:, 256:512].mean(1)
+    expected = windowed_bits(model, materials.language, 256, scores.STEP)[:, 256:512].mean(1)
     assert [row[1] for row in last["language"]] == pytest.approx(expected.tolist(), abs=1e-4)
     upto = scores.edges(256)
     assert last["curves"]["python"][: len(upto) - 1] == found["curves"]["python"][: len(upto) - 1]
@@ -89,9 +91,9 @@ def test_the_numbers_are_the_models(model):
 def test_a_method_that_follows_the_length_is_asked_where_the_text_ends(model):
     materials = given()
     options = {"trained_length": 256, "factor": 1.0}
-    dynamic = evaluation.with_method(model, "dynamic_ntk", options)
+    dynamic = with_method(model, "dynamic_ntk", options)
     ended = scores.measure_ended(dynamic, materials, BANDS[:2])
-    short = evaluation.position_bits(model, materials.python[:, :257]).mean(1)  # up to L it is the model itself
+    short = position_bits(model, materials.python[:, :257]).mean(1)  # up to L it is the model itself
     assert [row[0] for row in ended["python"]] == pytest.approx(short.tolist(), abs=1e-4)
     whole = scores.measure(dynamic, materials, BANDS)
     assert [row[1] for row in ended["language"]] == pytest.approx([row[1] for row in whole["language"]], abs=1e-4)
@@ -130,12 +132,12 @@ def test_answers_are_kept_by_distance_and_context(monkeypatch):
 def test_headroom_within_the_length(model):
     materials = given()
     found = scores.headroom(model, materials)
-    full = evaluation.position_bits(model, materials.python[:, :257])[:, 128:].mean(1)
+    full = position_bits(model, materials.python[:, :257])[:, 128:].mean(1)
     assert [row[0] for row in found["python"]] == pytest.approx(full.tolist(), abs=1e-4)
     at = 200  # told from the 64 bytes before its window's half and those since
     row = materials.python[:1, : at + 2]
-    alone = evaluation.position_bits(model, row[:, -(64 + 1 + at % 64) - 1 :])[0, -1]
-    windowed = evaluation.windowed_bits(model, materials.python[:1, :257], 128)[0, at]
+    alone = position_bits(model, row[:, -(64 + 1 + at % 64) - 1 :])[0, -1]
+    windowed = windowed_bits(model, materials.python[:1, :257], 128)[0, at]
     assert alone.item() == pytest.approx(windowed.item(), abs=1e-4)
     floors = np.array(found["language_floor"])
     assert (floors[:, 0] <= floors[:, 1]).all()
@@ -148,12 +150,12 @@ def test_keys_as_they_came_and_all_anew(model):
     materials = given()
     options = {"trained_length": 256, "factor": 1.0}
     found = scores.measure_cached(model, materials, options, 300)
-    (length,) = evaluation.sampled_lengths(256, 300)
+    (length,) = sampled_lengths(256, 300)
     rows = materials.python
-    anew = evaluation.with_method(model, "dynamic_ntk", options)
-    whole = evaluation.position_bits(anew, rows[:, : length + 1])[:, -evaluation.SAMPLED :].mean(1)
+    anew = with_method(model, "dynamic_ntk", options)
+    whole = position_bits(anew, rows[:, : length + 1])[:, -SAMPLED:].mean(1)
     assert found["anew"] == pytest.approx(whole.tolist(), abs=1e-4)
-    caching = evaluation.with_method(model, "dynamic_ntk", options, arrival=True)
-    bits = evaluation.position_bits(caching, rows[:, :301])[:, length - evaluation.SAMPLED : length].mean(1)
+    caching = with_method(model, "dynamic_ntk", options, arrival=True)
+    bits = position_bits(caching, rows[:, :301])[:, length - SAMPLED : length].mean(1)
     assert found["cached"] == pytest.approx(bits.tolist(), abs=1e-4)
     assert found["cached"] != found["anew"]

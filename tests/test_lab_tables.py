@@ -48,6 +48,15 @@ def test_schemes_in_a_table(opened, numbers):
         tables.schemes(opened, "prose")
 
 
+def test_bits_and_answers_of_one_cell(opened, numbers):
+    raw = [numbers[f"alibi-{seed}"]["numbers"] for seed in SEEDS]
+    by_band = np.mean([np.mean(one["language"], 0) for one in raw], 0)
+    assert tables.bits(opened, "alibi", "language") == pytest.approx(by_band, abs=1e-4)
+    assert tables.bits(opened, "learned", "python")[1:] == [None] * 3
+    shares = [[one["order"]["256"][str(d)].count("1") / 96 for d in (32, 64, 128, 192)] for one in raw]
+    assert tables.right(opened, "alibi", "order", 256) == pytest.approx(np.mean(shares, 0), abs=1e-4)
+
+
 def test_methods_in_a_grid(opened):
     rows = tables.methods()
     assert len(rows) == 7 * 3 + 3
@@ -68,22 +77,64 @@ def test_methods_in_a_grid(opened):
         tables.grid(opened, "first", "python", rows)
 
 
+def test_what_speaks_for_a_method(opened, numbers):
+    lines = {claims.LONGER: "as it is", f"{claims.LONGER}/yarn/4": "YaRN"}
+    follows = f"{claims.LONGER}/dynamic_ntk"
+    columns = tables.advice(opened, {follows: "dynamic"})
+    ended, plain = (
+        np.mean([[row[0] for row in numbers[f"rope-10000-{seed}-3200{name}"][key]["python"]] for seed in SEEDS])
+        for name, key in (("/dynamic_ntk", "ended"), ("", "numbers"))
+    )
+    assert columns["within L"][1] == pytest.approx(ended - plain, abs=2e-4)
+    columns = tables.advice(opened, lines)
+    assert columns["method"] == ["last L bytes only", "as it is", "YaRN"]
+    assert columns["within L"] == [0.0, 0.0, pytest.approx(0.3, abs=0.1)]
+    assert columns["to 8 L"] == [pytest.approx(-3.0, abs=0.1), 0.0, pytest.approx(-3.0, abs=0.1)]
+    assert columns["less last L"] == [0.0, pytest.approx(3.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
+    assert columns["generated: less last L"] == [0.0, pytest.approx(3.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
+    letters = [numbers[f"rope-10000-{seed}-3200/yarn/4"]["numbers"]["retrieval"]["2048"] for seed in SEEDS]
+    shares = [one[str(d)].count("1") / 96 for one in letters for d in (384, 768, 1536)]
+    assert columns["records beyond L"][::2] == [None, pytest.approx(np.mean(shares), abs=1e-4)]
+
+
 def test_verdicts_with_their_counts(opened):
     assert set(tables.SHORT) == {*rule.OUTCOMES, rule.NOT_ASKED}
-    ids = ("S2.9a yarn", "S2.9a linear")
+    ids = ("S2.9a yarn", "S2.9a linear", "S3.6a", "S4.7")
     columns = tables.verdicts(opened, ids)
     assert columns["claim"] == [claims.CLAIMS[id].text for id in ids]
-    assert columns["verdict"] == ["mixed", "no difference"]  # of six, two are of s = 4
-    assert columns["comparisons"] == ["2 hold, 4 no difference", "6 no difference"]
+    assert columns["verdict"][:2] == ["mixed", "no difference"]  # of six, two are of s = 4
+    assert columns["Python"][:2] == ["1 hold, 2 no difference", "3 no difference"]
+    assert columns["generated"] == ["1 hold, 2 no difference", "3 no difference", None, columns["generated"][3]]
+    assert columns["Python"][2] == "1 fail"
+    assert columns["records"][:3] == [None] * 3
+    assert sum(int(part.split()[0]) for part in columns["records"][3].split(", ")) == 5
+    assert list(tables.verdicts(opened, ids[:2])) == ["claim", "verdict", "Python", "generated"]
 
 
 def test_then_and_now(opened):
     first = [
         {"id": "S2.9a yarn", "claim": "YaRN beats the plain model", "verdict": "holds here"},
-        {"id": "S2.8a", "claim": "is no longer asked", "verdict": "holds here"},
+        {"id": "S2.9a linear", "claim": "says the same", "verdict": "no difference here"},
     ]
     assert tables.then_and_now(first, opened) == {
-        "claim": ["YaRN beats the plain model"],
-        "first": ["holds"],
+        "claim then": ["YaRN beats the plain model"],
+        "then": ["holds"],
         "now": ["mixed"],
+        "": ["less sure"],
     }
+    with pytest.raises(KeyError):
+        tables.then_and_now([{"id": "S2.8a", "claim": "is no longer asked", "verdict": "holds here"}], opened)
+
+
+@pytest.mark.parametrize(
+    "then, now, change",
+    [
+        ("holds", "mostly fails", "turned round"),
+        ("does not hold", "holds", "turned round"),
+        ("holds", "mostly holds", "by degrees"),
+        ("mixed", "undecided", "by degrees"),
+        ("no difference", "mostly fails", "surer"),
+    ],
+)
+def test_how_a_verdict_changed(then, now, change):
+    assert tables._change(then, now) == change

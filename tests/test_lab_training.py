@@ -21,9 +21,10 @@ import pytest
 import torch
 from torch import nn
 
-from ropebook.lab import first_text, training
+from ropebook.lab import data, training
 from ropebook.lab.model import SCHEMES, LanguageModel
-from ropebook.lab.training import Run, Trainer
+from ropebook.lab.training import Trainer
+from tests.lab_models import Text, Windows
 
 HERE = Path(__file__).resolve().parent
 TINY = {"length": 16, "dim": 16, "hidden_dim": 24, "n_layers": 1, "n_heads": 2, "rows": 4, "steps": 12, "warmup": 4}
@@ -39,22 +40,19 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def root(tmp_path_factory):
-    """A library of a few lines."""
-    folder = tmp_path_factory.mktemp("library")
-    text = "".join(f"def f{i}(x):\n    return {i} * x + {i * i % 97}\n\n" for i in range(60))
-    for name in ("shown.py", "asked_8.py"):
-        (folder / "a").mkdir(exist_ok=True)
-        (folder / "a" / name).write_text(text)
-    return folder
+    """A file of a few lines."""
+    path = tmp_path_factory.mktemp("library") / "shown.py"
+    path.write_text("".join(f"def f{i}(x):\n    return {i} * x + {i * i % 97}\n\n" for i in range(60)))
+    return path
 
 
 @pytest.fixture(scope="session")
 def corpus(root):
-    return first_text.load(root)
+    return Text.of(root.read_bytes())
 
 
 def tiny(scheme="rope-10000", **changes):
-    return Run(scheme, **{**TINY, **changes})
+    return Windows(scheme, **{**TINY, **changes})
 
 
 def finish(trainer, every=100):
@@ -92,14 +90,6 @@ def assert_same_bits(a, b, where="state"):
 
 
 # --- settings ---
-
-
-def test_the_nine_runs():
-    first = [f"{scheme}-0" for scheme in first_text.SCHEMES]
-    assert [run.name for run in training.RUNS] == [*first, "rope-10000-1", "alibi-1"]
-    sizes = {tuple(v for k, v in vars(run).items() if k not in ("scheme", "seed")) for run in training.RUNS}
-    assert len(sizes) == 1  # the same budget for all
-    assert training.RUNS[0].length == 256
 
 
 def test_the_learning_rates_rise_and_fall():
@@ -142,7 +132,7 @@ def test_a_step_by_hand(corpus, tmp_path):
     run = tiny(warmup=1, lr=0.01)
     trainer = Trainer(run, corpus, tmp_path, dtype=torch.float64)
     fresh = LanguageModel(run.scheme, 16, dim=16, hidden_dim=24, n_layers=1, n_heads=2, dtype=torch.float64)
-    rows = first_text.batch(corpus, 0, 0, 4, 16)
+    rows = run.batch(corpus, 0)
     log_p = fresh(rows[:, :-1]).log_softmax(-1)
     bits = -log_p.gather(-1, rows[:, 1:, None]).mean() / math.log(2)
     assert trainer.advance() == pytest.approx(bits.item(), rel=1e-12)
@@ -182,11 +172,11 @@ def test_gradients_are_clipped(corpus, tmp_path, monkeypatch):
 
 def test_a_step_follows_from_seed_and_number(corpus, tmp_path):
     losses = {}
-    for name, run in {"a": tiny(), "b": tiny(), "seed": tiny(seed=1), "share": tiny(share=0.0)}.items():
+    for name, run in {"a": tiny(), "b": tiny(), "seed": tiny(seed=1), "rows": tiny(rows=5)}.items():
         torch.manual_seed(len(losses))  # what others drew changes nothing
         losses[name] = finish(Trainer(run, corpus, tmp_path / name))
     assert losses["a"] == losses["b"]
-    assert losses["seed"] != losses["a"] != losses["share"]
+    assert losses["seed"] != losses["a"] != losses["rows"]
 
 
 def test_half_computes_in_bfloat16(corpus, tmp_path):
@@ -213,16 +203,14 @@ def test_a_small_model_learns(tmp_path):
     """From 8 bits per byte, where it knows nothing, by four at least; on files that it does not see by 3.5, more
     than how often each byte occurs can tell."""
     library = Path(sysconfig.get_paths()["stdlib"])
-    for name in [*SHOWN, *HELD_OUT]:
-        shutil.copy(library / name, tmp_path)
-    corpus = first_text.load(tmp_path)
-    assert sorted(corpus.held_out) == sorted(HELD_OUT)
-    run = Run("rope-10000", length=64, dim=32, hidden_dim=64, n_layers=2, n_heads=2, rows=8, steps=300, share=0.0)
+    shown, held_out = (data.as_text(b"".join((library / n).read_bytes() for n in names)) for names in (SHOWN, HELD_OUT))
+    corpus = Text.of(shown.tobytes())
+    run = Windows("rope-10000", length=64, dim=32, hidden_dim=64, n_layers=2, n_heads=2, rows=8, steps=300)
     trainer = Trainer(run, corpus, tmp_path)
     losses = finish(trainer, every=1000)
     assert sum(losses[:3]) / 3 == pytest.approx(8, abs=0.5)
     assert sum(losses[-15:]) / 15 < 8 - 4
-    held_out = torch.from_numpy(np.concatenate([*corpus.held_out.values()])[: 65 * 40].astype(np.int64)).view(40, 65)
+    held_out = torch.from_numpy(held_out[: 65 * 40].astype(np.int64)).view(40, 65)
     with torch.no_grad():
         logits = trainer.model(held_out[:, :-1])
     bits = nn.functional.cross_entropy(logits.transpose(1, 2), held_out[:, 1:]).item() / math.log(2)
@@ -314,7 +302,7 @@ def test_what_the_checkpoint_holds(corpus, tmp_path):
     assert set(state) == {
         "run", "sha256", "threads", "compiled", "step", "losses", "seconds", "model", "optimizers", "random"
     }  # fmt: skip
-    assert Run(**state["run"]) == trainer.run
+    assert Windows(**state["run"]) == trainer.run
     assert (state["sha256"], state["threads"], state["step"]) == (corpus.sha256, 1, 12)
     assert state["model"].keys() == LanguageModel("rope-10000", 16, **{k: TINY[k] for k in SIZES}).state_dict().keys()
 
@@ -361,7 +349,7 @@ def another(corpus, tmp_path, **changes):
     shutil.copy(other.path, tmp_path / "rope-10000-0.pt")
 
 
-@pytest.mark.parametrize("changes", [{"seed": 1}, {"scheme": "rope-100"}, {"steps": 13}, {"lr": 0.1}, {"share": 0.0}])
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"scheme": "rope-100"}, {"steps": 13}, {"lr": 0.1}])
 def test_another_runs_checkpoint_is_refused(corpus, tmp_path, changes):
     another(corpus, tmp_path, **changes)
     (name, value), *_ = changes.items()
@@ -374,7 +362,7 @@ def test_another_runs_checkpoint_is_refused(corpus, tmp_path, changes):
 
 def test_another_text_is_refused(corpus, tmp_path):
     another(corpus, tmp_path)
-    changed = dataclasses.replace(corpus, sha256="0" * 64)
+    changed = corpus._replace(sha256="0" * 64)
     message = f"rope-10000-0.pt must have sha256 {'0' * 64}, got {corpus.sha256}: go on as it was begun, or remove it"
     with pytest.raises(ValueError, match=message):
         Trainer(tiny(), changed, tmp_path)
@@ -483,7 +471,7 @@ def pretend(monkeypatch, rank, world):
 def test_each_process_takes_its_share_of_the_rows_and_the_first_saves(monkeypatch, rank, corpus, tmp_path):
     pretend(monkeypatch, rank, 2)
     trainer = Trainer(tiny(), corpus, tmp_path)
-    rows = first_text.batch(corpus, 0, 0, 4, 16)[[rank, rank + 2]]
+    rows = tiny().batch(corpus, 0)[[rank, rank + 2]]
     with torch.no_grad():
         own = nn.functional.cross_entropy(trainer.model(rows[:, :-1]).transpose(1, 2), rows[:, 1:]).item()
     assert trainer.advance() == pytest.approx((own + 3) / 2 / math.log(2), rel=1e-6)
@@ -517,7 +505,6 @@ BAD = [
     ({"warmup": 13}, ValueError, "warmup must be an integer >= 1 and <= 12, got 13"),
     ({"lr": 0.0}, ValueError, "lr must be a finite number > 0, got 0.0"),
     ({"matrix_lr": float("nan")}, ValueError, "matrix_lr must be a finite number > 0, got nan"),
-    ({"share": 1.5}, ValueError, "share must be a finite number >= 0 and <= 1, got 1.5"),
     ({"half": "no"}, TypeError, "half must be True or False, got 'no'"),
 ]
 

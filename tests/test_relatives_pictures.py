@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from ropebook import relatives as R
-from ropebook import results
 from ropebook.relatives import pictures
 
 
@@ -31,16 +31,24 @@ def test_six_panels_side_by_side(monkeypatch):
 
 
 def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
-    evaluation = results.load("evaluation")
-    found = R.beyond_table(evaluation)
-    assert list(found)[:3] == ["scheme", "bits, 0–256", "bits, 2048–4096"]
-    row = found["scheme"].index("ALiBi")
-    cell = next(cell for cell in evaluation["cells"] if cell["id"] == "alibi-0/none")
-    assert [column[row] for column in found.values()][1:3] == [cell["bits"][0], cell["bits"][-1]]
-    assert found["found 192 back"][row] == cell["retrieval"]["4096"][3]
-    assert found["found 1536 back"][row] == cell["retrieval"]["4096"][6]
-    few = {**evaluation, "cells": [cell]}
-    assert R.beyond_table(few)["scheme"] == ["ALiBi"]
+    cell = {
+        "bits": {"python": [[2.0, 2.5, 3.0], [2.2, 2.5, 4.0]]},
+        "retrieval": {"64": [[0.9, 0.9, 0.9, 0.8, 0.5, 0.1], [0.9, 0.9, 0.9, 0.6, 0.5, 0.3]]},
+    }
+    ends = {"bits": {"python": [[2.0, None, None]] * 2}, "retrieval": {"64": [None, None]}}
+    measured = {
+        "bands": [[0, 8], [8, 32], [32, 64]],
+        "text": 64,
+        "distances": [1, 2, 4, 6, 12, 48],
+        "opened": {"cells": {"alibi": cell, "learned": ends}},
+    }
+    assert R.beyond_table(measured) == {
+        "scheme": ["learned absolute", "ALiBi"],
+        "bits, 0–8": [2.0, pytest.approx(2.1)],
+        "bits, 32–64": [None, 3.5],
+        "found 6 back": [None, pytest.approx(0.7)],
+        "found 48 back": [None, pytest.approx(0.2)],
+    }
 
 
 def test_costs_and_times_are_columns_of_tables():

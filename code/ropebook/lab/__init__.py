@@ -1,13 +1,14 @@
-"""The measured chapter's laboratory: data, model, training and evaluation of a small language model.
+"""The measured chapter's laboratory: small language models, trained on short texts and tried on long ones.
 
-`data`: bytes of the reader's own Python library; `first_text`: as the first experiment divided it. `model`: a decoder-only transformer with
-one of nine position schemes; `int8`, its weights as notebooks carry them. `training`: steps, checkpoints, resumption, several
-processes. `evaluation`: what the trained model does within and beyond its length, from `texts`, `longer` (the model with a
-method), `bits` and `means`. `inside`: what its `heads` do, and what they miss with other `frequencies`. `reading`: one text, byte
-by byte, as the model in the page reads it. `verdicts`: what the `grid_claims` are worth, by the rule of `differences`.
+What they read: `data`, the bytes of the reader's own Python library; `parts`, that text split so that nothing is shared (`by_name`: as it
+was split at first, wrongly); `language`, a generated one whose bits are known; `tasks`, to find a record and to tell which came first.
 
-The second experiment: `parts`, the text split so that nothing is shared; `language`, a generated one whose bits are known; `tasks`, to
-find a record and to tell which came first; `trials`, what is trained; `scores`, what is measured; `extensions`, the methods;
-`intervals`, `rule` and `claims`, how it is judged; `measured`, what pages show of it, in `tables` and `pictures`.
-`looked` is what they show of `inside`.
+What reads: `model`, a decoder-only transformer with one of nine position schemes; `int8`, its weights as notebooks carry them;
+`longer`, a model with a method; `training`: steps, checkpoints, resumption, several processes; `trials`, what is trained; `extensions`,
+the methods and their parameters.
+
+What is measured: `bits` of every byte, `means` of them, `scores`, all of a model; `inside`, what its `heads` do and what they miss with other
+`frequencies`; `reading`, one text, byte by byte, as the model in the page reads it.
+
+How it is judged: `intervals`, `rule`, `claims`. What pages show: `measured`, in `tables` and `pictures`, and `looked`, of `inside`.
 """

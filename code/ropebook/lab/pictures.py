@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -51,8 +52,12 @@ FULL = 1.0
 """Bits per byte from which on a cell of a map has its full colour."""
 
 
+LAST = " last"
+"""After a cell's name: the same model with its last L bytes only."""
+
+
 def method_lines(s: int) -> dict[str, Look]:
-    """By cell, how RoPE as it is and the methods for s·L are drawn."""
+    """By cell, how RoPE as it is, with its last L bytes only, and with the methods for s·L are drawn."""
     looks = {
         "linear": (CRIMSON, "-"),
         "ntk": (ORANGE, "-"),
@@ -62,7 +67,10 @@ def method_lines(s: int) -> dict[str, Look]:
         "self_extend": (BLUE, "-"),
         "rerope": (TEAL, "-"),
     }
-    lines: dict[str, Look] = {LONGER: (TITLES[""], INK, "-")}
+    lines: dict[str, Look] = {
+        LONGER: (TITLES[""], INK, "-"),
+        LONGER + LAST: ("its last L bytes", INK, ":"),
+    }
     for name, look in looks.items():
         factor = "" if name == "rerope" else f"/{s}"
         lines[f"{LONGER}/{name}{factor}"] = (TITLES[name], *look)
@@ -75,14 +83,20 @@ def by_position(
     alt: str,
     caption: str,
     texts: Sequence[str] = TEXTS,
+    reach: int = 1,
 ) -> None:
-    """Bits per byte over the position in the text, a panel for each of ``texts``: the mean over seeds, and each seed as a thin line."""
+    """Bits per byte over the position in the text, a panel for each of ``texts``: the mean over seeds, and each seed as a thin line.
+
+    Dashed: L, and ``reach`` times L.
+    """
     middles = _middles(measured["edges"])
     fig, axes = figure(480, 380, columns=len(texts), squeeze=False)
     for ax, text in zip(axes[0], texts, strict=True):
         checks.choice("text", text, TEXTS)
         for id, (title, colour, dashes) in lines.items():
-            seeds = np.array(measured["opened"]["cells"][id]["curves"][text])
+            cell = measured["opened"]["cells"][id.removesuffix(LAST)]
+            cell = cell["last"] if id.endswith(LAST) else cell
+            seeds = np.array(cell["curves"][text])
             at = middles[: seeds.shape[1]]
             ax.plot(at, seeds.T, color=colour, linewidth=0.6, alpha=0.4)
             ax.plot(
@@ -93,7 +107,9 @@ def by_position(
                 linewidth=1.8,
                 label=title,
             )
-        ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
+        for times in {1, reach}:
+            at = times * measured["length"]
+            ax.axvline(at, color=MUTED, linewidth=1, linestyle="--")
         ax.set(xscale="log", title=OF_TEXT[text], xlabel="position")
         ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1024"])
         ax.set(xlim=(12, measured["text"]))
@@ -111,9 +127,11 @@ def by_distance(
     fig, axes = figure(480, 400, columns=len(TASKS), sharey=True)
     for ax, task, guess in zip(axes, TASKS, (1 / VALUES, 0.5), strict=True):
         for id, (title, colour, dashes) in lines.items():
-            seeds = measured["opened"]["cells"][id][task][length]
-            if None in seeds:  # where a model does not reach
+            cell = measured["opened"]["cells"].get(id)
+            # its last bytes are not asked, and a learned scheme does not reach
+            if cell is None or None in cell[task][length]:
                 continue
+            seeds = cell[task][length]
             ax.plot(
                 distances,
                 np.mean(seeds, 0),
@@ -143,7 +161,8 @@ def by_distance(
 def differences(
     measured: Mapping, against: str, rows: Mapping[str, str], alt: str, caption: str
 ) -> None:
-    """Differences in bits by band as two maps, one for each text; a cell has a colour where the interval leaves 0 out.
+    """Differences in bits by band as two maps, one for each text; a cell has a colour where the interval leaves 0 out. In a row with a factor
+    s an upright bar stands at s·L.
 
     ``against``, ``rows``: see `ropebook.lab.tables.grid`.
     """
@@ -155,6 +174,11 @@ def differences(
         heatmap(
             ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None
         ).set(aspect="auto", title=OF_TEXT[text])
+        for row, id in enumerate(rows):
+            factor = re.search(r"/(\d+)(/tuned)?$", id)
+            if factor:
+                at = 1 + math.log2(int(factor[1]))
+                ax.plot([at, at], [row, row + 1], color=INK, linewidth=2)
         for (row, column), value in np.ndenumerate(grid.values):
             if math.isfinite(value):
                 ax.text(

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ropebook import checks
-from ropebook.lab.claims import LENGTHWISE, LONGER, STRETCHED, TITLES
+from ropebook.lab.claims import CLAIMS, LENGTHWISE, LONGER, STRETCHED, TITLES
 from ropebook.lab.extensions import FACTORS, TUNED
 from ropebook.lab.model import SCHEMES
-from ropebook.lab.rule import TEXTS
+from ropebook.lab.rule import TEXTS, Share
 from ropebook.lab.scores import BANDS, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
 
@@ -45,6 +45,17 @@ def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
     if None in rows:
         return None
     return float(np.mean([row[beyond:] for row in rows]))
+
+
+def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
+    """Bits per byte of a cell by band, mean over seeds; None where the model does not reach."""
+    return mean(opened["cells"][id]["bits"][checks.choice("text", text, TEXTS)])
+
+
+def right(opened: Mapping, id: str, task: str, length: int) -> list[float]:
+    """Right answers of a cell by distance, mean over seeds, in texts of ``length`` bytes."""
+    checks.choice("task", task, TASKS)
+    return np.mean(opened["cells"][id][task][str(length)], 0).tolist()
 
 
 def schemes(opened: Mapping, text: str) -> Columns:
@@ -108,15 +119,74 @@ def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> G
     )
 
 
+def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
+    """What speaks for and against the cells in ``lines`` (cell to title), means over files and seeds: bits less those of the model as it is,
+    within L and in the last band; there, bits less those of the plain model with its last L bytes only; records found beyond L.
+
+    The first row is that rival: the plain model with its last L bytes.
+    """
+    plain = opened["cells"][LONGER]
+    reach = BANDS[-1][1] // LENGTH
+    near = len(plain["retrieval"][str(LENGTH)][0])
+
+    def column(against: str, text: str, band: int) -> list[float]:
+        table = opened["differences"][against]
+        return [table[id][text][band][0] if id in table else 0.0 for id in lines]
+
+    def within(id: str) -> float:
+        """Of a method that follows the length, for a text of L bytes."""
+        ended = opened["cells"][id].get("ended")
+        if ended is None or id not in opened["differences"]["plain"]:
+            return column("plain", "python", 0)[list(lines).index(id)]
+        return mean(ended["python"])[0] - mean(plain["bits"]["python"])[0]
+
+    rival = -opened["differences"]["last"][LONGER]["python"][-1][0]
+    return {
+        "method": ["last L bytes only", *lines.values()],
+        "within L": [0.0, *map(within, lines)],
+        f"to {reach} L": [rival, *column("plain", "python", -1)],
+        "less last L": [0.0, *column("last", "python", -1)],
+        "generated: less last L": [0.0, *column("last", "language", -1)],
+        "records beyond L": [
+            None,
+            *(
+                far(opened["cells"][id]["retrieval"][str(TEXT)], near)
+                for id in lines
+            ),
+        ],
+    }
+
+
 def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
-    """The claims with these ids, each with its word and how its comparisons came out."""
+    """The claims with these ids, each with its word, and how its comparisons came out: of bits on the one text and the other, and of records."""
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
-    return {
+    columns: Columns = {
         "claim": [row["claim"] for row in rows],
         "verdict": [row["word"].removesuffix(" here") for row in rows],
-        "comparisons": [counted(row["counts"]) for row in rows],
     }
+    of = {"python": "Python", "language": "generated", "records": "records"}
+    for kind, head in of.items():
+        cells = []
+        for row in rows:
+            outcomes = [
+                found[-1]
+                for asked, found in zip(
+                    CLAIMS[row["id"]].comparisons, row["found"], strict=True
+                )
+                if kind
+                == (
+                    "records"
+                    if isinstance(asked.a, Share)
+                    else getattr(asked.a, "text", "python")
+                )
+            ]
+            cells.append(
+                counted({each: outcomes.count(each) for each in SHORT}) or None
+            )
+        if any(cells):
+            columns[head] = cells
+    return columns
 
 
 def counted(counts: Mapping[str, int]) -> str:
@@ -132,13 +202,38 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, of the claims that both have."""
-    by_id = {
+    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, where the word changed: what was asked then, and how it
+    changed. "turned round": from for to against, or back; "less sure"; "surer".
+
+    ``KeyError`` if a claim is no longer asked.
+    """
+    now = {
         row["id"]: row["word"].removesuffix(" here") for row in opened["verdicts"]
     }
-    both = [row for row in first if row["id"] in by_id]
+    changed = [
+        (row["claim"], then, now[row["id"]])
+        for row in first
+        if (then := row["verdict"].removesuffix(" here")) != now[row["id"]]
+    ]
     return {
-        "claim": [row["claim"] for row in both],
-        "first": [row["verdict"].removesuffix(" here") for row in both],
-        "now": [by_id[row["id"]] for row in both],
+        **{
+            head: [row[at] for row in changed]
+            for at, head in enumerate(("claim then", "then", "now"))
+        },
+        "": [_change(then, later) for _, then, later in changed],
     }
+
+
+def _change(then: str, now: str) -> str:
+    sides = {
+        "holds": 1,
+        "mostly holds": 1,
+        "does not hold": -1,
+        "mostly fails": -1,
+    }
+    before, after = sides.get(then, 0), sides.get(now, 0)
+    if before == after:
+        return "by degrees"
+    if before and after:
+        return "turned round"
+    return "surer" if after else "less sure"

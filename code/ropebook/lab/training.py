@@ -1,7 +1,6 @@
 """Training the small models: settings, steps, checkpoints that are written whole, and going on where it stopped.
 
-Everything of a run follows from its `Run`: the weights to begin with, the batch of every step (`ropebook.lab.first_text.batch`), the
-learning rate. A `Trainer` goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of
+Everything of a run follows from its `Run`: the weights to begin with, the batch of every step, the learning rate. A `Trainer` goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of
 the rows.
 """
 
@@ -12,9 +11,11 @@ import dataclasses
 import math
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -23,22 +24,25 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ropebook import checks, results
-from ropebook.lab import first_text
 from ropebook.lab.model import SCHEMES, LanguageModel
 from ropebook.shapes import Int
 
 
+class Corpus(Protocol):
+    """A text to train on: `ropebook.lab.parts.Parts` is one. ``train``: uint8; ``sha256``: of all of it."""
+
+    train: np.ndarray
+    sha256: str
+
+
 @dataclass(frozen=True)
-class Run:
-    """One training, whole: what to build, what to show it, for how long.
+class Run(ABC):
+    """One training, whole: what to build, what to show it, for how long. What is shown, a kind of run says: see `ropebook.lab.trials.Trial`.
 
     ``length``: L, in bytes; ``rows``: windows per step over all processes; ``warmup``: steps until the learning rates reach
     ``lr`` (AdamW, for the bytes' vectors and the norms) and ``matrix_lr`` (Muon, for all other matrices), from where they
-    fall in a straight line to 0. ``seed`` draws the weights and the order of the text; ``share``: of rows with the retrieval
-    task, as in `ropebook.lab.first_text.batch`; ``half``: the model's products in bfloat16.
-
-    >>> Run("rope-10000", seed=1).name
-    'rope-10000-1'
+    fall in a straight line to 0. ``seed`` draws the weights and the order of the text; ``half``: the
+    model's products in bfloat16.
     """
 
     scheme: str
@@ -53,7 +57,6 @@ class Run:
     warmup: int = 50
     lr: float = 2e-3
     matrix_lr: float = 0.02
-    share: float = 0.5
     half: bool = False
 
     def __post_init__(self) -> None:
@@ -72,7 +75,6 @@ class Run:
         checks.integer("warmup", self.warmup, minimum=1, maximum=self.steps)
         checks.number("lr", self.lr, above=0)
         checks.number("matrix_lr", self.matrix_lr, above=0)
-        checks.number("share", self.share, minimum=0, maximum=1)
         if not isinstance(self.half, bool):
             raise TypeError(f"half must be True or False, got {self.half!r}")
 
@@ -81,18 +83,15 @@ class Run:
         """The scheme and the seed."""
         return f"{self.scheme}-{self.seed}"
 
-    def batch(
-        self, corpus: first_text.Corpus, step: int
-    ) -> Int[Tensor, "rows bytes"]:
-        """The rows of a step, int64 (rows, length + 1)."""
-        return first_text.batch(
-            corpus, self.seed, step, self.rows, self.length, self.share
-        )
+    @abstractmethod
+    def batch(self, corpus: Corpus, step: int) -> Int[Tensor, "rows bytes"]:
+        """The rows of a step, int64 (rows, length + 1): inputs and, one to the right, targets. They follow from seed and step alone."""
 
     def rate(self, step: int) -> float:
         """The share of the learning rates at a step: up to 1 in ``warmup`` steps, then straight down to 0 at the end.
 
-        >>> run = Run("none", steps=100, warmup=50)
+        >>> from ropebook.lab.trials import Trial
+        >>> run = Trial("none", steps=100, warmup=50)
         >>> run.rate(0), run.rate(49), run.rate(75)
         (0.02, 1.0, 0.5)
         """
@@ -117,7 +116,7 @@ class Trainer:
     def __init__(
         self,
         run: Run,
-        corpus: first_text.Corpus,
+        corpus: Corpus,
         folder: Path | str,
         *,
         model: LanguageModel | None = None,
@@ -328,27 +327,3 @@ def _set_random_states(states: dict[str, object]) -> None:
     torch.set_rng_state(states["torch"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])
-
-
-RUNS = (
-    *(Run(scheme) for scheme in first_text.SCHEMES),
-    Run("rope-10000", seed=1),
-    Run("alibi", seed=1),
-)
-"""Every scheme once, and a second seed for two of them."""
-
-LARGE = tuple(
-    dataclasses.replace(
-        run,
-        length=1024,
-        dim=512,
-        hidden_dim=1376,
-        n_layers=6,
-        n_heads=8,
-        rows=32,
-        steps=3000,
-        half=True,
-    )
-    for run in RUNS
-)
-"""The same with about 20 million parameters and L = 1024, for a GPU."""

@@ -13,8 +13,9 @@ import sympy
 import torch
 from torch import Tensor
 
-from ropebook.lab import evaluation
-from ropebook.lab.model import LanguageModel, alibi_bias
+from ropebook.lab.bits import position_bits, windowed_bits
+from ropebook.lab.means import paired
+from ropebook.lab.model import LanguageModel
 from ropebook.proofs import Claim, Pairs, definition, identity
 
 LENGTH = 8  # the small model's L
@@ -33,7 +34,7 @@ def _small() -> tuple[LanguageModel, Tensor]:
 
 @definition(
     "eq-lab-bits",
-    implements="ropebook.lab.evaluation.position_bits",
+    implements="ropebook.lab.bits.position_bits",
     twin="natural logarithms",
 )
 def bits(wrong: bool = False) -> list[Claim]:
@@ -46,7 +47,7 @@ def bits(wrong: bool = False) -> list[Claim]:
     ):
         weights = [math.exp(logit) for logit in row]
         written.append(-logarithm(weights[byte] / sum(weights)))
-    found = evaluation.position_bits(model, text)[0]
+    found = position_bits(model, text)[0]
     mean = sum(written) / len(written)
     return [Claim("the mean", abs(found.mean().item() - mean), 1e-4)] + [
         Claim(f"m = {m}", abs(found[m].item() - written[m]), 1e-4)
@@ -56,7 +57,7 @@ def bits(wrong: bool = False) -> list[Claim]:
 
 @definition(
     "eq-lab-error",
-    implements="ropebook.lab.evaluation.paired",
+    implements="ropebook.lab.means.paired",
     twin="N for N − 1",
 )
 def error(wrong: bool = False) -> list[Claim]:
@@ -72,7 +73,7 @@ def error(wrong: bool = False) -> list[Claim]:
         mean = sum(differences) / count
         squares = sum((difference - mean) ** 2 for difference in differences)
         written = math.sqrt(squares / (count * (count if wrong else count - 1)))
-        found = evaluation.paired(
+        found = paired(
             torch.tensor(one, dtype=torch.float64),
             torch.tensor(other, dtype=torch.float64),
         )
@@ -148,43 +149,20 @@ def crossed(wrong: bool = False) -> Pairs:
 
 
 @definition(
-    "eq-lab-alibi",
-    implements="ropebook.lab.model.alibi_bias",
-    twin="the heads are counted from 0",
-)
-def alibi(wrong: bool = False) -> list[Claim]:
-    """−2^(−8h/H) Δ in head h = 1 … H; with eight heads the published slopes 1/2, 1/4 … 1/256."""
-    first = 0 if wrong else 1
-    claims = []
-    for heads in (4, 8):
-        found = alibi_bias(heads, 1, offset=9)[:, 0]
-        written = [
-            [-(2 ** (-8 * (h + first) / heads)) * (9 - n) for n in range(10)]
-            for h in range(heads)
-        ]
-        off = (found - torch.tensor(written)).abs().max().item()
-        claims.append(Claim(f"{heads} heads", off, 1e-6))
-    published = [-(2.0 ** -(h + first)) for h in range(8)]
-    slopes = alibi_bias(8, 2)[:, 1, 0]
-    off = (slopes - torch.tensor(published)).abs().max().item()
-    return [*claims, Claim("the published slopes", off, 0)]
-
-
-@definition(
     "eq-lab-context",
-    implements="ropebook.lab.evaluation.windowed_bits",
+    implements="ropebook.lab.bits.windowed_bits",
     twin="one byte fewer",
 )
 def context(wrong: bool = False) -> list[Claim]:
-    """The byte after position m is told from the last c_m: m + 1 up to L, then L/2 + 1 + (m mod L/2)."""
+    """The byte after position m is told from the last c_m: m + 1 up to L, then L − r + 1 + (m mod r), where the window moves by r."""
     model, text = _small()
-    half = LENGTH // 2
-    found = evaluation.windowed_bits(model, text, LENGTH)[0]
     claims = []
-    for m in (3, 7, 8, 10, 15, 17):
-        seen = m + 1 if m < LENGTH else half + 1 + m % half
-        seen -= wrong
-        alone = evaluation.position_bits(model, text[:, m + 1 - seen : m + 2])
-        off = abs(found[m].item() - alone[0, -1].item())
-        claims.append(Claim(f"m = {m}", off, 1e-4))
+    for step in (2, 4):
+        found = windowed_bits(model, text, LENGTH, step)[0]
+        for m in (3, 7, 8, 10, 15, 17):
+            seen = m + 1 if m < LENGTH else LENGTH - step + 1 + m % step
+            seen -= wrong
+            alone = position_bits(model, text[:, m + 1 - seen : m + 2])
+            off = abs(found[m].item() - alone[0, -1].item())
+            claims.append(Claim(f"r = {step}, m = {m}", off, 1e-4))
     return claims

@@ -155,32 +155,45 @@ _TRAINED = {
     "t5": "T5 buckets",
     "alibi": "ALiBi",
     "rope-10000": "RoPE, base 10⁴",
+    "rope-500000": "RoPE, base 5·10⁵",
     "alternate": "RoPE, none in turn",
 }
 
 
-def beyond_table(evaluation: dict) -> dict[str, list]:
-    """What the small models of the measured experiment do beyond L, of those that are there: columns of a table.
+def beyond_table(measured: dict) -> dict[str, list]:
+    """What the small models of the measured chapter do beyond L: columns of a table, means over seeds, of those that are there.
 
-    ``evaluation``: the result of that name. Bits per byte within L and in the last band of positions; the share of records
-    that are found again, near and far.
+    ``measured``: the result of that name. Bits per byte of the Python text, within L and in the last band of positions; the share of
+    records that are found again in the long texts, near and far.
     """
-    cells = {cell["id"]: cell for cell in evaluation["cells"]}
+    cells = measured["opened"]["cells"]
+    first, last = measured["bands"][0], measured["bands"][-1]
+    near, far = 3, -1
     rows = []
-    first, last = evaluation["bands"][0], evaluation["bands"][-1]
-    near, far = 3, -2
-    text = str(evaluation["text"])
     for name, title in _TRAINED.items():
-        cell = cells.get(f"{name}-0/none")
-        if cell is not None:
-            found = cell["retrieval"][text]
-            bits = cell["bits"]
-            rows.append((title, bits[0], bits[-1], found[near], found[far]))
+        if name in cells:
+            bits = cells[name]["bits"]["python"]
+            found = cells[name]["retrieval"][str(measured["text"])]
+            columns = (
+                [[row[0], row[-1]] for row in bits],
+                [row and [row[near], row[far]] for row in found],
+            )
+            rows.append(
+                (title, *(mean for rows in columns for mean in _means(rows)))
+            )
     heads = (
         "scheme",
         f"bits, {first[0]}–{first[1]}",
         f"bits, {last[0]}–{last[1]}",
-        f"found {evaluation['distances'][near]} back",
-        f"found {evaluation['distances'][far]} back",
+        f"found {measured['distances'][near]} back",
+        f"found {measured['distances'][far]} back",
     )
     return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _means(seeds: list[list[float | None] | None]) -> list[float | None]:
+    """Of two columns; None where a model does not reach."""
+    columns = zip(*(seed or [None, None] for seed in seeds), strict=True)
+    return [
+        None if None in column else sum(column) / len(column) for column in columns
+    ]
