@@ -159,36 +159,42 @@ def by_distance(
 
 
 def differences(
-    measured: Mapping, against: str, rows: Mapping[str, str], alt: str, caption: str
+    measured: Mapping,
+    against: str,
+    text: str,
+    rows: Mapping[str, str],
+    alt: str,
+    caption: str,
 ) -> None:
-    """Differences in bits by band as two maps, one for each text; a cell has a colour where the interval leaves 0 out. In a row with a factor
-    s an upright bar stands at s·L.
+    """Differences in bits by band as a map; a cell has a colour where the interval leaves 0 out. In a row with a factor s an upright bar
+    stands at s·L.
 
-    ``against``, ``rows``: see `ropebook.lab.tables.grid`.
+    ``against``, ``text``, ``rows``: see `ropebook.lab.tables.grid`.
     """
-    fig, axes = figure(480, 60 + 20 * len(rows), columns=len(TEXTS), sharey=True)
-    bands = [f"{stop // measured['length']} L" for _, stop in measured["bands"]]
-    for ax, text in zip(axes, TEXTS, strict=True):
-        grid = tables.grid(measured["opened"], against, text, rows)
-        shown = np.where(grid.sure, grid.values, 0)
-        heatmap(
-            ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None
-        ).set(aspect="auto", title=OF_TEXT[text])
-        for row, id in enumerate(rows):
-            factor = re.search(r"/(\d+)(/tuned)?$", id)
-            if factor:
-                at = 1 + math.log2(int(factor[1]))
-                ax.plot([at, at], [row, row + 1], color=INK, linewidth=2)
-        for (row, column), value in np.ndenumerate(grid.values):
-            if math.isfinite(value):
-                ax.text(
-                    column + 0.5,
-                    row + 0.5,
-                    f"{value:+.2f}".replace("-", "−"),
-                    ha="center",
-                    va="center",
-                    color=INK if grid.sure[row, column] else MUTED,
-                )
+    grid = tables.grid(measured["opened"], against, text, rows)
+    fig, ax = figure(480, 50 + 20 * len(rows))
+    length = measured["length"]
+    bands = ["to L"]
+    bands += [f"to {stop // length} L" for _, stop in measured["bands"][1:]]
+    shown = np.where(grid.sure, grid.values, 0)
+    heatmap(ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None).set(
+        aspect="auto"
+    )
+    for row, id in enumerate(rows):
+        factor = re.search(r"/(\d+)(/tuned)?$", id)
+        if factor:
+            at = 1 + math.log2(int(factor[1]))
+            ax.plot([at, at], [row, row + 1], color=INK, linewidth=2)
+    for (row, column), value in np.ndenumerate(grid.values):
+        if math.isfinite(value):
+            ax.text(
+                column + 0.5,
+                row + 0.5,
+                f"{value:+.2f}".replace("-", "−"),
+                ha="center",
+                va="center",
+                color=INK if grid.sure[row, column] else MUTED,
+            )
     display_figure(fig, alt, f"{caption} {results.caption(measured)}")
 
 
