@@ -120,7 +120,8 @@ def test_then_and_now(opened):
         "claim then": ["YaRN beats the plain model"],
         "then": ["holds"],
         "now": ["mixed"],
-        "": ["less sure"],
+        "now, on Python": ["1 hold, 2 no difference"],
+        "change": ["less sure"],
     }
     with pytest.raises(KeyError):
         tables.then_and_now([{"id": "S2.8a", "claim": "is no longer asked", "verdict": "holds here"}], opened)

@@ -202,8 +202,9 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, where the word changed: what was asked then, and how it
-    changed. "turned round": from for to against, or back; "less sure"; "surer".
+    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, where the word changed: what was asked then, and how
+    its comparisons come out now on the Python text, of which alone the first one was. "change": "turned round", from for to against or
+    back; "less sure"; "surer".
 
     ``KeyError`` if a claim is no longer asked.
     """
@@ -211,16 +212,20 @@ def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
         row["id"]: row["word"].removesuffix(" here") for row in opened["verdicts"]
     }
     changed = [
-        (row["claim"], then, now[row["id"]])
+        (row, then)
         for row in first
         if (then := row["verdict"].removesuffix(" here")) != now[row["id"]]
     ]
+    ids = [row["id"] for row, _ in changed]
     return {
-        **{
-            head: [row[at] for row in changed]
-            for at, head in enumerate(("claim then", "then", "now"))
-        },
-        "": [_change(then, later) for _, then, later in changed],
+        "claim then": [row["claim"] for row, _ in changed],
+        "then": [then for _, then in changed],
+        "now": [now[id] for id in ids],
+        "now, on Python": verdicts(opened, ids)["Python"],
+        "change": [
+            _change(then, now[id])
+            for (_, then), id in zip(changed, ids, strict=True)
+        ],
     }
 
 
