@@ -32,29 +32,24 @@ def opened(numbers):
     }
 
 
-def test_schemes_in_a_table(opened, numbers):
-    columns = tables.schemes(opened, "python")
-    at = columns["scheme"].index("ALiBi")
-    raw = [np.mean([row[1] for row in numbers[f"alibi-{seed}"]["numbers"]["python"]]) for seed in SEEDS]
-    assert columns["256…512 (bits)"][at] == pytest.approx(np.mean(raw), abs=1e-4)
-    letters = [numbers[f"alibi-{seed}"]["numbers"]["order"]["2048"] for seed in SEEDS]
-    shares = [one[str(d)].count("1") / 96 for one in letters for d in (384, 768, 1536)]
-    assert columns["order far"][at] == pytest.approx(np.mean(shares), abs=1e-4)
-    assert columns["order within"][at] != columns["order far"][at]
-    learned = columns["scheme"].index("learned")
-    assert columns["0…256 (bits)"][learned] > 1
-    assert [columns[head][learned] for head in ("256…512 (bits)", "retrieval far")] == [None, None]
-    with pytest.raises(ValueError, match="text must be one of"):
-        tables.schemes(opened, "prose")
-
-
 def test_bits_and_answers_of_one_cell(opened, numbers):
     raw = [numbers[f"alibi-{seed}"]["numbers"] for seed in SEEDS]
     by_band = np.mean([np.mean(one["language"], 0) for one in raw], 0)
     assert tables.bits(opened, "alibi", "language") == pytest.approx(by_band, abs=1e-4)
     assert tables.bits(opened, "learned", "python")[1:] == [None] * 3
     shares = [[one["order"]["256"][str(d)].count("1") / 96 for d in (32, 64, 128, 192)] for one in raw]
-    assert tables.right(opened, "alibi", "order", 256) == pytest.approx(np.mean(shares, 0), abs=1e-4)
+    assert tables.answers(opened, "alibi", "order", 256) == pytest.approx(np.array(shares), abs=1e-4)
+
+
+def test_order_is_asked_of_what_is_found(opened, numbers):
+    letters = [numbers[f"none-{seed}"]["numbers"]["order"]["2048"] for seed in SEEDS]
+    expected = [[s.count("1") / (s.count("1") + s.count("o")) for s in one.values()] for one in letters]
+    assert tables.ordered(opened, "none", 2048) == pytest.approx(np.array(expected), abs=1e-3)
+    assert not (tables.ordered(opened, "none", 2048) == 1).all()
+    others = [[s.count("o") / 96 for s in one.values()] for one in letters]
+    assert tables.answers(opened, "none", "other", 2048) == pytest.approx(np.array(others), abs=1e-4)
+    with pytest.raises(ValueError, match="task must be one of"):
+        tables.answers(opened, "none", "both", 2048)
 
 
 def test_methods_in_a_grid(opened):

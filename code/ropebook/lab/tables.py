@@ -13,7 +13,6 @@ import numpy as np
 from ropebook import checks
 from ropebook.lab.claims import CLAIMS, LENGTHWISE, LONGER, STRETCHED, TITLES
 from ropebook.lab.extensions import FACTORS, TUNED
-from ropebook.lab.model import SCHEMES
 from ropebook.lab.rule import TEXTS, Share
 from ropebook.lab.scores import BANDS, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
@@ -52,26 +51,16 @@ def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
     return mean(opened["cells"][id]["bits"][checks.choice("text", text, TEXTS)])
 
 
-def right(opened: Mapping, id: str, task: str, length: int) -> list[float]:
-    """Right answers of a cell by distance, mean over seeds, in texts of ``length`` bytes."""
-    checks.choice("task", task, TASKS)
-    return np.mean(opened["cells"][id][task][str(length)], 0).tolist()
+def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
+    """Right answers of a cell, (seeds, distances), from near to far; with "other" for the task, order's answers that are the other record."""
+    checks.choice("task", task, (*TASKS, "other"))
+    return np.array(opened["cells"][id][task][str(length)])
 
 
-def schemes(opened: Mapping, text: str) -> Columns:
-    """A row for each scheme as it was trained: bits by band, and the shares of both tasks, within L and, of far records, in long texts."""
-    checks.choice("text", text, TEXTS)
-    cells = [opened["cells"][scheme] for scheme in SCHEMES]
-    bits = [mean(cell["bits"][text]) for cell in cells]
-    within, beyond = str(LENGTH), str(TEXT)
-    near = len(cells[0]["retrieval"][within][0])
-    columns: Columns = {"scheme": [scheme.title for scheme in SCHEMES.values()]}
-    for at, (start, stop) in enumerate(BANDS):
-        columns[f"{start}…{stop} (bits)"] = [row[at] for row in bits]
-    for task in TASKS:
-        columns[f"{task} within"] = [far(cell[task][within], 0) for cell in cells]
-        columns[f"{task} far"] = [far(cell[task][beyond], near) for cell in cells]
-    return columns
+def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
+    """Order where it can be told: of the answers that are one of the key's two records, the share of right ones, (seeds, distances)."""
+    right = answers(opened, id, "order", length)
+    return right / (right + answers(opened, id, "other", length))
 
 
 class Grid(NamedTuple):
