@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ropebook.lab import measured, pictures, scores, tables
-from tests.lab_worlds import change, world
+from tests.lab_worlds import change, ending, world
 
 SEEDS = (0, 1, 2)
 ALT = "What is to be seen, in words."
@@ -13,14 +13,7 @@ ALT = "What is to be seen, in words."
 @pytest.fixture(scope="module")
 def numbers():
     made = change(world(share=0.5, seed_spread=0.1), ("rope-10000-1-3200/yarn/8",), within=2.3, beyond=2.0, share=0.8)
-    windows = sum(edge <= 256 for edge in scores.edges(scores.TEXT)) - 1
-    for seed in SEEDS:
-        learned = made[f"learned-{seed}"]["numbers"]
-        for text, curve in learned["curves"].items():
-            learned["curves"][text] = curve[:windows]
-        for task in ("retrieval", "order"):
-            learned[task]["2048"] = None
-    return made
+    return ending(made)
 
 
 @pytest.fixture(scope="module")

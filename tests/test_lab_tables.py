@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ropebook.lab import claims, measured, rule, tables
-from tests.lab_worlds import ABLE, change, world
+from tests.lab_worlds import ABLE, change, ending, world
 
 SEEDS = (0, 1, 2)
 
@@ -14,13 +14,7 @@ def numbers():
     made = world(share=0.5)
     made = change(made, tuple(f"rope-10000-{seed}-3200/yarn/4" for seed in SEEDS), within=2.3, beyond=2.0)
     made = change(made, tuple(f"alibi-{seed}" for seed in SEEDS), beyond=2.0, share=0.9)
-    for seed in SEEDS:
-        learned = made[f"learned-{seed}"]["numbers"]
-        for text in rule.TEXTS:
-            learned[text] = [[row[0], None, None, None] for row in learned[text]]
-        for task in ("retrieval", "order"):
-            learned[task]["2048"] = None
-    return made
+    return ending(made)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 from ropebook.explorers import measured
 from ropebook.lab import measured as lab
 from ropebook.lab import rule, scores, trials
-from tests.lab_worlds import change, world
+from tests.lab_worlds import change, ending, world
 
 BANDS, DISTANCES, LENGTH, TEXT = scores.BANDS, scores.DISTANCES, scores.LENGTH, scores.TEXT
 CELLS = {
@@ -49,13 +49,7 @@ def numbers() -> dict[str, dict]:
         for text, curve in told["curves"].items():
             last[text] = beginning([*curve[:-1], curve[0] + 0.1])
             told["curves"][text] = beginning(curve)
-    for seed in trials.SEEDS:  # has no vector beyond L
-        told = made[f"learned-{seed}"]["numbers"]
-        for text in rule.TEXTS:
-            told[text] = [[row[0], None, None, None] for row in told[text]]
-            told["curves"][text] = told["curves"][text][: len(scores.edges(LENGTH)) - 1]
-        for task in ("retrieval", "order"):
-            told[task]["2048"] = None
+    ending(made)
     for name, cell in made.items():
         scheme, _, extension = lab.id_of(name)[0].partition("/")
         if not extension.startswith(rule.FOLLOWING):
