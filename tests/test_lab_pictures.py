@@ -111,8 +111,9 @@ def test_answers_by_distance_and_a_dot_for_each_seed(whole, numbers, drawn):
 @pytest.mark.parametrize("text", ["python", "language"])
 def test_a_map_has_a_colour_where_the_interval_leaves_0_out(whole, drawn, text):
     rows = tables.methods()
-    pictures.differences(whole, "plain", text, rows, ALT, "")
-    [(fig, *_)] = drawn
+    pictures.differences(whole, "plain", text, rows, ALT, "that is it.")
+    [(fig, _, caption)] = drawn
+    assert caption.startswith({"python": "Python: that", "language": "Generated language: that"}[text])
     [ax] = fig.axes
     grid = tables.grid(whole["opened"], "plain", text, rows)
     coloured = {(round(p.get_y()), round(p.get_x())) for p in ax.patches if p.get_width() == 1}

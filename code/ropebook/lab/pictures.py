@@ -167,7 +167,7 @@ def differences(
     caption: str,
 ) -> None:
     """Differences in bits by band as a map; a cell has a colour where the interval leaves 0 out. In a row with a factor s an upright bar
-    stands at s·L.
+    stands at s·L. The caption begins with the text's title.
 
     ``against``, ``text``, ``rows``: see `ropebook.lab.tables.grid`.
     """
@@ -195,7 +195,8 @@ def differences(
                 va="center",
                 color=INK if grid.sure[row, column] else MUTED,
             )
-    display_figure(fig, alt, f"{caption} {results.caption(measured)}")
+    title = OF_TEXT[text][0].upper() + OF_TEXT[text][1:]
+    display_figure(fig, alt, f"{title}: {caption} {results.caption(measured)}")
 
 
 def _middles(edges: Sequence[int]) -> np.ndarray:

@@ -164,7 +164,7 @@ def beyond_table(measured: dict) -> dict[str, list]:
     """What the small models of the measured chapter do beyond L: columns of a table, means over seeds, of those that are there.
 
     ``measured``: the result of that name. Bits per byte of the Python text, within L and in the last band of positions; the share of
-    records that are found again in the long texts, near and far.
+    records that are found again in the long texts, near and far; None for a scheme that does not find them within L.
     """
     cells = measured["opened"]["cells"]
     first, last = measured["bands"][0], measured["bands"][-1]
@@ -173,10 +173,11 @@ def beyond_table(measured: dict) -> dict[str, list]:
     for name, title in _TRAINED.items():
         if name in cells:
             bits = cells[name]["bits"]["python"]
+            able = name in measured["opened"]["able"]
             found = cells[name]["retrieval"][str(measured["text"])]
             columns = (
                 [[row[0], row[-1]] for row in bits],
-                [row and [row[near], row[far]] for row in found],
+                [able and row and [row[near], row[far]] for row in found],
             )
             rows.append(
                 (title, *(mean for rows in columns for mean in _means(rows)))
