@@ -30,16 +30,16 @@ def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
     def pair(turns):
         return pairs * math.log(trained / (2 * math.pi * turns)) / math.log(base)
 
-    first, last = (
-        max(math.floor(pair(fast)), 0),
-        min(math.ceil(pair(slow)), 2 * pairs - 1),
-    )
-    slowed = (
-        (torch.arange(pairs, dtype=theta.dtype) - first) / max(last - first, 0.001)
-    ).clamp(0, 1)
-    return theta * (1 - slowed + slowed / factor), 0.1 * math.log(
-        factor
-    ) + 1 if factor > 1 else 1.0
+    first = max(math.floor(pair(fast)), 0)
+    last = min(math.ceil(pair(slow)), 2 * pairs - 1)
+    place = torch.arange(pairs, dtype=theta.dtype) - first
+    slowed = (place / max(last - first, 0.001)).clamp(0, 1)
+    attention = 0.1 * math.log(factor) + 1 if factor > 1 else 1.0
+    return theta * (1 - slowed + slowed / factor), attention
+
+
+_SHORT = (torch.bfloat16, torch.float16)
+"""Types in which the position 257, or 2049, is another."""
 
 
 class RoPE(torch.nn.Module):
@@ -51,6 +51,8 @@ class RoPE(torch.nn.Module):
             raise ValueError(
                 f"dim must be even and layout 'half' or 'interleaved', got {dim} and {layout!r}"
             )
+        if not 1 <= base < math.inf:
+            raise ValueError(f"base must be a finite number >= 1, got {base}")
         self.layout, self.factor = layout, 1.0
         # float64, and no buffer: a model that is cast to half must not take them along
         self.theta = base ** -(torch.arange(0, dim, 2, dtype=torch.float64) / dim)
@@ -58,25 +60,27 @@ class RoPE(torch.nn.Module):
             self.theta, self.factor = scaling(self.theta, base)
 
     def forward(self, q, k, positions=None, offset=0):
+        for name, x in (("q", q), ("k", k)):
+            if x.shape[-1] != 2 * len(self.theta):
+                raise ValueError(
+                    f"{name} must be {2 * len(self.theta)} wide, got {x.shape[-1]}"
+                )
+        if positions is not None and (offset or positions.dtype in _SHORT):
+            raise ValueError(
+                f"positions must be integers or float32, without offset, got {positions.dtype}, {offset}"
+            )
         if positions is None:
             positions = torch.arange(offset, offset + q.shape[-2], device=q.device)
         angles = positions[..., None].double() * self.theta.to(q.device)
         if angles.ndim == 3:  # (batch, seq, pairs): the same for all heads
             angles = angles[:, None]
         wide = torch.promote_types(q.dtype, torch.float32)
-        cos, sin = (
-            (angles.cos() * self.factor).to(wide),
-            (angles.sin() * self.factor).to(wide),
-        )
+        cos = (angles.cos() * self.factor).to(wide)
+        sin = (angles.sin() * self.factor).to(wide)
         return self.rotate(q, cos, sin), self.rotate(k, cos, sin)
 
     def rotate(self, x, cos, sin):
-        axis = -2 if self.layout == "half" else -1
-        a, b = x.unflatten(
-            -1, (2, -1) if self.layout == "half" else (-1, 2)
-        ).unbind(axis)
-        return (
-            torch.stack((a * cos - b * sin, b * cos + a * sin), axis)
-            .flatten(-2)
-            .to(x.dtype)
-        )
+        axis, sizes = (-2, (2, -1)) if self.layout == "half" else (-1, (-1, 2))
+        a, b = x.unflatten(-1, sizes).unbind(axis)
+        turned = torch.stack((a * cos - b * sin, b * cos + a * sin), axis)
+        return turned.flatten(-2).to(x.dtype)

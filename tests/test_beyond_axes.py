@@ -219,9 +219,18 @@ def test_what_does_not_commute_knows_more():
     [
         (lambda: B.axial([4, 4], base=[10.0]), "base must be one number, or one for each of 2 dims, got 1"),
         (lambda: B.axial([4, 3]), "dim must be an even integer >= 2, got 3"),
-        (lambda: B.in_blocks(B.axial([4, 2])), "waves must have as many pairs for each of 2 axes, got 3 pairs"),
+        (
+            lambda: B.in_blocks(B.axial([4, 2])),
+            "waves must have pairs of its own for each of 2 axes, .*, got 3",
+        ),
+        (
+            lambda: B.in_blocks(B.axial([2, 6])),
+            "waves must have pairs of its own for each of 2 axes, .*, got 4",
+        ),
         (lambda: B.mixed(8, 100, torch.zeros(3)), r"directions must have shape \(4,\), one for each pair, got \(3,\)"),
         (lambda: B.angles(torch.zeros(5, 3), B.axial([4, 4])), "places must have 2 numbers each"),
+        (lambda: B.mixed(4, 100, torch.tensor([0, torch.nan])), "directions must be finite numbers, got nan"),
+        (lambda: B.angles(torch.full((5, 2), torch.nan), B.axial([4, 4])), "positions must lie between .*, got nan"),
         (lambda: B.axis_of_pair([1, -1]), "every section must be an integer >= 0, got -1"),
         (lambda: B.position_ids([-1]), "tokens of text must be an integer >= 0, got -1"),
         (lambda: B.position_ids([B.Grid(1, 0, 2)]), "rows must be an integer >= 1, got 0"),
@@ -232,3 +241,8 @@ def test_what_does_not_commute_knows_more():
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_places_that_were_rounded_already_are_refused():
+    with pytest.raises(TypeError, match=r"positions must be integers, float32 or float64, got dtype torch.bfloat16"):
+        B.turned(torch.ones(1, 4), torch.full((1, 2), 257, dtype=torch.bfloat16), B.axial([2, 2]))

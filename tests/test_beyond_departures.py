@@ -257,6 +257,10 @@ def test_who_stays_relative():
         (lambda: D.trimmed(random(1, 2, 4), 1), "window must be an integer >= 2, got 1"),
         (lambda: D.centred(0, 2), "rows must be an integer >= 1, got 0"),
         (lambda: D.layers_that_turn(3, 0), "every must be an integer >= 1, got 0"),
+        (lambda: D.layers_that_turn(-3), "n_layers must be an integer >= 1, got -3"),
+        (lambda: D.rms(random(2, 4), eps=-1), "eps must be a finite number >= 0, got -1"),
+        (lambda: D.tempered(random(2, 4), [0, 1], every=0), "every must be a finite number > 0, got 0"),
+        (lambda: D.tempered(random(2, 4), [-2, 1]), "places must lie between 0 and 2147483648, got -2"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):

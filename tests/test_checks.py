@@ -151,6 +151,14 @@ def test_entries_that_are_no_numbers_are_outside(value):
         checks.entries("x", torch.tensor([0.5, float(value), 2.0]), 0, 1)
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_finite_numbers_pass_and_others_do_not(value):
+    x = torch.tensor([0.5, -3e38, 2.0])
+    assert checks.finite("x", x) is x
+    with pytest.raises(ValueError, match=exactly(f"x must be finite numbers, got {value}")):
+        checks.finite("x", torch.tensor([0.5, float(value), 2.0]))
+
+
 def test_what_may_be_read():
     assert checks.readable(torch.zeros(2))
     assert not checks.readable(torch.zeros(2, device="meta"))

@@ -229,6 +229,11 @@ def test_frequencies_that_do_not_fit_are_refused():
         inside.with_frequencies(model, torch.ones(5))
     with pytest.raises(TypeError, match="inv_freq must be a floating-point tensor"):
         inside.with_frequencies(model, torch.ones(4, dtype=torch.int64))
+    with pytest.raises(ValueError, match="inv_freq must be finite numbers, got nan"):
+        inside.with_frequencies(model, torch.full((4,), torch.nan))
+    for order in ([0, 0, 1, 2], [-1, 0, 1, 2], [0, 1, 2]):
+        with pytest.raises(ValueError, match="order must have each of 0 … 3 once, got"):
+            inside.reordered(model, torch.tensor(order))
     for act in (inside.pair_norms, inside.with_frequencies, inside.permuted, inside.reordered, inside.without_pair):
         with pytest.raises(ValueError, match="model must rotate its queries and keys, got scheme 'alibi'"):
             act(model_of("alibi"), torch.zeros(1, 1, dtype=torch.int64))
@@ -349,6 +354,9 @@ def test_bins_cover_every_distance_once(length, single, per_octave):
 def test_means_over_bins():
     values = torch.tensor([[1.0, 2.0, 4.0, 6.0]])
     assert inside.binned(values, [0, 1, 2, 4]).tolist() == [[1.0, 2.0, 5.0]]
+    for edges in ([0, 1, 5], [-1, 1], [1, 1]):
+        with pytest.raises(ValueError, match="edges must rise from 0 or more to 4 or less, got"):
+            inside.binned(values, edges)
 
 
 # --- All of it ------------------------------------------------------------------------------------------------------

@@ -70,6 +70,7 @@ def test_what_is_packed_is_the_model():
         (lambda: reading.reader(base=0.5), "base must be a finite number >= 1"),
         (lambda: reading.reader(method="yarn", factor=0.0), "factor must be a finite number >= 1"),
         (lambda: reading.reader(method="magic"), "method must be one of"),
+        (lambda: reading.reader(method="llama3", factor=2.0), "method must be one of 'none', .*, got 'llama3'"),
         (lambda: reading.attention(TEXT, reading.reader(), 3, 0, 1), "layer must be an integer >= 0 and <= 2"),
         (lambda: reading.attention(TEXT, reading.reader(), 0, -1, 1), "head must be an integer >= 0 and <= 3"),
         (lambda: reading.attention(TEXT, reading.reader(), 0, 0, 0), "place must be an integer >= 1 and <= 50"),

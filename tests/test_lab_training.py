@@ -399,6 +399,17 @@ def test_a_run_goes_on_compiled_only_if_it_was_begun_so(corpus, tmp_path):
         Trainer(tiny(), corpus, tmp_path, compiled=True)
 
 
+def test_a_checkpoint_from_before_there_was_a_choice_is_not_compiled(corpus, tmp_path):
+    trainer = Trainer(tiny(), corpus, tmp_path)
+    trainer.save()
+    state = training.read_checkpoint(trainer.path)
+    del state["compiled"]
+    torch.save(state, trainer.path)
+    assert Trainer(tiny(), corpus, tmp_path).step == 0
+    with pytest.raises(ValueError, match="must have compiled True, got False: go on as it was begun"):
+        Trainer(tiny(), corpus, tmp_path, compiled=True)
+
+
 class Harmful:
     def __reduce__(self):
         return os.getpid, ()

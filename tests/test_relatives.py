@@ -108,6 +108,8 @@ def test_a_scheme_for_other_heads_is_refused(name):
         (lambda: R.T5Buckets(0), "n_heads must be"),
         (lambda: R.T5Buckets(2, buckets=1), "buckets must be an integer >= 2, got 1"),
         (lambda: R.T5Buckets(2, buckets=2, bidirectional=True), "buckets must be an integer >= 4, got 2"),
+        (lambda: R.t5_bucket(torch.arange(3), 7, bidirectional=True), "buckets must be an even integer >= 2, got 7"),
+        (lambda: R.t5_bucket(torch.tensor([2**40])), "apart must lie between"),
         (lambda: R.T5Buckets(2, farthest=16), "farthest must be an integer >= 17, got 16"),
         (lambda: R.Sandwich(2, 7), "dim must be an even integer >= 2, got 7"),
         (lambda: R.Kerple(2, "linear"), "kind must be one of 'log', 'power', got 'linear'"),
@@ -128,6 +130,12 @@ def test_a_scheme_for_other_heads_is_refused(name):
 def test_what_is_out_of_range_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_distance_that_is_no_number_has_no_bucket():
+    assert R.t5_bucket(torch.tensor([1.5, -0.5]), bidirectional=True).tolist() == [1, 16]
+    with pytest.raises(ValueError, match=r"apart must lie between .*, got nan"):
+        R.t5_bucket(torch.tensor([math.nan]))
 
 
 def test_a_scheme_without_parts_has_no_score():

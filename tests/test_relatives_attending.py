@@ -45,6 +45,17 @@ def test_flex_attention_has_no_row_for_what_depends_on_more_than_the_distance(na
         R.attend_flex(schemes()[name], q, k, v)
 
 
+@pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
+def test_what_does_not_fit_together_is_refused(attend):
+    q, k, v = vectors()
+    with pytest.raises(ValueError, match="v must have k's shape but for its width"):
+        attend(R.ALiBi(HEADS), q, k, v[..., :1, :])
+    with pytest.raises(ValueError, match=r"n must have shape|k must have q's shape"):
+        attend(R.ALiBi(HEADS), q, torch.cat((k, k), -2), torch.cat((v, v), -2))
+    with pytest.raises(ValueError, match=f"q must have {2 * HEADS} heads, as the scheme has, got"):
+        attend(R.ALiBi(2 * HEADS), q, k, v)
+
+
 def test_attention_by_hand():
     q = torch.zeros(1, 1, 3, 2, dtype=torch.float64)
     v = torch.tensor([0.0, 1, 10]).double().view(1, 1, 3, 1)

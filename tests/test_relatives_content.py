@@ -41,6 +41,8 @@ def test_a_place_beyond_the_table_has_no_vector():
         scheme.score(q, q, PLACES, PLACES)
     with pytest.raises(ValueError, match="n must lie between 0 and 5"):
         scheme.score(q[:, :6], q, PLACES[:6], PLACES)
+    with pytest.raises(TypeError, match=r"m must be integers, got dtype torch\.float32"):
+        scheme.score(q[:, :6], q[:, :6], PLACES[:6].float(), PLACES[:6])
 
 
 def plain_xl(scheme, q, k, m, n):

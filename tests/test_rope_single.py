@@ -72,6 +72,23 @@ def test_what_it_refuses(dim, layout):
         rope_single.RoPE(8)
 
 
+@pytest.mark.parametrize("base", [0, -1.0, 0.5, float("nan"), float("inf")])
+def test_a_base_below_one_is_refused(base):
+    with pytest.raises(ValueError, match=f"base must be a finite number >= 1, got {base}"):
+        rope_single.RoPE(8, base, layout="half")
+
+
+def test_what_does_not_fit_the_module_is_refused():
+    rope, q = rope_single.RoPE(8, layout="half"), torch.ones(1, 2, 3, 8)
+    with pytest.raises(ValueError, match="k must be 8 wide, got 6"):
+        rope(q, q[..., :6])
+    places = torch.arange(3)
+    with pytest.raises(ValueError, match=r"positions must be integers or float32, without offset, got torch.int64, 5"):
+        rope(q, q, positions=places, offset=5)
+    with pytest.raises(ValueError, match=r"positions must be integers or float32, .* got torch\.bfloat16"):
+        rope(q, q, positions=places.bfloat16())
+
+
 def test_it_stands_alone_and_is_short():
     path = Path(rope_single.__file__)
     code = (

@@ -158,6 +158,16 @@ def entries(
     return value
 
 
+def finite(name: str, value: torch.Tensor) -> torch.Tensor:
+    """A tensor without NaN and infinity. Reads the values, as `entries`."""
+    outside = ~value.isfinite()
+    if outside.any():
+        raise ValueError(
+            f"{name} must be finite numbers, got {value[outside][0].item()}"
+        )
+    return value
+
+
 def readable(value: torch.Tensor) -> bool:
     """Whether its values may be looked at: not while compiling, nor where that means waiting for a device."""
     import torch

@@ -151,6 +151,15 @@ def float64_device(device: torch.device) -> torch.device:
     return torch.device("cpu") if device.type == "mps" else device
 
 
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """What numbers of this type are turned in: float64 in itself, all others in float32.
+
+    >>> wide(torch.bfloat16)
+    torch.float32
+    """
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
 def in_float64(x: Shaped[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
     """x in float64, on its device if that has float64 and else on the CPU.
 
@@ -190,11 +199,14 @@ def cos_sin(
 
 
 def check_frequencies(inv_freq: Tensor) -> None:
-    """``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64."""
+    """``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64; ``ValueError`` for NaN or infinity in it, where values
+    may be read (`checks.readable`)."""
     if checks.floating("inv_freq", inv_freq).dtype not in _WIDE:
         raise TypeError(
             f"inv_freq must be float32 or float64, got {inv_freq.dtype}"
         )
+    if checks.readable(inv_freq):
+        checks.finite("inv_freq", inv_freq)
 
 
 def tables(

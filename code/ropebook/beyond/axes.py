@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.efficient import apply_rotary
-from ropebook.rope import in_float64, inv_freq
+from ropebook.rope import check_positions, in_float64, inv_freq, wide
 from ropebook.shapes import Float, Real
 
 Places = Real[Tensor, "*seq axes"]
@@ -43,16 +43,17 @@ def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves
 def in_blocks(waves: Waves) -> Waves:
     """The same pairs with the axes in turn: x, y, x, y, …: blocks of four entries for two axes, of six for three.
 
-    ``waves`` are those of `axial` with equal dims.
+    ``waves`` are those of `axial` with equal dims; ``ValueError`` for others.
 
     >>> in_blocks(axial([4, 4], base=100))
     tensor([[1.0000, 0.0000, 0.1000, 0.0000],
             [0.0000, 1.0000, 0.0000, 0.1000]], dtype=torch.float64)
     """
     n_axes, pairs = waves.shape
-    if pairs % n_axes:
+    owner = torch.arange(pairs) * n_axes // pairs
+    if pairs % n_axes or waves[owner != torch.arange(n_axes)[:, None]].any():
         raise ValueError(
-            f"waves must have as many pairs for each of {n_axes} axes, got {pairs} pairs"
+            f"waves must have pairs of its own for each of {n_axes} axes, and as many, got {pairs} pairs"
         )
     return waves.unflatten(1, (n_axes, -1)).mT.flatten(1)
 
@@ -71,16 +72,17 @@ def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
         raise ValueError(
             f"directions must have shape ({len(theta)},), one for each pair, got {tuple(directions.shape)}"
         )
-    phi = in_float64(directions)
+    phi = checks.finite("directions", in_float64(directions))
     return torch.stack((theta * phi.cos(), theta * phi.sin()))
 
 
 def angles(places: Places, waves: Waves) -> Float[Tensor, "*seq pairs"]:
-    """w_i · m of every pair, in radians, float64.
+    """w_i · m of every pair, in radians, float64. ``places`` are integers, float32 or float64, as `check_positions` has them.
 
     >>> angles(torch.tensor([[2, 3]]), axial([2, 2]))
     tensor([[2., 3.]], dtype=torch.float64)
     """
+    check_positions(places)
     if places.ndim == 0 or places.shape[-1] != len(waves):
         raise ValueError(
             f"places must have {len(waves)} numbers each, one for each axis of waves, got shape {tuple(places.shape)}"
@@ -97,9 +99,8 @@ def turned(
 ) -> Float[Tensor, "*heads seq dim"]:
     """x, each vector turned by its place: pair i by w_i · m radians."""
     checks.floating("x", x)
-    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     phi = angles(places, waves)
-    cos, sin = phi.cos().to(x.device, wide), phi.sin().to(x.device, wide)
+    cos, sin = (y.to(x.device, wide(x.dtype)) for y in (phi.cos(), phi.sin()))
     return apply_rotary(x, cos, sin, layout=layout)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.beyond.values import Vectors, change, turned_by
-from ropebook.rope import Positions, as_positions
+from ropebook.rope import LARGEST_POSITION, Positions, as_positions
 from ropebook.shapes import Float
 
 Weight = Float[Tensor, " dim"]
@@ -31,6 +31,7 @@ def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
 
 def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
     """Each vector divided by the root of its mean square, and each entry times its weight."""
+    checks.number("eps", eps, minimum=0)
     found = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     return found if weight is None else found * weight
 
@@ -52,8 +53,16 @@ def normed_after(
 def tempered(
     q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
 ) -> Vectors:
-    """Queries that grow with the logarithm of their place (Llama 4, in its layers without rotation): softmax becomes sharper."""
-    steps = ((as_positions("places", places).double() + 1) / every).floor()
+    """Queries that grow with the logarithm of their place (Llama 4, in its layers without rotation): softmax becomes sharper.
+
+    ``every`` so many tokens, from place 0 on, by ``scale``. ``ValueError`` for places below 0 and ``every`` not above 0.
+    """
+    checks.number("every", every, above=0)
+    checks.number("scale", scale)
+    places = checks.entries(
+        "places", as_positions("places", places), 0, LARGEST_POSITION
+    )
+    steps = ((places.double() + 1) / every).floor()
     return q * (1 + scale * steps.log1p()).to(q)[:, None]
 
 
@@ -95,6 +104,7 @@ def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
     >>> layers_that_turn(5, every=4)
     [True, True, True, False, True]
     """
+    checks.integer("n_layers", n_layers, minimum=1)
     checks.integer("every", every, minimum=1)
     return [layer % every != every - 1 for layer in range(n_layers)]
 

@@ -116,6 +116,10 @@ def numbers_cached(
     >>> numbers_cached(n_heads=128, dim=128, rank=512, rotary_dim=64)
     {'every head': 32768, 'one head': 256, 'latent': 576}
     """
+    sizes = {"n_heads": n_heads, "dim": dim, "rank": rank}
+    for name, size in sizes.items():
+        checks.integer(name, size, minimum=1)
+    checks.even("rotary_dim", rotary_dim)
     return {
         "every head": 2 * n_heads * dim,
         "one head": 2 * dim,

@@ -80,8 +80,10 @@ def linear_attention(
 ) -> Float[Tensor, "*heads seq width"]:
     """RoFormer's linear attention as a recurrence: turned after φ, normaliser still.
 
-    Two sums are held, whatever the length: S (dim, width) of R_n φ(k_n) v_n^T, and z (dim,) of φ(k_n).
+    Two sums are held, whatever the length: S (dim, width) of R_n φ(k_n) v_n^T, and z (dim,) of φ(k_n). ``ValueError`` unless q, k and v
+    have as many rows.
     """
+    _check_of_one_text(q, k, v)
     turned_q, turned_k = (features(x, places, base=base) for x in (q, k))
     still_q, still_k = feature(q), feature(k)
     S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)
@@ -101,11 +103,21 @@ def turning_state(
     """Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence whose state turns: S_m = S_{m−1} R_1 + k_m v_m^T, with v_n in rows.
 
     ``step`` (dim, dim): the matrix that takes a row v to R_{−1} v, which is R_1: a token later, each value has turned back by one step. This is
-    what RoPE on values means here; values that are turned, and at the output turned back, give the same.
+    what RoPE on values means here; values that are turned, and at the output turned back, give the same. ``ValueError`` unless q, k and v
+    have as many rows.
     """
+    _check_of_one_text(q, k, v)
     S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)
     found = []
     for n in range(q.shape[-2]):
         S = S @ step + k[..., n, :, None] * v[..., n, None, :]
         found.append((q[..., n, None, :] @ S)[..., 0, :])
     return torch.stack(found, -2)
+
+
+def _check_of_one_text(q: Tensor, k: Tensor, v: Tensor) -> None:
+    for name, x in (("k", k), ("v", v)):
+        if x.shape[:-1] != q.shape[:-1]:
+            raise ValueError(
+                f"{name} must have as many rows as q, {tuple(q.shape[:-1])}, got {tuple(x.shape[:-1])}"
+            )

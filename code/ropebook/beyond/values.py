@@ -12,7 +12,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.attention import attention_weights
 from ropebook.efficient import apply_rotary
-from ropebook.rope import Positions, as_positions, cos_sin, inv_freq
+from ropebook.rope import Positions, as_positions, cos_sin, inv_freq, wide
 from ropebook.shapes import Float
 
 WAYS = ("still", "turned", "turned back")
@@ -29,9 +29,8 @@ def turned_by(
     layout: str = "interleaved",
 ) -> Vectors:
     """x, each vector turned by its place; ``back``: the other way round."""
-    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     theta = inv_freq(x.shape[-1], base)
-    cos, sin = cos_sin(as_positions("places", places), theta, wide)
+    cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)
 
 
@@ -58,7 +57,11 @@ def attend(
 
 
 def change(found: Tensor, expected: Tensor) -> float:
-    """The largest difference of two tensors, as a share of the largest entry expected."""
+    """The largest difference of two tensors of one shape, as a share of the largest entry expected. ``ValueError`` for two shapes."""
+    if found.shape != expected.shape:
+        raise ValueError(
+            f"found must have the shape of expected, {tuple(expected.shape)}, got {tuple(found.shape)}"
+        )
     return float((found - expected).abs().max() / expected.abs().max())
 
 

@@ -272,7 +272,7 @@ class RotaryEmbedding(nn.Module):
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor]:
         """cos and sin for q (B, H, T, dim), computed or kept."""
-        dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
+        dtype = rope.wide(q.dtype)
         if self._kept is None:
             return self._places_of(q, positions, offset, dtype)
         place = (id(positions), offset, q.shape[::2], dtype, q.device)

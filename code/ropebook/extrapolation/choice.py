@@ -82,7 +82,7 @@ def choices(
 
     Args:
         trained_length: L, of the first training.
-        target_length: L′, at least L.
+        target_length: L′, above L.
         dim: d, the entries of a head that turn.
         base: b, as the model was trained.
 

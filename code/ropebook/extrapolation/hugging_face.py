@@ -97,8 +97,9 @@ class InstalledRotary(nn.Module):
             shape = (*position_ids.shape, self.rotary_dim)
             return x.new_ones(shape), x.new_zeros(shape)
         inv_freq, factor = self.frequencies(None)
-        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        tables = rope.cos_sin(position_ids.to(x.device), inv_freq, wide)
+        tables = rope.cos_sin(
+            position_ids.to(x.device), inv_freq, rope.wide(x.dtype)
+        )
         cos, sin = (rope.join(t, t, self.layout) * factor for t in tables)
         return cos.to(x.dtype), sin.to(x.dtype)
 

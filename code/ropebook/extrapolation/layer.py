@@ -18,6 +18,7 @@ from ropebook.attention import (
 )
 from ropebook.efficient import apply_rotary
 from ropebook.extrapolation.registry import METHODS, make
+from ropebook.rope import wide
 from ropebook.rotary_attention import KVCache, RotaryAttention
 from ropebook.shapes import Float, Real, Shaped
 
@@ -184,8 +185,7 @@ class ExtendedAttention(RotaryAttention):
 
     def _rotate(self, x: Tensor, positions: Tensor, length: int | None) -> Tensor:
         """x (batch, heads, seq, head_dim) at its positions, with the frequencies of a text of ``length`` tokens."""
-        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        cos, sin = self.rotary.cos_sin(positions, wide, length=length)
+        cos, sin = self.rotary.cos_sin(positions, wide(x.dtype), length=length)
         return apply_rotary(x, cos, sin, layout=self.rotary.layout)
 
     def _seen_otherwise(

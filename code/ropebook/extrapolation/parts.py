@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.efficient import apply_rotary
-from ropebook.rope import check_positions, cos_sin
+from ropebook.rope import check_positions, cos_sin, wide
 from ropebook.shapes import Float, Real
 
 # --- Lengths --------------------------------------------------------------------------------------------------------
@@ -234,8 +234,7 @@ def rotated(
     layout: str = "interleaved",
 ) -> Float[Tensor, "*batch seq dim"]:
     """x (…, T, d) turned by its positions, cos and sin multiplied by ``factor``."""
-    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-    cos, sin = cos_sin(positions.to(x.device), inv_freq, wide)
+    cos, sin = cos_sin(positions.to(x.device), inv_freq, wide(x.dtype))
     return apply_rotary(x, cos * factor, sin * factor, layout=layout)
 
 
@@ -250,8 +249,8 @@ def at_least_float32(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 def frequencies(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
     """``inv_freq``, once it is checked: d/2 finite numbers from 0 upwards, float64 or float32."""
     allowed = "inv_freq must be d/2 finite numbers >= 0, float64 or float32"
-    wide = (torch.float64, torch.float32)
-    if checks.floating("inv_freq", inv_freq).dtype not in wide:
+    wide_ones = (torch.float64, torch.float32)
+    if checks.floating("inv_freq", inv_freq).dtype not in wide_ones:
         raise TypeError(f"{allowed}, got dtype {inv_freq.dtype}")
     if inv_freq.ndim != 1 or len(inv_freq) == 0:
         raise ValueError(f"{allowed}, got shape {tuple(inv_freq.shape)}")

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ropebook import checks
 from ropebook.extrapolation.methods import Extension, known_as
 from ropebook.extrapolation.parts import check_trained, exact_positions
+from ropebook.rope import LARGEST_POSITION
 from ropebook.shapes import Float, Real
 
 
@@ -41,6 +43,8 @@ class LogN(Extension):
     def query_scale(
         self, positions: Real[Tensor, " *shape"]
     ) -> Float[Tensor, " *shape"]:
-        """The factor at each position, 0 and above: float64, of the shape of ``positions``."""
+        """The factor at each position: float64, of the shape of ``positions``. ``ValueError`` for one below 0, where it may be read."""
         seen = exact_positions(positions) + 1
+        if checks.readable(positions):
+            checks.entries("positions", positions, 0, LARGEST_POSITION)
         return (seen.log() / math.log(self.trained_length)).clamp(min=1)

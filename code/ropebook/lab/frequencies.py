@@ -37,7 +37,7 @@ def with_frequencies(
     """The model with other θ, the same in every layer: (d/2,), float64 or float32, any order, 0 for a pair that does not turn.
 
     A new model with the same weights, not copies of them; ``model`` stays as it is. ``ValueError`` for a model that does not rotate, or has a
-    method already, and for another number of pairs.
+    method already, for another number of pairs, and for NaN or infinity.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=1, n_heads=2)
     >>> still = with_frequencies(model, torch.zeros(4))
@@ -49,6 +49,7 @@ def with_frequencies(
         raise ValueError(
             f"inv_freq must be of shape {tuple(rotary.inv_freq.shape)}, got {tuple(inv_freq.shape)}"
         )
+    checks.finite("inv_freq", inv_freq)
     other = copy.deepcopy(
         model, {id(weight): weight for weight in model.parameters()}
     )
@@ -79,8 +80,18 @@ def permutation(pairs: int, seed: int) -> Int[Tensor, " pairs"]:
 
 
 def permuted(model: LanguageModel, order: Int[Tensor, " pairs"]) -> LanguageModel:
-    """The model in whose layers pair i turns with θ_order[i]; the projections, trained for θ_i, stay."""
-    return with_frequencies(model, rotary_of(model).inv_freq[order])
+    """The model in whose layers pair i turns with θ_order[i]; the projections, trained for θ_i, stay.
+
+    ``ValueError`` if ``order`` does not name each pair once.
+    """
+    theta = rotary_of(model).inv_freq
+    if order.dtype != torch.int64 or not torch.equal(
+        order.sort().values, torch.arange(len(theta))
+    ):
+        raise ValueError(
+            f"order must have each of 0 … {len(theta) - 1} once, got {order.tolist()}"
+        )
+    return with_frequencies(model, theta[order])
 
 
 def reordered(model: LanguageModel, order: Int[Tensor, " pairs"]) -> LanguageModel:

@@ -198,7 +198,15 @@ def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
 def binned(
     values: Float[Tensor, "*shape distances"], edges: Sequence[int]
 ) -> Float[Tensor, "*shape bins"]:
-    """Means of (…, T) over bins of distances, from one edge to the next, the last not included: (…, len(edges) − 1)."""
+    """Means of (…, T) over bins of distances, from one edge to the next, the last not included: (…, len(edges) − 1).
+
+    ``ValueError`` for edges that do not rise from 0 or more to T or less.
+    """
+    rising = all(a < b for a, b in itertools.pairwise(edges))
+    if not rising or edges[0] < 0 or edges[-1] > values.shape[-1]:
+        raise ValueError(
+            f"edges must rise from 0 or more to {values.shape[-1]} or less, got {list(edges)}"
+        )
     return torch.stack(
         [values[..., a:b].mean(-1) for a, b in itertools.pairwise(edges)], -1
     )

@@ -18,6 +18,8 @@ from ropebook.shapes import Float, Int
 
 WITH_FACTOR = ("linear", "ntk", "ntk_by_parts", "yarn", "self_extend")
 """Methods that are told by how much the text is longer."""
+READ_WITH = ("none", *WITH_FACTOR, "dynamic_ntk", "rerope", "log_n")
+"""All that a text can be read with."""
 
 
 class Reading(NamedTuple):
@@ -34,14 +36,15 @@ def reader(
 ) -> LanguageModel:
     """The trained model, with weights of one byte each, as the book's page has it, to be read with.
 
-    ``base``: what its frequencies are made from; it was trained with 10⁴. ``method``: "none" or one of those that `with_method`
-    takes, and of those that have one with the ``factor`` s, at least 1. Other options are as `method_options` has them.
+    ``base``: what its frequencies are made from; it was trained with 10⁴. ``method``: one of `READ_WITH`, those of `WITH_FACTOR`
+    with the ``factor`` s, at least 1. Other options are as `method_options` has them.
 
     >>> reader(method="linear", factor=2.0).layers[0].attention.rotary.scaling.factor
     2.0
     """
     base = checks.number("base", base, minimum=1)
     factor = checks.number("factor", factor, minimum=1)
+    checks.choice("method", method, READ_WITH)
     model = pretrained(int8=True)
     rotary = RotaryEmbedding(
         model.layers[0].attention.head_dim,

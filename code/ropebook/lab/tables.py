@@ -40,9 +40,13 @@ def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
 
 
 def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
-    """The mean share over seeds and over the distances from the ``beyond``-th on; None where a model does not reach."""
+    """The mean share over seeds and over the distances from the ``beyond``-th on; None where a model does not reach.
+
+    ``ValueError`` if there is no ``beyond``-th.
+    """
     if None in rows:
         return None
+    checks.integer("beyond", beyond, minimum=0, maximum=len(rows[0]) - 1)
     return float(np.mean([row[beyond:] for row in rows]))
 
 
@@ -58,16 +62,17 @@ def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
 
 
 def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
-    """Order where it can be told: of the answers that are one of the key's two records, the share of right ones, (seeds, distances)."""
+    """Order where it can be told: of the answers that are one of the key's two records, the share of right ones, (seeds, distances); NaN
+    where there is no such answer."""
     right = answers(opened, id, "order", length)
-    return right / (right + answers(opened, id, "other", length))
+    with np.errstate(invalid="ignore"):
+        return right / (right + answers(opened, id, "other", length))
 
 
 class Grid(NamedTuple):
-    """``values`` (rows, bands), NaN where there is nothing; ``sure``: whether the interval leaves 0 out."""
+    """A row for each cell. ``values`` (rows, bands), NaN where there is nothing; ``sure``: whether the interval leaves 0 out."""
 
     rows: list[str]
-    columns: list[str]
     values: np.ndarray
     sure: np.ndarray
 
@@ -102,7 +107,6 @@ def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> G
                 sure[at, band] = found[1] > 0 or found[2] < 0
     return Grid(
         list(rows.values()),
-        [f"{start}…{stop}" for start, stop in BANDS],
         values,
         sure,
     )
@@ -120,7 +124,11 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
     def column(against: str, text: str, band: int) -> list[float]:
         table = opened["differences"][against]
-        return [table[id][text][band][0] if id in table else 0.0 for id in lines]
+        own = against == "plain"  # the model as it is, less itself
+        return [
+            0.0 if own and id == LONGER else table[id][text][band][0]
+            for id in lines
+        ]
 
     def within(id: str) -> float:
         """Of a method that follows the length, for a text of L bytes."""
@@ -179,7 +187,8 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """
+    """How often each word was found, in words.
+
     >>> counted({"holds": 5, "fails": 0, "no difference": 1, "undecided": 0})
     '5 hold, 1 no difference'
     """

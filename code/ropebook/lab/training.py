@@ -1,7 +1,7 @@
 """Training the small models: settings, steps, checkpoints that are written whole, and going on where it stopped.
 
-Everything of a run follows from its `Run`: the weights to begin with, the batch of every step, the learning rate. A `Trainer` goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of
-the rows.
+Everything of a run follows from its `Run`: the weights to begin with, the batch of every step, the learning rate. A `Trainer`
+goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of the rows.
 """
 
 from __future__ import annotations
@@ -257,9 +257,10 @@ class Trainer:
         }
         for key, value in mine.items():
             # checkpoints from before there was a choice are not compiled
-            if state.get(key, False) != value:
+            found = state.get(key, False)
+            if found != value:
                 raise ValueError(
-                    f"the checkpoint {self.path} must have {key} {value}, got {state[key]}: "
+                    f"the checkpoint {self.path} must have {key} {value}, got {found}: "
                     "go on as it was begun, or remove it"
                 )
         self.model.load_state_dict(state["model"])
@@ -273,7 +274,7 @@ class Trainer:
 
 
 def read_checkpoint(path: Path | str) -> dict[str, object]:
-    """What `Trainer.save` wrote, on the CPU: run, sha256, threads, step, losses, seconds, model, optimizers, random.
+    """What `Trainer.save` wrote, on the CPU: run, sha256, threads, compiled, step, losses, seconds, model, optimizers, random.
 
     ``pickle.UnpicklingError`` for a file that holds anything else that could run code.
     """

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from ropebook import checks
 from ropebook.relatives.scheme import Parts, Scheme
 from ropebook.shapes import Float
+from ropebook.sinusoidal.codes import whole_positions
 
 
 class Absolute(Scheme):
@@ -34,11 +35,11 @@ class Absolute(Scheme):
     def places(
         self, name: str, positions: Tensor, projection: Tensor
     ) -> Float[Tensor, "heads seq dim"]:
-        """The vectors of these positions, projected."""
+        """The vectors of these positions, projected; ``TypeError`` for places that are not whole."""
         last = len(self.table) - 1
         note = f" ({last + 1} vectors were learned, no more)"
-        checks.entries(name, positions, 0, last, note)
-        return torch.einsum("hdw,sw->hsd", projection, self.table[positions.long()])
+        whole = whole_positions(name, positions, 0, last, note)
+        return torch.einsum("hdw,sw->hsd", projection, self.table[whole])
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
         if q.shape[-3::2] != self.w_q.shape[:2]:

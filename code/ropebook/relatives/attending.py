@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ropebook import checks
 from ropebook.attention import causal_mask
 from ropebook.relatives.curves import Fire
 from ropebook.relatives.scheme import Bias, Scheme, fit
@@ -24,8 +25,11 @@ Values = Float[Tensor, "batch heads seq width"]
 def attend(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """The means of the values of a text at positions 0 … T − 1, by plain code."""
-    places = torch.arange(q.shape[-2], device=q.device)
+    """The means of the values of a text at positions 0 … T − 1, by plain code.
+
+    ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together, here and in the other two.
+    """
+    places = _places(q, k, v)
     scores = scheme.score(q, k, places, places)
     if causal:
         seen = causal_mask(q.shape[-2], device=q.device)
@@ -37,8 +41,8 @@ def attend_fused(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
     """`attend`, by ``torch.nn.functional.scaled_dot_product_attention``: what is added goes where a mask does."""
-    places = torch.arange(q.shape[-2], device=q.device)
-    q, k, added = scheme.parts(q, k, *fit(q, k, places, places))
+    places = _places(q, k, v)
+    q, k, added = scheme.parts(q, k, places, places)
     if added is None:
         return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
     added = added.to(q)
@@ -70,8 +74,7 @@ def attend_flex(
     )
 
     length = q.shape[-2]
-    places = torch.arange(length, device=q.device)
-    q, k, row = _parts_by_row(scheme, q, k, places)
+    q, k, row = _parts_by_row(scheme, q, k, _places(q, k, v))
     mask = None
     if causal:
         mask = create_block_mask(
@@ -86,11 +89,26 @@ def attend_flex(
     )
 
 
+def _places(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """0 … T − 1, if q, k and v are of one text."""
+    places, _ = fit(q, k, *[torch.arange(q.shape[-2], device=q.device)] * 2)
+    if checks.floating("v", v).shape[:-1] != k.shape[:-1]:
+        raise ValueError(
+            f"v must have k's shape but for its width, k's being {tuple(k.shape)}, got {tuple(v.shape)}"
+        )
+    return places
+
+
 def _parts_by_row(
     scheme: Scheme, q: Tensor, k: Tensor, places: Tensor
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     if isinstance(scheme, Bias):
-        return q, k, by_distance(scheme, len(places)).to(q)
+        row = by_distance(scheme, len(places)).to(q)
+        if len(row) != q.shape[-3]:
+            raise ValueError(
+                f"q must have {len(row)} heads, as the scheme has, got {q.shape[-3]}"
+            )
+        return q, k, row
     q, k, added = scheme.parts(q, k, places, places)
     if added is not None:
         raise TypeError(
@@ -101,7 +119,7 @@ def _parts_by_row(
 
 
 def by_distance(scheme: Bias, length: int) -> Float[Tensor, "heads both"]:
-    """The bias at the distances −(T − 1) … T − 1; ``TypeError`` for one that depends on more than the distance."""
+    """The bias at the distances −(T − 1) … T − 1; ``TypeError`` for `Fire`, which depends on more than the distance."""
     if isinstance(scheme, Fire):
         raise TypeError(
             "scheme must be a bias of the distance alone, got Fire, which looks at the query's place"

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ropebook import checks
 from ropebook.relatives.scheme import Bias
-from ropebook.rope import Positions
+from ropebook.rope import Positions, as_positions
 from ropebook.shapes import Float, Int, Real
 from ropebook.sinusoidal import relative_positions
 
@@ -31,7 +31,8 @@ def t5_bucket(
 
     Half of the ranges are one distance wide, the others as a logarithmic scale up to ``farthest`` makes them; the last
     has all that is farther. Keys after the query (m − n < 0) are in range 0; ``bidirectional``: they have the second half of
-    the ranges, and both sides half as many.
+    the ranges, an even number then, and both sides half as many. A distance with a fraction counts as the whole one towards 0;
+    ``ValueError`` for NaN.
 
     >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
     tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
@@ -39,8 +40,9 @@ def t5_bucket(
     tensor([ 3,  0, 19, 31])
     """
     checks.integer("buckets", buckets, minimum=4 if bidirectional else 2)
+    apart = as_positions("apart", apart)
     if bidirectional:
-        side = buckets // 2
+        side = checks.even("buckets", buckets) // 2
         return (apart < 0) * side + _one_sided(apart.abs(), side, farthest)
     return _one_sided(apart.clamp(min=0), buckets, farthest)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.efficient import apply_rotary
 from ropebook.relatives.scheme import Parts, Scheme
-from ropebook.rope import cos_sin, dim_and_base, in_float64, inv_freq
+from ropebook.rope import cos_sin, dim_and_base, in_float64, inv_freq, wide
 from ropebook.shapes import Float
 
 
@@ -26,8 +26,7 @@ class Rope(Scheme):
 
     def turned(self, x: Tensor, places: Tensor) -> Tensor:
         """x (…, seq, dim), each vector turned by its place (seq,)."""
-        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        tables = cos_sin(places, inv_freq(self.dim, self.base), wide)
+        tables = cos_sin(places, inv_freq(self.dim, self.base), wide(x.dtype))
         return apply_rotary(x, *tables)
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:

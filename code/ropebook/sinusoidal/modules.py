@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ropebook import checks
-from ropebook.rope import Positions, as_positions, dim_and_base
+from ropebook.rope import Positions, as_positions, dim_and_base, wide
 from ropebook.sinusoidal.codes import whole_positions
 from ropebook.sinusoidal.vectors import encoding
 
@@ -32,9 +32,9 @@ class SinusoidalEncoding(nn.Module):
     def forward(self, x: Tensor, positions: Positions | None = None) -> Tensor:
         """``positions``: as `encoding` takes them, of a shape that broadcasts to x.shape[:-1]; default 0 … seq − 1."""
         positions = _positions_of(x, positions, self.dim)
-        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        added = encoding(positions, self.dim, self.base, wide)
-        return (x.to(wide) + added).to(x.dtype)
+        dtype = wide(x.dtype)
+        added = encoding(positions, self.dim, self.base, dtype)
+        return (x.to(dtype) + added).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, base={self.base:g}"
