@@ -10,7 +10,9 @@
 
 Checkpoints lie in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
 its weights in half precision in results/trials, and is not done again; whoever has these two files can go on without
-the checkpoint. Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them
+the checkpoint. Training is compiled, so a C++ compiler must be there.
+
+Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them
 are there, `gather` judges by the rule; until then it brings together the trainings alone.
 """
 
@@ -115,7 +117,7 @@ def write(trainer: Trainer, given: scores.Materials) -> None:
     steps = range(0, len(trainer.losses), EVERY)
     rows_of_text = sum(kind != "language" for kind in trials.KINDS) / len(trials.KINDS)
     told = {
-        "run": {key: value for key, value in vars(trial).items() if key != "share"},
+        "run": dict(vars(trial)),
         "corpus": trainer.corpus.summary(),
         "epochs": round(trial.steps * trial.rows * rows_of_text * trial.length / len(trainer.corpus.train), 3),
         "parameters": sum(weight.numel() for weight in model.parameters()),

@@ -37,8 +37,8 @@ HEAVY = {
     "complex_figures": {"matplotlib"},
     "show": {"IPython"},
     "proofs": {"sympy", "IPython"},
-    "lab": {"safetensors", "numpy"},
-    "explorers": {"anywidget", "traitlets", "numpy", "safetensors"},
+    "lab": {"numpy"},
+    "explorers": {"anywidget", "traitlets", "numpy"},
 }
 
 

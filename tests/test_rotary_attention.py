@@ -10,7 +10,6 @@ from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotary
 
 from ropebook import attention as A
 from ropebook import rotary_attention as R
-from ropebook.efficient import RotaryEmbedding
 from tests.rotary_attention_helpers import (
     CLOSE,
     DIM,
@@ -119,21 +118,6 @@ def test_shift_change_is_relative():
     layer, x = make(kind=R.RotatedValueAttention), draw(1, 5, DIM)
     here, there = (layer(x, torch.arange(5) + t) for t in (0, 3))
     assert math.isclose(R.shift_change(layer, x, 3), error(there, here), rel_tol=1e-12)
-
-
-@pytest.mark.parametrize("layers, heads, kv_heads, head_dim, rotary_dim", [(3, 4, 2, 6, None), (1, 2, 1, 8, 4)])
-def test_rotations_per_token_are_those_made(monkeypatch, layers, heads, kv_heads, head_dim, rotary_dim):
-    turned, forward = [], RotaryEmbedding.forward
-
-    def counted(self, q, k, *arguments, **options):
-        ones = torch.ones_like(q), torch.ones_like(k)
-        turned.extend((r != 1).sum().item() // 2 for r in forward(self, *ones, *arguments, **options))
-        return forward(self, q, k, *arguments, **options)
-
-    monkeypatch.setattr(RotaryEmbedding, "forward", counted)
-    model = R.LlamaModel(9, 12, 20, layers, heads, kv_heads, head_dim=head_dim, rotary_dim=rotary_dim)
-    model(torch.tensor([[3]]), torch.tensor([5]))
-    assert sum(turned) == R.rotations_per_token(layers, heads, kv_heads, rotary_dim or head_dim)
 
 
 def test_the_layers_of_a_model_share_their_tables():

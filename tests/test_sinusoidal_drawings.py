@@ -30,13 +30,6 @@ def test_each_digit_has_its_wave(drawn):
     assert "0 to 7" in alt
 
 
-def test_the_table_is_the_encoding(drawn):
-    S.draw_table()
-    [(fig, *_)] = drawn
-    numbers = [float(text.get_text().replace("−", "-")) for text in fig.axes[0].texts]
-    assert numbers == pytest.approx(S.encoding(range(9), 8).flatten().tolist(), abs=0.006)
-
-
 def test_wavelengths_of_three_bases(drawn):
     S.draw_wavelengths(16, 100)
     [(fig, *_)] = drawn

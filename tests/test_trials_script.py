@@ -81,7 +81,7 @@ def script(module, tmp_path, monkeypatch):
     return run
 
 
-def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, capsys, monkeypatch):
+def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, capsys):
     folder = script("train", "--only", "rope-10000-1")
     assert {path.name for path in folder.iterdir()} == {"rope-10000-1.json", "rope-10000-1.safetensors"}
     with pytest.raises(SystemExit, match="not trained yet: rope-10000-0-4, rope-10000-1-4"):

@@ -113,9 +113,8 @@ def figure(
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)
     matplotlib.rcParams.update(_STYLE)
-    fig = Figure(
-        figsize=(width / 72, height / 72), layout="constrained"
-    )  # 72 points to the inch: one point, one pixel
+    # 72 points to the inch: one point, one pixel
+    fig = Figure(figsize=(width / 72, height / 72), layout="constrained")
     FigureCanvasSVG(fig)
     return fig, fig.subplots(rows, columns, **options)
 
@@ -274,9 +273,8 @@ def _tidy(root) -> set[str]:
         if element.get("transform", "").startswith("rotate(-0 "):
             del element.attrib["transform"]
         if style := element.get("style"):
-            style = re.sub(
-                r"font-family: [^;]*(; )?", "", style
-            )  # the page's own font
+            # the page's own font
+            style = re.sub(r"font-family: [^;]*(; )?", "", style)
             element.set("style", re.sub("#[0-9a-fA-F]{6}", variable, style))
         for name in ("d", "x", "y", "width", "height", "transform"):
             if name in element.attrib:

@@ -251,10 +251,10 @@ def roofline(measured: dict) -> Figure:
     part = measured["cpu"]["float32"]
     shape = part["shape"]
     tokens, heads = shape["tokens"], shape["q_heads"] + shape["k_heads"]
-    bandwidth = (
-        part["bytes"] / entry(part, "limit")["ms"] / 1e6
-    )  # GB/s, of the copy
-    labels = {  # where the label stands, from its point
+    # GB/s, of the copy
+    bandwidth = part["bytes"] / entry(part, "limit")["ms"] / 1e6
+    # where the label stands, from its point
+    labels = {
         ("transformers", "half"): (6, -4, "left"),
         ("by_pairs", "half"): (-6, 2, "right"),
         ("eager", "half"): (7, -3, "left"),

@@ -33,9 +33,8 @@ from ropebook.figures import (
 )
 from ropebook.sinusoidal import distance_kernel
 
-LEAST_WIDTH = (
-    1.012  # of a bar on a logarithmic axis, so that a single base can be seen
-)
+LEAST_WIDTH = 1.012
+"""Of a bar on a logarithmic axis, so that a single base can be seen."""
 
 
 def trends(length: int = 10**6) -> None:

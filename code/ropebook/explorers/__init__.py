@@ -65,9 +65,8 @@ class Explorer(anywidget.AnyWidget):
     alt = traitlets.Unicode(help="what is to be seen, in a sentence").tag(sync=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        if (
-            "script" in cls.__dict__
-        ):  # traitlets makes further subclasses of its own
+        # traitlets makes further subclasses of its own
+        if "script" in cls.__dict__:
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
             cls._esm = join(cls.script, declared)

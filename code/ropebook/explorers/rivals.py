@@ -8,7 +8,7 @@ from ropebook.explorers import Choice, Explorer, Whole, Within
 from ropebook.explorers.kit import dials
 from ropebook.relatives import BUCKETS, FARTHEST, XPos
 
-BUCKETS, FARTHEST = BUCKETS, FARTHEST
+__all__ = ["BUCKETS", "FARTHEST", "Rivals"]
 SPAN = 256
 """Keys up to so many tokens before the query and after it."""
 MOST_HEADS = 16

@@ -32,8 +32,9 @@ class Shuffle(Explorer):
     """Attention weights and outputs of a sentence whose words the reader reorders.
 
     ``words``: a sentence of 1 to 8 words. ``order``: place r shows the word typed at place ``order[r]``; a permutation
-    of 0 … n − 1 (a new number of words sets it back). The figure's own sentence opens as "the man bit the dog". ``position``: add a sinusoidal vector to each word. ``causal``:
-    a word sees itself and the words before it. Bad values raise ``TraitError``.
+    of 0 … n − 1 (a new number of words sets it back). The figure's own sentence opens as "the man bit the dog".
+    ``position``: add a sinusoidal vector to each word. ``causal``: a word sees itself and the words before it. Bad values
+    raise ``TraitError``.
     """
 
     script = "shuffle.js"

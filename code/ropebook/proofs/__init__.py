@@ -56,17 +56,20 @@ class Claim:
 class Proof:
     """One registered check."""
 
-    label: str  # the equation's label on the page, "eq-…"
-    kind: str  # "definition", "identity" or "statement"
-    function: Callable[
-        ..., Pairs | list[Claim]
-    ]  # function(wrong=False) -> [(left, right), …] or [Claim, …]
-    symbols: tuple[
-        str, ...
-    ]  # the free symbols of the identity, as LaTeX prints them
-    twin: str  # what is wrong with the twin
-    source: str  # where it stands: "ropebook/proofs/sinusoidal.py:40"
-    implements: str = ""  # of a definition: the function that implements it, "ropebook.attention.softmax"
+    label: str
+    """The equation's on the page, "eq-…"."""
+    kind: str
+    """"definition", "identity" or "statement"."""
+    function: Callable[..., Pairs | list[Claim]]
+    """function(wrong=False) -> [(left, right), …] or [Claim, …]."""
+    symbols: tuple[str, ...]
+    """The free symbols of the identity, as LaTeX prints them."""
+    twin: str
+    """What is wrong with the twin."""
+    source: str
+    """Where it stands: "ropebook/proofs/sinusoidal.py:40"."""
+    implements: str = ""
+    """Of a definition: the function that implements it, "ropebook.rope.inv_freq"."""
 
     @property
     def says(self) -> str:

@@ -12,9 +12,8 @@ from ropebook.proofs import Claim, Pairs, definition, identity, statement
 
 # --- Identities ------------------------------------------------------------------------------------------------------
 
-S = sympy.symbols(
-    "S_1:4", real=True
-)  # three keys: every pair of indices that can behave differently occurs
+# three keys: every pair of indices that can behave differently occurs
+S = sympy.symbols("S_1:4", real=True)
 P = sympy.symbols("p_1:4", real=True)
 
 
@@ -231,9 +230,8 @@ def multi_head(wrong: bool = False) -> list[Claim]:
     """[O_0 O_1 …] W_O."""
     layer, x = _layer(), _draw(5, 24)
     joined = _heads_by_hand(layer, x, group=3)
-    weight = (
-        layer.out_proj.weight if wrong else layer.out_proj.weight.T
-    )  # a Linear keeps W_O transposed
+    # a Linear keeps W_O transposed
+    weight = layer.out_proj.weight if wrong else layer.out_proj.weight.T
     return [
         Claim(
             "the layer's output",

@@ -205,9 +205,8 @@ def similar(wrong: bool = False) -> Pairs:
     """E of a pair's share with k = q + ε, E ε = 0, less that with an independent k: 2σ² cos Δθ_i (Men et al., theorem 1)."""
     entries = sympy.symbols("q_1 q_2 k_1 k_2", real=True)
     q, k = entries[:2], entries[2:]
-    alike = _expected(
-        _pair_score(q, q), q, mu, sigma
-    )  # ε is independent of q, so its share has mean 0
+    # ε is independent of q, so its share has mean 0
+    alike = _expected(_pair_score(q, q), q, mu, sigma)
     other = _expected(_pair_score(q, k), entries, mu, sigma)
     return [
         (

@@ -43,9 +43,8 @@ def block(
 
 
 def _product(*factors: sympy.Basic) -> sympy.MatMul:
-    return sympy.MatMul(
-        *factors, evaluate=False
-    )  # printed as a product; holds() multiplies it out
+    # printed as a product; holds() multiplies it out
+    return sympy.MatMul(*factors, evaluate=False)
 
 
 # --- In the plane ----------------------------------------------------------------------------------------------------

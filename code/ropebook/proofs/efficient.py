@@ -187,14 +187,11 @@ def by_pairs(wrong: bool = False) -> list[Claim]:
         for at in range(length):
             for i, (first, second) in enumerate(pairs_of(dim, layout)):
                 angle = at * base ** (-2 * i / dim)
+                cos, sin = math.cos(angle), math.sin(angle)
                 x1, x2 = data[at, first].item(), data[at, second].item()
                 sign = -1 if wrong else 1
-                expected[at, first] = x1 * math.cos(angle) - sign * x2 * math.sin(
-                    angle
-                )
-                expected[at, second] = x2 * math.cos(angle) + sign * x1 * math.sin(
-                    angle
-                )
+                expected[at, first] = x1 * cos - sign * x2 * sin
+                expected[at, second] = x2 * cos + sign * x1 * sin
         ours = efficient.rotate_by_pairs(data, *tables, layout)
         claims.append(Claim(f"50 positions, {layout}", _off(ours, expected), 1e-13))
     return claims

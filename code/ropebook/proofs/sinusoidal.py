@@ -46,9 +46,8 @@ def _sum_over_pairs(term: sympy.Expr) -> sympy.Sum:
 
 
 def _product(*factors: sympy.Basic) -> sympy.MatMul:
-    return sympy.MatMul(
-        *factors, evaluate=False
-    )  # printed as a product; holds() multiplies it out
+    # printed as a product; holds() multiplies it out
+    return sympy.MatMul(*factors, evaluate=False)
 
 
 @identity(

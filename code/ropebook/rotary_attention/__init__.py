@@ -13,7 +13,6 @@ from ropebook.rotary_attention.cache import KVCache
 from ropebook.rotary_attention.layer import (
     RotaryAttention,
     RotatedValueAttention,
-    rotations_per_token,
     shift_change,
 )
 from ropebook.rotary_attention.llama import LlamaLayer, LlamaModel, SwiGLU
@@ -33,6 +32,5 @@ __all__ = [
     "left_padded",
     "packed_mask",
     "packed_positions",
-    "rotations_per_token",
     "shift_change",
 ]

@@ -149,25 +149,6 @@ def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
     return ((there - here).abs().max() / here.abs().max()).item()
 
 
-def rotations_per_token(
-    n_layers: int, n_heads: int, n_kv_heads: int, rotary_dim: int
-) -> int:
-    """How many pairs of numbers one token has turned: rotary_dim/2 for each head of queries and of keys in each layer.
-
-    >>> rotations_per_token(n_layers=32, n_heads=32, n_kv_heads=8, rotary_dim=128)  # Llama 3, 8B
-    81920
-    """
-    n_layers = checks.integer("n_layers", n_layers, minimum=1)
-    n_heads = checks.integer("n_heads", n_heads, minimum=1)
-    n_kv_heads = checks.integer("n_kv_heads", n_kv_heads, minimum=1)
-    return (
-        n_layers
-        * (n_heads + n_kv_heads)
-        * checks.even("rotary_dim", rotary_dim)
-        // 2
-    )
-
-
 class RotatedValueAttention(RotaryAttention):
     """A mistake, kept to be measured: values are rotated too, so the output is R_t times what it was when the text
     moves on by t positions. It knows where in the row it stands.

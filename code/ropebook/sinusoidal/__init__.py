@@ -58,7 +58,6 @@ from ropebook.sinusoidal.distances import (
 from ropebook.sinusoidal.drawings import (
     draw_binary_waves,
     draw_kernel,
-    draw_table,
     draw_terms,
     draw_turns,
     draw_wavelengths,
@@ -106,7 +105,6 @@ __all__ = [
     "distance_kernel",
     "draw_binary_waves",
     "draw_kernel",
-    "draw_table",
     "draw_terms",
     "draw_turns",
     "draw_wavelengths",

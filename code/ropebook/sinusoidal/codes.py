@@ -84,7 +84,6 @@ def binary_waves(positions: Positions, bits: int) -> Tensor:
 class CodeSummary(NamedTuple):
     """What `describe_codes` measures."""
 
-    smallest_norm: float
     largest_norm: float
     smallest_step: float
     largest_step: float
@@ -109,7 +108,6 @@ def describe_codes(codes: Tensor) -> CodeSummary:
     exact = in_float64(codes)
     norms, steps = exact.norm(dim=-1), exact.diff(dim=0).norm(dim=-1)
     return CodeSummary(
-        norms.min().item(),
         norms.max().item(),
         steps.min().item(),
         steps.max().item(),

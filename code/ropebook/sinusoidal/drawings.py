@@ -11,7 +11,6 @@ from ropebook.rope import turns, wavelengths
 from ropebook.sinusoidal.codes import binary_digits, binary_waves
 from ropebook.sinusoidal.distances import distance_kernel
 from ropebook.sinusoidal.uniqueness import closest_values
-from ropebook.sinusoidal.vectors import encoding
 
 if TYPE_CHECKING:
     from ropebook.sinusoidal.adding import FourTerms
@@ -44,25 +43,6 @@ def draw_binary_waves(bits: int = 4) -> None:
         f"digit is 1. The lowest digit repeats every 2 positions, the highest every {2**bits}.",
         "Pale blocks: the digit, 1 up and 0 down. Line: the wave, with a dot at each whole position. The digit keeps "
         "the dot's sign and drops its height.",
-    )
-
-
-def draw_table() -> None:
-    """The encoding of the positions 0 … 8 for d = 8, as coloured cells."""
-    from ropebook.figures import display_figure, figure, heatmap
-
-    fig, ax = figure(430, 420)
-    angles = ("m", "m/10", "m/10²", "m/10³")
-    columns = [f"{wave}\n{angle}" for angle in angles for wave in ("sin", "cos")]
-    rows = [f"m = {m}" for m in range(9)]
-    heatmap(ax, encoding(range(9), 8), limit=1, rows=rows, columns=columns)
-    display_figure(
-        fig,
-        "A table of numbers as coloured cells: nine rows for the positions 0 to 8, eight columns for the sines and "
-        "cosines of m, m/10, m/100 and m/1000. The first two columns change sign every few rows, the next two change "
-        "slowly, the last four hardly at all.",
-        "The encoding for d = 8. Blue is positive, orange negative. The fastest hand on the left runs through its turn "
-        "in six rows; the hour hand on the right has barely left twelve o'clock.",
     )
 
 

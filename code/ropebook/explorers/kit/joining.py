@@ -45,9 +45,8 @@ def join(
     <BLANKLINE>
     """
     parts: dict[str, str] = {}
-    imported: dict[
-        str, list[str]
-    ] = {}  # from each Python file, by one part or another
+    # from each Python file, by one part or another
+    imported: dict[str, list[str]] = {}
     declared = declared or {}
 
     def add(name: str, text: str) -> None:
