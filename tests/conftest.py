@@ -5,6 +5,7 @@ every kind that knows float64.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,12 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("notebooks")
     book.build("notebooks", out)
     return out
+
+
+@pytest.fixture
+def without_gradients() -> Iterator[None]:
+    """Nothing that a test computes is kept for a way back."""
+    import torch
+
+    with torch.no_grad():
+        yield

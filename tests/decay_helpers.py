@@ -7,7 +7,6 @@ import mpmath
 import numpy as np
 import torch
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ropebook import decay as D
 
@@ -21,11 +20,6 @@ seeds = st.integers(0, 2**32 - 1)
 
 def kernel(dim, base=10000.0):
     return partial(D.distance_kernel, dim=dim, base=base)
-
-
-def exact_kernel(distance, dim, base):
-    theta = [mpmath.power(base, -mpmath.mpf(2 * i) / dim) for i in range(dim // 2)]
-    return sum(mpmath.cos(frequency * distance) for frequency in theta)
 
 
 def plain_sums(distance, dim, base):
@@ -51,13 +45,3 @@ def looked_up(values):
     """A curve that reads its values from a list."""
     table = torch.tensor(values, dtype=torch.float64)
     return lambda distances: table[distances.cpu()].to(distances.device)
-
-
-class LargestTensor(TorchDispatchMode):
-    numel = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        if isinstance(out, torch.Tensor):
-            self.numel = max(self.numel, out.numel())
-        return out

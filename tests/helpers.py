@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from types import ModuleType
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -33,3 +35,24 @@ def public(module: ModuleType) -> set[str]:
 
 def is_code(value: object) -> bool:
     return inspect.isclass(value) or inspect.isroutine(value)
+
+
+class LargestTensor(TorchDispatchMode):
+    """How many numbers the largest tensor held that was made meanwhile: ``numel``."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor):
+            self.numel = max(self.numel, out.numel())
+        return out
+
+
+def library(root: Path, files: dict[str, bytes]) -> Path:
+    """A folder with these files."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root

@@ -12,6 +12,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from ropebook import rotary_attention as R
+from tests.attention_helpers import draw
 
 DIM, HEADS = 24, 4
 
@@ -24,11 +25,6 @@ CLOSE = {torch.float64: 2e-14, torch.float32: 1e-5}
 
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def draw(*shape, seed=0, dtype=torch.float64, device="cpu"):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(device, dtype)
 
 
 def error(ours, theirs):

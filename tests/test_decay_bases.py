@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook import decay as D
-from tests.decay_helpers import (
-    exact_kernel,
-)
+from tests.sinusoidal_helpers import exact_kernel
 
 
 @pytest.mark.parametrize(("dim", "base"), [(128, 4300.0), (128, 27000.0), (128, 10000.0), (64, 500.0), (2, 1.0)])

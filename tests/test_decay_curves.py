@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from ropebook import decay as D
 from tests.decay_helpers import (
-    LargestTensor,
     kernel,
     looked_up,
     plain_summary,
 )
+from tests.helpers import LargestTensor
 
 
 @pytest.fixture(params=[16, 64, 2**16])

@@ -9,8 +9,8 @@ import torch
 from ropebook import decay as D
 from ropebook import sinusoidal
 from ropebook.derivation import score
-from tests.decay_helpers import LargestTensor, exact_kernel
-from tests.helpers import random
+from tests.helpers import LargestTensor, random
+from tests.sinusoidal_helpers import exact_kernel
 
 LAYOUTS = ["interleaved", "half"]
 

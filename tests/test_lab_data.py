@@ -11,16 +11,9 @@ import numpy as np
 import pytest
 
 from ropebook.lab import by_name, data
+from tests.helpers import library
 
 TRAIN, HELD_OUT = "a/shown.py", "a/asked_8.py"  # the first bytes of their SHA-256 are 114 and 2
-
-
-def library(root, files):
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return root
 
 
 def first_byte(name):

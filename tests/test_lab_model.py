@@ -23,6 +23,7 @@ from ropebook import rotary_attention as R
 from ropebook.attention import causal_mask
 from ropebook.lab import model as M
 from ropebook.rotary_attention import llama
+from tests.rotary_attention_helpers import error
 
 SCHEMES = ["learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none"]
 BASES = {"rope-100": 100.0, "rope-10000": 10000.0, "rope-500000": 500000.0}
@@ -34,10 +35,7 @@ TINY = 1e-13
 every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
 
 
-@pytest.fixture(autouse=True)
-def _inference():
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, dtype=torch.float64, length=LENGTH, **options):
@@ -47,12 +45,6 @@ def make(scheme, dtype=torch.float64, length=LENGTH, **options):
         if weight.dim() == 2:
             weight.mul_(50 if name.startswith(("embedding", "places")) else 2)
     return model
-
-
-def error(ours, theirs):
-    assert ours.shape == theirs.shape
-    assert not ours.isnan().any()
-    return ((ours.double() - theirs.double()).abs().max() / theirs.double().abs().max()).item()
 
 
 # --- what they are ---

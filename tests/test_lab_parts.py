@@ -11,18 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook.lab import parts as P
+from tests.helpers import library
 
 UNITS = {part: [] for part in P.PARTS}
 for number in range(60):
     UNITS[P.part_of(f"unit{number}/a.py")].append(f"unit{number}")
-
-
-def library(root, files):
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return root
 
 
 def prose(seed, length=400):

@@ -35,10 +35,7 @@ CONFIG = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _inference():
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, **options):

@@ -383,7 +383,7 @@ def test_a_proof_is_found_without_the_other_chapters():
         "print(*sorted(name for name in sys.modules if name.startswith('ropebook.proofs.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["ropebook.proofs.complex_plane"]
+    assert done.stdout.split() == ["ropebook.proofs.complex_plane", "ropebook.proofs.measuring"]
 
 
 @pytest.mark.parametrize("label", ["eq-complex-plane-nothing", "eq-complex", "eq-nothing-of-this", ""])

@@ -25,11 +25,7 @@ from tests.rotary_attention_helpers import (
     spread,
 )
 
-
-@pytest.fixture(autouse=True)
-def _inference():
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])

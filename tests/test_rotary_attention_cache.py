@@ -22,11 +22,7 @@ from tests.rotary_attention_helpers import (
     seeds,
 )
 
-
-@pytest.fixture(autouse=True)
-def _inference():
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 @pytest.mark.parametrize("chunks", CHUNKS, ids=str)

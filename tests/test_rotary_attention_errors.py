@@ -13,11 +13,7 @@ from tests.rotary_attention_helpers import (
     llama,
 )
 
-
-@pytest.fixture(autouse=True)
-def _inference():
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 X = torch.zeros(2, 5, 8)

@@ -23,11 +23,7 @@ from tests.rotary_attention_helpers import (
     tokens_of,
 )
 
-
-@pytest.fixture(autouse=True)
-def _inference():
-    with torch.no_grad():
-        yield
+pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -7,10 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ropebook import sinusoidal as S
-from tests.helpers import largest
+from tests.helpers import LargestTensor, largest
 from tests.sinusoidal_helpers import EPS, bases, dims, exact_encoding, exact_kernel, positions_up_to_a_million
 
 
@@ -82,16 +81,6 @@ def test_chord_keeps_its_digits_where_the_encodings_nearly_coincide():
     # √(d − 2K) would be 0 here: K is d/2 to the last digit
     assert S.chord(1e-9, 2).item() == pytest.approx(1e-9, rel=1e-12)
     assert S.chord(710, 2).item() == pytest.approx(float(2 * abs(mpmath.sin(355))), rel=1e-9)
-
-
-class LargestTensor(TorchDispatchMode):
-    numel = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        if isinstance(out, torch.Tensor):
-            self.numel = max(self.numel, out.numel())
-        return out
 
 
 def test_kernel_never_holds_more_than_one_pair_of_all_distances():

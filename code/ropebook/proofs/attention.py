@@ -9,6 +9,7 @@ import torch
 
 from ropebook import attention
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off, random
 
 # --- Identities ------------------------------------------------------------------------------------------------------
 
@@ -70,16 +71,6 @@ def permuted_scores(wrong: bool = False) -> Pairs:
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
 
 
-def _draw(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(
-        *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)
-    )
-
-
-def _off(measured: torch.Tensor, expected: torch.Tensor) -> float:
-    return (measured - expected).abs().max().item()
-
-
 def _weights_by_hand(
     q: torch.Tensor, k: torch.Tensor, root: float, over_queries: bool = False
 ) -> torch.Tensor:
@@ -108,7 +99,7 @@ def _weights_by_hand(
 )
 def weights(wrong: bool = False) -> list[Claim]:
     """A_mn = e^{S_mn} / Σ_j e^{S_mj}, with a mask added to the scores."""
-    q, k = _draw(4, 6), _draw(4, 6, seed=1)
+    q, k = random(4, 6), random(4, 6, seed=1)
     by_hand = _weights_by_hand(q, k, math.sqrt(6), over_queries=wrong)
     mask = torch.zeros(4, 4, dtype=torch.float64).masked_fill(
         ~attention.causal_mask(4), -math.inf
@@ -117,12 +108,12 @@ def weights(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "weights of four queries",
-            _off(attention.attention_weights(q, k), by_hand),
+            off(attention.attention_weights(q, k), by_hand),
             1e-14,
         ),
         Claim(
             "the same under a mask",
-            _off(attention.attention_weights(q, k, mask), cut),
+            off(attention.attention_weights(q, k, mask), cut),
             1e-14,
         ),
     ]
@@ -135,7 +126,7 @@ def weights(wrong: bool = False) -> list[Claim]:
 )
 def whole(wrong: bool = False) -> list[Claim]:
     """softmax(QKᵀ/√d + M) V."""
-    q, k, v = (_draw(5, 8, seed=seed) for seed in range(3))
+    q, k, v = (random(5, 8, seed=seed) for seed in range(3))
     by_hand = _weights_by_hand(q, k, 8 if wrong else math.sqrt(8))
     mask = torch.zeros(5, 5, dtype=torch.float64)
     mask[3, 0] = mask[1, 4] = -math.inf
@@ -144,12 +135,12 @@ def whole(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "outputs of five queries",
-            _off(attention.scaled_dot_product_attention(q, k, v), by_hand @ v),
+            off(attention.scaled_dot_product_attention(q, k, v), by_hand @ v),
             1e-14,
         ),
         Claim(
             "the same under a mask",
-            _off(attention.scaled_dot_product_attention(q, k, v, mask), cut @ v),
+            off(attention.scaled_dot_product_attention(q, k, v, mask), cut @ v),
             1e-14,
         ),
     ]
@@ -207,7 +198,7 @@ def _layer() -> attention.MultiHeadAttention:
 )
 def one_head(wrong: bool = False) -> list[Claim]:
     """Head h attends with key and value head ⌊h / (H_q/H_kv)⌋."""
-    layer, x = _layer(), _draw(5, 24)
+    layer, x = _layer(), random(5, 24)
     q, k, v = layer.project(x[None])
     heads = attention.merge_heads(attention.scaled_dot_product_attention(q, k, v))[
         0
@@ -215,7 +206,7 @@ def one_head(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "six heads on two",
-            _off(heads, _heads_by_hand(layer, x, group=1 if wrong else 3)),
+            off(heads, _heads_by_hand(layer, x, group=1 if wrong else 3)),
             1e-13,
         )
     ]
@@ -228,14 +219,14 @@ def one_head(wrong: bool = False) -> list[Claim]:
 )
 def multi_head(wrong: bool = False) -> list[Claim]:
     """[O_0 O_1 …] W_O."""
-    layer, x = _layer(), _draw(5, 24)
+    layer, x = _layer(), random(5, 24)
     joined = _heads_by_hand(layer, x, group=3)
     # a Linear keeps W_O transposed
     weight = layer.out_proj.weight if wrong else layer.out_proj.weight.T
     return [
         Claim(
             "the layer's output",
-            _off(layer(x[None])[0], joined @ weight + layer.out_proj.bias),
+            off(layer(x[None])[0], joined @ weight + layer.out_proj.bias),
             1e-13,
         )
     ]
@@ -353,7 +344,7 @@ def gap(wrong: bool = False) -> list[Claim]:
 )
 def equivariance(wrong: bool = False) -> list[Claim]:
     """Attention(PQ, PK, PV) = P Attention(Q, K, V)."""
-    q, k, v = (_draw(6, 8, seed=seed) for seed in range(3))
+    q, k, v = (random(6, 8, seed=seed) for seed in range(3))
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     moved = attention.scaled_dot_product_attention(
         q[order], k[order], v if wrong else v[order]
@@ -361,7 +352,7 @@ def equivariance(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "outputs after reordering",
-            _off(moved, attention.scaled_dot_product_attention(q, k, v)[order]),
+            off(moved, attention.scaled_dot_product_attention(q, k, v)[order]),
             1e-14,
         )
     ]
@@ -370,7 +361,7 @@ def equivariance(wrong: bool = False) -> list[Claim]:
 @statement("eq-attention-causal-sum", twin="n < m for n ≤ m in both sums")
 def causal_sum(wrong: bool = False) -> list[Claim]:
     """o_m is a quotient of two sums over n ≤ m."""
-    q, k, v = (_draw(6, 8, seed=seed) for seed in range(3))
+    q, k, v = (random(6, 8, seed=seed) for seed in range(3))
     measured = attention.scaled_dot_product_attention(q, k, v, is_causal=True)
     claims = []
     for m in range(2, 6):
@@ -380,6 +371,6 @@ def causal_sum(wrong: bool = False) -> list[Claim]:
             factor * v[n] for factor, n in zip(factors, seen, strict=True)
         ) / sum(factors)
         claims.append(
-            Claim(f"the output of token {m}", _off(measured[m], quotient), 1e-14)
+            Claim(f"the output of token {m}", off(measured[m], quotient), 1e-14)
         )
     return claims

@@ -13,18 +13,10 @@ import torch
 from ropebook import beyond, rope
 from ropebook.derivation import rotation_matrix
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off, random
 
 m_1, m_2, m_3, n_1, n_2, n_3 = sympy.symbols("m_1 m_2 m_3 n_1 n_2 n_3", real=True)
 theta_j = sympy.Symbol("theta_j", real=True)
-
-
-def _vectors(*shape: int, seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-
-def _off(found: torch.Tensor, written: torch.Tensor) -> float:
-    return (found.detach() - written).abs().max().item()
 
 
 # --- More axes ------------------------------------------------------------------------------------------------------
@@ -86,7 +78,7 @@ def six(wrong: bool = False) -> Pairs:
 )
 def wave(wrong: bool = False) -> list[Claim]:
     """The angle of pair i at a place m is w_i · m."""
-    waves, place = _vectors(2, 3), torch.tensor([5.0, -2.0]).double()
+    waves, place = random(2, 3), torch.tensor([5.0, -2.0]).double()
     found = beyond.angles(place, waves)
     claims = []
     for i in range(3):
@@ -100,10 +92,10 @@ def wave(wrong: bool = False) -> list[Claim]:
 def commute(wrong: bool = False) -> list[Claim]:
     """If A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) is the same with n − m."""
     turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
-    basis = torch.linalg.qr(_vectors(6, 6))[0]
+    basis = torch.linalg.qr(random(6, 6))[0]
     claims = []
     for seed, (m, n) in enumerate((((2, -3), (5, 1)), ((1, 0), (0, 1)))):
-        waves = _vectors(2, 3, seed=seed)
+        waves = random(2, 3, seed=seed)
         generators = torch.stack(
             [
                 basis @ torch.block_diag(*(w * turn for w in row)) @ basis.T
@@ -112,10 +104,10 @@ def commute(wrong: bool = False) -> list[Claim]:
         )
         if wrong:
             generators = beyond.spins()
-        off = beyond.shift_error(
+        error = beyond.shift_error(
             generators, torch.tensor(m).double(), torch.tensor(n).double()
         )
-        claims.append(Claim(f"m = {m}, n = {n}", off, 1e-12))
+        claims.append(Claim(f"m = {m}, n = {n}", error, 1e-12))
     return claims
 
 
@@ -136,8 +128,8 @@ def mrope(wrong: bool = False) -> list[Claim]:
                 i = inside if wrong else pair
                 written.append(place[axis] * base ** (-i / 6))
                 pair += 1
-        off = _off(found, torch.tensor(written, dtype=torch.float64))
-        claims.append(Claim(f"sections {sections}", off, 1e-12))
+        error = off(found, torch.tensor(written, dtype=torch.float64))
+        claims.append(Claim(f"sections {sections}", error, 1e-12))
     return claims
 
 
@@ -148,8 +140,8 @@ def equal(wrong: bool = False) -> list[Claim]:
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
         place = torch.tensor([9, 9, 10 if wrong else 9])
-        off = _off(beyond.angles(place, waves), rope.angles(9, 16))
-        claims.append(Claim("in turn" if interleaved else "in sections", off, 0))
+        error = off(beyond.angles(place, waves), rope.angles(9, 16))
+        claims.append(Claim("in turn" if interleaved else "in sections", error, 0))
     return claims
 
 
@@ -159,14 +151,14 @@ def equal(wrong: bool = False) -> list[Claim]:
 @statement("eq-beyond-values", twin="the output does not move")
 def values(wrong: bool = False) -> list[Claim]:
     """With turned values, a text that is moved by s has its output turned by R_s."""
-    q, k, v = _vectors(3, 1, 5, 8)
+    q, k, v = random(3, 1, 5, 8)
     places = torch.arange(5)
     here = beyond.attend(q, k, v, places, values="turned")
     claims = []
     for by in (1, 40, 1000):
         there = beyond.attend(q, k, v, places + by, values="turned")
         written = here if wrong else here @ rotation_matrix(by, 8).mT
-        claims.append(Claim(f"s = {by}", _off(there, written), 1e-10))
+        claims.append(Claim(f"s = {by}", off(there, written), 1e-10))
     return claims
 
 
@@ -177,7 +169,7 @@ def values(wrong: bool = False) -> list[Claim]:
 )
 def back(wrong: bool = False) -> list[Claim]:
     """Turned back at the output, each value is turned by n − m."""
-    q, k, v = _vectors(3, 5, 8)
+    q, k, v = random(3, 5, 8)
     places = torch.arange(5)
     found = beyond.attend(q, k, v, places, values="turned back")
     turned_q, turned_k = (beyond.turned_by(x, places) for x in (q, k))
@@ -188,7 +180,7 @@ def back(wrong: bool = False) -> list[Claim]:
             weights[m, n] * rotation_matrix(m - n if wrong else n - m, 8) @ v[n]
             for n in range(5)
         )
-        claims.append(Claim(f"m = {m}", _off(found[m], written), 1e-12))
+        claims.append(Claim(f"m = {m}", off(found[m], written), 1e-12))
     return claims
 
 
@@ -202,7 +194,7 @@ def back(wrong: bool = False) -> list[Claim]:
 )
 def linear(wrong: bool = False) -> list[Claim]:
     """Turned features above, features that stand still below; summed over n ≤ m."""
-    q, k, v = _vectors(3, 5, 4)
+    q, k, v = random(3, 5, 4)
     found = beyond.linear_attention(q, k, v, torch.arange(5))
     phi_q, phi_k = beyond.feature(q), beyond.feature(k)
     claims = []
@@ -212,7 +204,7 @@ def linear(wrong: bool = False) -> list[Claim]:
             turned = phi_q[m] @ rotation_matrix(n - m, 4) @ phi_k[n]
             above = above + turned * v[n]
             below = below + (turned if wrong else phi_q[m] @ phi_k[n])
-        claims.append(Claim(f"m = {m}", _off(found[m], above / below), 1e-12))
+        claims.append(Claim(f"m = {m}", off(found[m], above / below), 1e-12))
     return claims
 
 
@@ -223,7 +215,7 @@ def linear(wrong: bool = False) -> list[Claim]:
 )
 def state(wrong: bool = False) -> list[Claim]:
     """A state that turns by a step at each token holds values turned by n − m."""
-    q, k, v = _vectors(3, 5, 4)
+    q, k, v = random(3, 5, 4)
     found = beyond.turning_state(q, k, v, rotation_matrix(1, 4))
     claims = []
     for m in (1, 3, 4):
@@ -231,7 +223,7 @@ def state(wrong: bool = False) -> list[Claim]:
             (q[m] @ k[n]) * rotation_matrix(m - n if wrong else n - m, 4) @ v[n]
             for n in range(m + 1)
         )
-        claims.append(Claim(f"m = {m}", _off(found[m], written), 1e-12))
+        claims.append(Claim(f"m = {m}", off(found[m], written), 1e-12))
     return claims
 
 
@@ -245,15 +237,15 @@ def state(wrong: bool = False) -> list[Claim]:
 )
 def between(wrong: bool = False) -> list[Claim]:
     """A score between a token x and a latent c is xᵀ W_Qᵀ R_{n−m} W_UK c."""
-    w_q, w_uk = _vectors(4, 6), _vectors(4, 3, seed=1)
-    x, c = _vectors(6, seed=2), _vectors(3, seed=3)
+    w_q, w_uk = random(4, 6), random(4, 3, seed=1)
+    x, c = random(6, seed=2), random(3, seed=3)
     claims = []
     for m, n in ((5, 1), (9, 2)):
         query, key = w_q @ x, w_uk @ c
         if not wrong:
             query, key = rotation_matrix(m, 4) @ query, rotation_matrix(n, 4) @ key
         found = x @ beyond.between(w_q, w_uk, rotation_matrix(n - m, 4)) @ c
-        claims.append(Claim(f"m = {m}, n = {n}", _off(found, query @ key), 1e-12))
+        claims.append(Claim(f"m = {m}, n = {n}", off(found, query @ key), 1e-12))
     return claims
 
 
@@ -269,7 +261,7 @@ def latent(wrong: bool = False) -> list[Claim]:
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5
     ).double()
     layer.requires_grad_(False)
-    x = _vectors(1, 4, 8)
+    x = random(1, 4, 8)
     latents, key = layer.w_down(x[0]).split([3, 2], -1)
     c = layer.norm(latents)
     still, turning = layer.w_q(x[0]).split([4, 2], -1)
@@ -285,5 +277,5 @@ def latent(wrong: bool = False) -> list[Claim]:
         weights = torch.stack(scores).softmax(-1)
         written = layer.w_o(weights @ c[: m + 1] @ w_uv.mT)
         found = layer(x, torch.arange(4))[0, m]
-        claims.append(Claim(f"m = {m}", _off(found, written), 1e-12))
+        claims.append(Claim(f"m = {m}", off(found, written), 1e-12))
     return claims

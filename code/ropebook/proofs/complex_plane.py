@@ -14,6 +14,7 @@ import torch
 
 from ropebook import complex_plane, derivation
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off, random
 
 m, n, p, Delta = sympy.symbols("m n p Delta", real=True)
 x, y, u, v = sympy.symbols("x y u v", real=True)
@@ -69,7 +70,7 @@ def _sum_over_pairs(term: sympy.Expr) -> sympy.Sum:
 )
 def mapped(wrong: bool = False) -> list[Claim]:
     """z_i = x_{2i} + i x_{2i+1}."""
-    x = _random(3, 8)
+    x = random(3, 8)
     parts = (1, 0) if wrong else (0, 1)
     expected = [
         [
@@ -164,13 +165,13 @@ def dropped(wrong: bool = False) -> Pairs:
 )
 def amplitudes_of(wrong: bool = False) -> list[Claim]:
     """a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}."""
-    q, k = _random(2, 8)
+    q, k = random(2, 8)
     sign = -1 if wrong else 1
     a = [q[j] * k[j] + sign * q[j + 1] * k[j + 1] for j in range(0, 8, 2)]
     b = [sign * (q[j] * k[j + 1] - q[j + 1] * k[j]) for j in range(0, 8, 2)]
     found = complex_plane.amplitudes(q, k)
     return [
-        Claim(f"four of {name}", _off(ours, theirs), 1e-15)
+        Claim(f"four of {name}", off(ours, theirs), 1e-15)
         for name, ours, theirs in zip("ab", found, (a, b), strict=True)
     ]
 
@@ -287,9 +288,9 @@ def symmetric(wrong: bool = False) -> list[Claim]:
 )
 def key_at(wrong: bool = False) -> list[Claim]:
     """k = R_p q."""
-    q = _random(8)
+    q = random(8)
     expected = derivation.rotation_matrix(-777 if wrong else 777, 8) @ q
-    return [Claim("R_777 q", _off(complex_plane.key_for(q, 777), expected), 1e-12)]
+    return [Claim("R_777 q", off(complex_plane.key_for(q, 777), expected), 1e-12)]
 
 
 @identity(
@@ -315,7 +316,7 @@ def peak(wrong: bool = False) -> Pairs:
 @statement("eq-complex-plane-highest", twin="the key turned the other way")
 def highest(wrong: bool = False) -> list[Claim]:
     """With k = R_p q, S(p) = |q|², and at every other whole distance S is less."""
-    q, place = _random(64), 777
+    q, place = random(64), 777
     k = complex_plane.key_for(q, -place if wrong else place)
     distances = torch.arange(-5000, 5001)
     scores = complex_plane.score_at(distances, *complex_plane.amplitudes(q, k))
@@ -326,13 +327,3 @@ def highest(wrong: bool = False) -> list[Claim]:
         ),
         Claim("another score, above S(777)", others.item(), -0.1),
     ]
-
-
-def _random(*shape: int) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(*shape, dtype=torch.float64, generator=generator)
-
-
-def _off(measured: torch.Tensor, expected: torch.Tensor | list) -> float:
-    expected = torch.as_tensor(expected, dtype=torch.float64)
-    return (measured.double() - expected).abs().max().item()

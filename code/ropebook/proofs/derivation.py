@@ -17,6 +17,7 @@ import torch
 
 from ropebook import derivation, sinusoidal
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off, random
 
 a, b, m, n = sympy.symbols("a b m n", real=True)
 alpha, theta, theta_i = sympy.symbols("alpha theta theta_i", real=True)
@@ -250,11 +251,6 @@ def score(wrong: bool = False) -> Pairs:
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
 
 
-def _off(measured: torch.Tensor, expected: torch.Tensor | list) -> float:
-    expected = torch.as_tensor(expected, dtype=torch.float64)
-    return (measured.double() - expected).abs().max().item()
-
-
 @definition(
     "eq-derivation-rotation",
     implements="ropebook.derivation.rotation",
@@ -271,7 +267,7 @@ def rotation(wrong: bool = False) -> list[Claim]:
         ]
         for angle in angles
     ]
-    return [Claim("100 angles", _off(derivation.rotation(angles), expected), 1e-15)]
+    return [Claim("100 angles", off(derivation.rotation(angles), expected), 1e-15)]
 
 
 @definition(
@@ -292,15 +288,10 @@ def matrix(wrong: bool = False) -> list[Claim]:
         expected[position, second, first] = sin
         expected[position, second, second] = cos
     found = derivation.rotation_matrix(range(20), dim, base)
-    return [Claim("R_0 … R_19", _off(found, expected), 1e-14)]
+    return [Claim("R_0 … R_19", off(found, expected), 1e-14)]
 
 
 # --- Statements ------------------------------------------------------------------------------------------------------
-
-
-def _vectors(count: int, dim: int) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(count, dim, dtype=torch.float64, generator=generator)
 
 
 @statement(
@@ -309,7 +300,7 @@ def _vectors(count: int, dim: int) -> torch.Tensor:
 )
 def demand(wrong: bool = False) -> list[Claim]:
     """⟨f(q, m), f(k, n)⟩ depends on m − n alone, and f(q, 0) = q."""
-    q, k = _vectors(2, 8)
+    q, k = random(2, 8)
     m, n = 7, 3
 
     def f(x: torch.Tensor, place: int) -> torch.Tensor:
@@ -319,8 +310,8 @@ def demand(wrong: bool = False) -> list[Claim]:
 
     scores = torch.stack([f(q, m + t) @ f(k, n + t) for t in range(100)])
     return [
-        Claim("the score, m and n moved alike", _off(scores, scores[0]), 1e-12),
-        Claim("f(q, 0) and q", _off(f(q, 0), q), 0),
+        Claim("the score, m and n moved alike", off(scores, scores[0]), 1e-12),
+        Claim("f(q, 0) and q", off(f(q, 0), q), 0),
     ]
 
 
@@ -329,7 +320,7 @@ def powers(wrong: bool = False) -> list[Claim]:
     """O_n = Oⁿ has O_mᵀ O_n = O_{n−m}, whichever orthogonal matrix O is: of determinant 1 or −1."""
     found = []
     for dim in (2, 3, 8):
-        orthogonal_matrix, _ = torch.linalg.qr(_vectors(dim, dim))
+        orthogonal_matrix, _ = torch.linalg.qr(random(dim, dim))
         for sign in (1, -1):
             step = orthogonal_matrix.clone()
             step[0] *= sign  # one of the two has determinant −1
@@ -346,7 +337,7 @@ def normal_form(wrong: bool = False) -> list[Claim]:
     """A skew-symmetric Ω is U diag(θ_i J) Uᵀ with an orthogonal U, and exp(mΩ) = U R_m Uᵀ."""
     found = []
     for dim in (2, 4, 6, 8):
-        skew = _vectors(dim, dim)
+        skew = random(dim, dim)
         skew = skew - skew.T
         basis, turns = derivation.normal_form(skew)
         sign = -1 if wrong else 1
@@ -356,10 +347,10 @@ def normal_form(wrong: bool = False) -> list[Claim]:
             *(derivation.rotation(sign * 3 * turn) for turn in turns)
         )
         found += [
-            Claim(f"Ω, d = {dim}", _off(basis @ inside @ basis.T, skew), 1e-13),
+            Claim(f"Ω, d = {dim}", off(basis @ inside @ basis.T, skew), 1e-13),
             Claim(
                 f"exp(3Ω), d = {dim}",
-                _off(basis @ turned @ basis.T, torch.matrix_exp(3 * skew)),
+                off(basis @ turned @ basis.T, torch.matrix_exp(3 * skew)),
                 1e-12,
             ),
         ]
@@ -370,9 +361,9 @@ def normal_form(wrong: bool = False) -> list[Claim]:
 def absorb(wrong: bool = False) -> list[Claim]:
     """The basis goes into the weights: UᵀW_Q and UᵀW_K with pairs give the scores of W_Q and W_K with exp(mΩ)."""
     dim, m, n = 6, 5, 2
-    skew, W_Q, W_K = _vectors(3 * dim, dim).view(3, dim, dim)
+    skew, W_Q, W_K = random(3 * dim, dim).view(3, dim, dim)
     skew = skew - skew.T
-    x, y = _vectors(2, dim)
+    x, y = random(2, dim)
     basis, turns = derivation.normal_form(skew)
     expected = (torch.matrix_exp(m * skew) @ W_Q @ x) @ (
         torch.matrix_exp(n * skew) @ W_K @ y

@@ -15,6 +15,7 @@ import torch
 
 from ropebook import checks, efficient, precision, sinusoidal
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off, random
 
 m, n = sympy.symbols("m n", real=True)
 theta, x, g, q, k = (
@@ -158,16 +159,6 @@ def backward(wrong: bool = False) -> Pairs:
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
 
 
-def _random(*shape: int) -> torch.Tensor:
-    return torch.randn(
-        *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
-    )
-
-
-def _off(measured: torch.Tensor, expected: torch.Tensor) -> float:
-    return (measured - expected).abs().max().item()
-
-
 @definition(
     "eq-efficient-pair",
     implements="ropebook.efficient.rotate_by_pairs",
@@ -176,7 +167,7 @@ def _off(measured: torch.Tensor, expected: torch.Tensor) -> float:
 def by_pairs(wrong: bool = False) -> list[Claim]:
     """x₁′ = x₁ cos mθ_i − x₂ sin mθ_i, x₂′ = x₂ cos mθ_i + x₁ sin mθ_i."""
     length, dim, base = 50, 8, 50.0
-    data = _random(length, dim)
+    data = random(length, dim)
     frequencies = torch.tensor(
         [base ** (-2 * i / dim) for i in range(dim // 2)], dtype=torch.float64
     )
@@ -193,7 +184,7 @@ def by_pairs(wrong: bool = False) -> list[Claim]:
                 expected[at, first] = x1 * cos - sign * x2 * sin
                 expected[at, second] = x2 * cos + sign * x1 * sin
         ours = efficient.rotate_by_pairs(data, *tables, layout)
-        claims.append(Claim(f"50 positions, {layout}", _off(ours, expected), 1e-13))
+        claims.append(Claim(f"50 positions, {layout}", off(ours, expected), 1e-13))
     return claims
 
 
@@ -205,7 +196,7 @@ def by_pairs(wrong: bool = False) -> list[Claim]:
 def converted(wrong: bool = False) -> list[Claim]:
     """Row i of a head of W^half is row 2i of W^int, row i + d/2 is row 2i + 1."""
     heads, dim, inputs = 3, 8, 5
-    weight, bias = _random(heads * dim, inputs), _random(heads * dim)
+    weight, bias = random(heads * dim, inputs), random(heads * dim)
     rows = [None] * (heads * dim)
     for head in range(heads):
         for i in range(dim // 2):
@@ -217,9 +208,7 @@ def converted(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             name,
-            _off(
-                efficient.convert_weight(tensor, heads, dim, "half"), tensor[rows]
-            ),
+            off(efficient.convert_weight(tensor, heads, dim, "half"), tensor[rows]),
             0,
         )
         for name, tensor in (("a weight", weight), ("a bias", bias))

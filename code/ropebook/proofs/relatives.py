@@ -13,6 +13,7 @@ import torch
 
 from ropebook import relatives
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off, random
 
 m, n = sympy.symbols("m n", real=True)
 theta_i = sympy.Symbol("theta_i", real=True)
@@ -20,16 +21,6 @@ zeta_i = sympy.Symbol("zeta_i", positive=True)
 d = sympy.Symbol("d", integer=True, positive=True)
 
 APART = (0, 1, 7, 40)
-
-
-def _vectors(*shape: int, seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-
-def _off(found: torch.Tensor, written: list) -> float:
-    expected = torch.tensor(written, dtype=torch.float64)
-    return (found.detach().double() - expected).abs().max().item()
 
 
 def _dot(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -44,7 +35,7 @@ def _dot(a: torch.Tensor, b: torch.Tensor) -> float:
 def score(wrong: bool = False) -> list[Claim]:
     """A bias is added to q·k/√d, after the division."""
     scheme = relatives.ALiBi(2)
-    q, k = _vectors(2, 2, 3, 4)
+    q, k = random(2, 2, 3, 4)
     found = scheme.score(q, k, [0, 1, 2], [0, 1, 2])
     claims = []
     for head, at, of in ((0, 2, 0), (1, 2, 1), (1, 0, 2)):
@@ -65,7 +56,7 @@ def visible(wrong: bool = False) -> list[Claim]:
     """Under a causal mask with equal scores the first key has the weight 1/(m + 1)."""
     written = [1 / (at if wrong else at + 1) for at in range(1, 50)]
     found = relatives.first_share(50)[1:]
-    return [Claim("m = 1 … 49", _off(found, written), 1e-15)]
+    return [Claim("m = 1 … 49", off(found, written), 1e-15)]
 
 
 @definition(
@@ -83,7 +74,7 @@ def alibi(wrong: bool = False) -> list[Claim]:
             [-(2.0 ** (-8 * (h + first) / heads)) * x for x in APART]
             for h in range(heads)
         ]
-        claims.append(Claim(f"{heads} heads", _off(found, written), 1e-12))
+        claims.append(Claim(f"{heads} heads", off(found, written), 1e-12))
     return claims
 
 
@@ -109,7 +100,7 @@ def t5(wrong: bool = False) -> list[Claim]:
         found = relatives.t5_bucket(torch.tensor(apart), ranges, farthest)
         written = [bucket(x, ranges, farthest) for x in apart]
         claims.append(
-            Claim(f"B = {ranges}, F = {farthest}", _off(found, written), 0)
+            Claim(f"B = {ranges}, F = {farthest}", off(found, written), 0)
         )
     return claims
 
@@ -136,7 +127,7 @@ def sandwich(wrong: bool = False) -> list[Claim]:
         ]
         for h in range(1, heads + 1)
     ]
-    return [Claim("three heads", _off(found, written), 1e-12)]
+    return [Claim("three heads", off(found, written), 1e-12)]
 
 
 def _column(name: str) -> sympy.MatrixSymbol:
@@ -162,8 +153,8 @@ def transformer_xl(wrong: bool = False) -> list[Claim]:
     heads, dim, width = 2, 4, 6
     scheme = relatives.TransformerXL(heads, dim, width).double()
     for seed, weight in enumerate(scheme.parameters()):
-        weight.data = _vectors(*weight.shape, seed=seed)
-    q, k = _vectors(2, heads, 7, dim, seed=9)
+        weight.data = random(*weight.shape, seed=seed)
+    q, k = random(2, heads, 7, dim, seed=9)
     found = scheme.score(q, k, range(7), range(7))
     u, v = (scheme.v, scheme.u) if wrong else (scheme.u, scheme.v)
     claims = []
@@ -209,7 +200,7 @@ def xpos(wrong: bool = False) -> Pairs:
 @statement("eq-relatives-mirror", twin="the distance keeps its sign")
 def mirror(wrong: bool = False) -> list[Claim]:
     """With b(−Δ) = b(Δ) and no mask, the output of a text read backwards is the output, read backwards."""
-    q, k, v = _vectors(3, 1, 2, 9, 4)
+    q, k, v = random(3, 1, 2, 9, 4)
     if wrong:
         schemes = [relatives.ALiBi(2, signed=True)]
     else:
@@ -238,7 +229,7 @@ def ahead(wrong: bool = False) -> list[Claim]:
         for s in (2.0**-4, 2.0**-8)
     ]
     return [
-        Claim(f"head {h + 1}", _off(found[h], written[h]), 1e-12) for h in range(2)
+        Claim(f"head {h + 1}", off(found[h], written[h]), 1e-12) for h in range(2)
     ]
 
 
@@ -264,7 +255,7 @@ def kerple(wrong: bool = False) -> list[Claim]:
             ]
         else:
             written = [-((a * x) ** p) if wrong else -a * x**p for x in apart]
-        claims.append(Claim(kind, _off(found, written), 1e-6))
+        claims.append(Claim(kind, off(found, written), 1e-6))
     return claims
 
 
@@ -279,7 +270,7 @@ def fire(wrong: bool = False) -> list[Claim]:
     found = scheme.share([4], [0, 3])[0]
     top = 4 if wrong else 10
     written = [math.log(0.5 * x + 1) / math.log(0.5 * top + 1) for x in (4, 1)]
-    return [Claim("m = 4, L = 10", _off(found, written), 1e-6)]
+    return [Claim("m = 4, L = 10", off(found, written), 1e-6)]
 
 
 @definition(
@@ -291,8 +282,8 @@ def cope(wrong: bool = False) -> list[Claim]:
     """p is the sum of σ(q·k/√d) over the keys from n to m; between two places e is the mean of both, weighted."""
     dim, places = 3, 5
     scheme = relatives.CoPE(dim, places).double()
-    scheme.table.data = _vectors(places, dim, seed=1)
-    q, k = _vectors(2, 1, 6, dim)
+    scheme.table.data = random(places, dim, seed=1)
+    q, k = random(2, 1, 6, dim)
     found = scheme.score(q, k, range(6), range(6))[0]
     root = math.sqrt(dim)
     claims = []

@@ -16,6 +16,7 @@ import torch
 
 from ropebook import sinusoidal
 from ropebook.proofs import Claim, Pairs, definition, identity, statement
+from ropebook.proofs.measuring import off
 
 j, k, m, n, t = sympy.symbols("j k m n t", real=True)
 theta_i, theta_j = sympy.symbols("theta_i theta_j", real=True)
@@ -201,15 +202,6 @@ def head(wrong: bool = False) -> Pairs:
 # --- Definitions: the module against the formula on the page ---------------------------------------------------------
 
 
-def _off(measured: torch.Tensor, expected: torch.Tensor | list) -> float:
-    return (
-        (measured.double() - torch.as_tensor(expected, dtype=torch.float64))
-        .abs()
-        .max()
-        .item()
-    )
-
-
 @definition(
     "eq-sinusoidal-input",
     implements="ropebook.sinusoidal.SinusoidalEncoding",
@@ -227,7 +219,7 @@ def added(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "what the module adds to five words",
-            _off(sinusoidal.SinusoidalEncoding(8)(x), expected),
+            off(sinusoidal.SinusoidalEncoding(8)(x), expected),
             1e-15,
         )
     ]
@@ -247,7 +239,7 @@ def binary(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "the digits of 0 … 63",
-            _off(sinusoidal.binary_digits(range(64), 6), expected),
+            off(sinusoidal.binary_digits(range(64), 6), expected),
             0,
         )
     ]
@@ -267,10 +259,10 @@ def frequency(wrong: bool = False) -> list[Claim]:
     turn = [2 * math.pi / theta for theta in expected]
     return [
         Claim(
-            "the frequencies", _off(sinusoidal.inv_freq(dim, base), expected), 1e-15
+            "the frequencies", off(sinusoidal.inv_freq(dim, base), expected), 1e-15
         ),
         Claim(
-            "the wavelengths", _off(sinusoidal.wavelengths(dim, base), turn), 1e-12
+            "the wavelengths", off(sinusoidal.wavelengths(dim, base), turn), 1e-12
         ),
     ]
 
@@ -295,7 +287,7 @@ def encoded(wrong: bool = False) -> list[Claim]:
     return [
         Claim(
             "PE_0 … PE_99",
-            _off(
+            off(
                 sinusoidal.encoding(range(100), dim, base, torch.float64), expected
             ),
             1e-13,
