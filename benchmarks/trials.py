@@ -12,8 +12,9 @@ Checkpoints lie in runs/trials, which Git ignores. A finished training leaves it
 its weights in half precision in results/trials, and is not done again; whoever has these two files can go on without
 the checkpoint. Training is compiled, so a C++ compiler must be there.
 
-Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them
-are there, `gather` judges by the rule; until then it brings together the trainings alone.
+Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them are there,
+`gather` judges by the rule; until then it brings together the trainings alone. (Of the trainings with `--twice` only the
+numbers are kept in the repository: no page reads their weights.)
 """
 
 from __future__ import annotations

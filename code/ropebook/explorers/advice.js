@@ -1,7 +1,7 @@
 // What to take for a model of L tokens that shall read L′: a row for each thing that may be done to it.
 
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
-import { hundredths, invFreq } from "./kit/rope.js";
+import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
 import { selfExtendGroup, selfExtendReach, yarnFactor } from "./kit/methods.js";
 import { capital, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
@@ -15,11 +15,10 @@ function compute({ trained_length, target_length, base, dim }) {
   const target = Math.max(trained_length, target_length);
   const theta = Array.from(invFreq(dim, base));
   const last = theta.length - 1;
-  const slow = theta.findIndex((one) => one * (trained_length - 1) < 2 * Math.PI);
-  const turned = slow < 0 ? theta.length : slow;
+  const turned = turnedPairs(theta, trained_length);
   const scaled = target / trained_length;
   const needed = (target - 1) / (trained_length - 1);
-  const least = slow < 0 ? 1 : needed ** (last / turned);
+  const least = turned > last ? 1 : needed ** (last / turned);
   const raised = (factor) => base * factor ** (dim / (dim - 2));
   const window = Math.max(1, Math.floor(trained_length / 4));
   const group = selfExtendGroup(trained_length, window, target);

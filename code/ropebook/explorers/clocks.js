@@ -1,7 +1,9 @@
 // The digits of a position in binary, and the pairs of its sinusoidal encoding: square waves and their smooth version.
 
 import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.py";
-import { cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, sinusoidalEncoding, turnedOn } from "./kit/rope.js";
+import {
+  cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, samplesPerStep, sinusoidalEncoding, turnedOn,
+} from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -10,7 +12,7 @@ import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
-import { play } from "./kit/play.js";
+import { playPositions } from "./kit/play.js";
 
 // Pairs that are drawn as waves: all, or MOST_WAVES spread evenly from the first to the last.
 function spread(pairs) {
@@ -34,7 +36,7 @@ const lastDigits = lastCall(digitWaves);
 function compute({ position, base, dim, span }) {
   const theta = invFreq(dim, base);
   const start = Math.max(0, position - Math.floor(span / 2));
-  const fine = span > FINE_SAMPLES ? 1 : 1 << (31 - Math.clz32(FINE_SAMPLES / span)); // a power of 2: no rounding
+  const fine = samplesPerStep(span, FINE_SAMPLES);
   const first = start - 0.5 + 0.5 / fine; // fine = 1 samples the positions themselves
   const shown = spread(theta.length);
   const turns = Array.from(theta, (one) => (position * one) / (2 * Math.PI));
@@ -61,12 +63,7 @@ const PACE = 5; // positions per second
 
 function build(stage, app) {
   const shown = panels(app, ["Digits", "Sinusoids", "Hands"]);
-  play(app, {
-    advance: ({ position }, seconds) => (position === MOST_POSITION ? null
-      : { position: Math.min(MOST_POSITION, position + Math.floor(PACE * seconds)) }),
-    again: { position: 0 },
-    step: 1 / PACE,
-  });
+  playPositions(app, MOST_POSITION, PACE);
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
   app.tools.append(steps.row);
   const canvas = html("canvas", { "aria-hidden": "true" });

@@ -2,10 +2,10 @@
 // the products of the pairs at one distance, adding up to the score.
 
 import { COLUMNS, dials, FINE_SAMPLES, MOST_ROWS } from "./fourier.py";
-import { cosSinGrid, fourierSum, hundredths, invFreq, lastCall, normals } from "./kit/rope.js";
+import { cosSinGrid, fourierSum, hundredths, invFreq, lastCall, normals, samplesPerStep } from "./kit/rope.js";
 import { count, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
-import { html, put, redrawn, svg } from "./kit/elements.js";
+import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { outlineOf, paintOutline, setPaints } from "./kit/outlines.js";
@@ -33,7 +33,7 @@ function waveAt(theta, size, peak, span) {
 // Seen from the peak, every wave is |q_i|² cos xθ_i, the same on both sides: the sum of the first `summed` for
 // x = 0 … span, with `fine` samples to a step.
 const lastSum = lastCall((span, base, dim, summed, draw) => {
-  const fine = span > FINE_SAMPLES ? 1 : 1 << (31 - Math.clz32(FINE_SAMPLES / span)); // a power of 2: no rounding
+  const fine = samplesPerStep(span, FINE_SAMPLES);
   const a = lastSizes(draw, dim).subarray(0, summed);
   const steps = invFreq(dim, base).subarray(0, summed).map((one) => one / fine);
   return { fine, sum: fourierSum(steps, a, new Float64Array(a.length), 0, span * fine + 1) };
@@ -167,10 +167,6 @@ function lowest({ products, total }, { summed }) {
 // A length of 6 or more in few characters.
 function short(length) {
   return length < 1e5 ? tidy(length) : length.toExponential(1).replace("e+", "e");
-}
-
-function quietText(x, y, text, more = {}) {
-  return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
 }
 
 function stroke(colour, more = "") {

@@ -4,7 +4,7 @@
 import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
 import { count, lowered, tidy } from "./kit/text.js";
-import { css, diverging } from "./kit/colours.js";
+import { css, diverging, divergingTable } from "./kit/colours.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
@@ -74,17 +74,11 @@ function layoutOf(width) {
   return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + 40 };
 }
 
-// Colours for −1 … 1, at 128 + 127 times that, as ImageData keeps them.
-const lastPalette = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
-  const [r, g, b] = diverging(theme, (level - 128) / 127);
-  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-}));
-
 // The cells through a table of colours, as an image on the canvas `small` (kept while the size stays: a new one costs
 // more than filling it). Few cells are repeated to many pixels, so that smoothing leaves their edges sharp; where two
 // rows share a pixel, it has their mean.
 function paintMap(context, small, [x, y, width, height], { cells, rows, columns, per }, length, theme) {
-  const palette = lastPalette(theme);
+  const palette = divergingTable(theme);
   const across = Math.max(1, Math.floor(MOST_COLUMNS / columns));
   const merged = rows > height * (window.devicePixelRatio || 1) ? 2 : 1;
   const lines = rows / merged;

@@ -1,7 +1,7 @@
 // The wavelengths of all pairs against the length of the texts in training, and what each method makes of them.
 
 import { dials, METHODS, SHORTEST } from "./ladder.py";
-import { invFreq } from "./kit/rope.js";
+import { invFreq, turnedPairs } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -39,8 +39,7 @@ function compute(dials) {
   const { base, dim, trained_length, factor } = dials;
   const theta = Array.from(invFreq(dim, base));
   const target = Math.floor(trained_length * factor); // L′
-  const slow = theta.findIndex((one) => one * (trained_length - 1) < 2 * Math.PI);
-  const turned = slow < 0 ? theta.length : slow;
+  const turned = turnedPairs(theta, trained_length);
   const overshoot = (stretch) => theta.slice(turned).reduce((most, one, k) => {
     return Math.max(most, (target - 1) * (one / stretch[turned + k]) - (trained_length - 1) * one);
   }, 0);

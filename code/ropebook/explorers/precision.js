@@ -3,9 +3,9 @@
 import { dials, MOST_FIRST } from "./precision.py";
 import { cosSinGrid, evenEdges, invFreq, lastCall } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
-import { diverging, mix } from "./kit/colours.js";
+import { divergingTable, mix } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
-import { html, put, redrawn, svg } from "./kit/elements.js";
+import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, niceStep, paintCells, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { play } from "./kit/play.js";
@@ -174,7 +174,7 @@ function build(stage, app) {
     context.imageSmoothingEnabled = false; // cells keep their edges
     const rows = values.count - data.lost;
     const { exact, cells } = data;
-    const palette = lastPalette(theme);
+    const palette = divergingTable(theme);
     const shades = lastShades(theme);
     paintTable(context, small, [place.left, panel, tall], values, values.count, () => true, (from, to) => {
       return palette[((sumOf(exact, from, to) / (to - from)) * 127 + 128.5) | 0];
@@ -205,12 +205,6 @@ function rowTop(p, count, tall) {
 function scaleOf({ errors, panel, tall }) {
   return [errors, TOP + tall + 24, panel];
 }
-
-// Colours for −1 … 1, at 128 + 127 times that, as ImageData keeps them.
-const lastPalette = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
-  const [r, g, b] = diverging(theme, (level - 128) / 127);
-  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-}));
 
 const lastImage = lastCall((width, height) => new ImageData(width, height));
 
@@ -271,10 +265,6 @@ function paintTable(context, small, [x, width, tall], { count, dim }, rows, fres
   if (small.width !== image.width || small.height !== rows) Object.assign(small, { width: image.width, height: rows });
   small.getContext("2d").putImageData(image, 0, 0);
   context.drawImage(small, x, TOP, width, (rows / count) * tall);
-}
-
-function quietText(x, y, text, more = {}) {
-  return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
 }
 
 function titles({ wide, left, right, errors }, dtype, rounded) {

@@ -10,7 +10,7 @@ import {
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { panels } from "./kit/panels.js";
-import { play } from "./kit/play.js";
+import { playPositions } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // The pair (x, y) at start, start + step, … (count of them): both coordinates.
@@ -64,12 +64,7 @@ function build(stage, app) {
   const eighth = html("button", { type: "button", class: "rb-button" }, "π/4 per position");
   app.listen(eighth, "click", () => app.change(EIGHTH));
   const shown = panels(app, ["One pair", "Coordinates", "All pairs"]);
-  play(app, {
-    advance: ({ position }, seconds) => (position === MOST_POSITION ? null
-      : { position: Math.min(MOST_POSITION, position + Math.floor(PACE * seconds)) }),
-    again: { position: 0 },
-    step: 1 / PACE,
-  });
+  playPositions(app, MOST_POSITION, PACE);
   app.tools.append(steps.row, eighth);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const plane = buildPlane();

@@ -1,6 +1,7 @@
 // The page's colours, and those between them.
 
 import { html } from "./elements.js";
+import { lastCall } from "./rope.js";
 
 export const COLOURS = ["ink", "muted", "grid", "zero", "pos", "neg", "1", "2", "3", "4", "5", "6"];
 
@@ -40,6 +41,12 @@ export function mix(from, to, share) {
 export function diverging(theme, value) {
   return mix(theme.zero, value < 0 ? theme.neg : theme.pos, Math.min(1, Math.abs(value)));
 }
+
+// The same for −1 … 1 as a table, at 128 + 127 times the value, as ImageData keeps colours.
+export const divergingTable = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
+  const [r, g, b] = diverging(theme, (level - 128) / 127);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}));
 
 export function css(colour) {
   return `rgb(${colour.join(",")})`;

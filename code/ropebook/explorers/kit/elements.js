@@ -76,6 +76,11 @@ export function put(node, attributes) {
   }
 }
 
+// A small line of text beside a drawing, in the colour that stands back.
+export function quietText(x, y, text, more = {}) {
+  return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
+}
+
 export function moveTo(node, x, y) {
   const transform = `translate(${x}px, ${y}px)`;
   if (node.style.transform !== transform) node.style.transform = transform;

@@ -60,3 +60,13 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
   app.listen(calm, "change", stop);
   name();
 }
+
+// The same for the dial "position": from 0 to `most`, so many positions per second.
+export function playPositions(app, most, pace) {
+  play(app, {
+    advance: ({ position }, seconds) => (position === most ? null
+      : { position: Math.min(most, position + Math.floor(pace * seconds)) }),
+    again: { position: 0 },
+    step: 1 / pace,
+  });
+}

@@ -289,3 +289,15 @@ export function turnedOn(position, theta, radians, most) {
   const shorter = radians - 2 * Math.PI * Math.round(radians / (2 * Math.PI));
   return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));
 }
+
+// Samples of a wave per position, a power of 2, so that nothing is rounded: 1 where the span is above `fine`; where it
+// is shorter, so many that there are about `fine` of them.
+export function samplesPerStep(span, fine) {
+  return span > fine ? 1 : 1 << (31 - Math.clz32(fine / span));
+}
+
+// How many pairs, from the fastest on, complete a turn within a length; all if even the slowest does.
+export function turnedPairs(theta, length) {
+  const slow = theta.findIndex((one) => one * (length - 1) < 2 * Math.PI);
+  return slow < 0 ? theta.length : slow;
+}
