@@ -13,8 +13,8 @@ its weights in half precision in results/trials, and is not done again; whoever 
 the checkpoint. Training is compiled, so a C++ compiler must be there.
 
 Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them are there,
-`gather` judges by the rule; until then it brings together the trainings alone. (Of the trainings with `--twice` only the
-numbers are kept in the repository: no page reads their weights.)
+`gather` judges by the rule; until then it brings together the trainings alone. (Of the trainings with `--twice` the
+repository keeps the numbers only: no page reads their weights.)
 """
 
 from __future__ import annotations
