@@ -127,3 +127,24 @@ def test_then_and_now(opened):
 )
 def test_how_a_verdict_changed(then, now, change):
     assert tables._change(then, now) == change
+
+
+def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
+    cell = {
+        "bits": {"python": [[2.0, 2.5, 3.0], [2.2, 2.5, 4.0]]},
+        "retrieval": {"64": [[0.9, 0.9, 0.9, 0.8, 0.5, 0.1], [0.9, 0.9, 0.9, 0.6, 0.5, 0.3]]},
+    }
+    ends = {"bits": {"python": [[2.0, None, None]] * 2}, "retrieval": {"64": [None, None]}}
+    measured = {
+        "bands": [[0, 8], [8, 32], [32, 64]],
+        "text": 64,
+        "distances": [1, 2, 4, 6, 12, 48],
+        "opened": {"cells": {"alibi": cell, "learned": ends, "none": cell}, "able": ["alibi", "learned"]},
+    }
+    assert tables.schemes(measured) == {
+        "scheme": ["learned absolute", "none, causal mask", "ALiBi"],
+        "bits, 0–8": [2.0, pytest.approx(2.1), pytest.approx(2.1)],
+        "bits, 32–64": [None, 3.5, 3.5],
+        "found 6 back": [None, None, pytest.approx(0.7)],
+        "found 48 back": [None, None, pytest.approx(0.2)],
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from ropebook import relatives as R
@@ -28,27 +27,6 @@ def test_six_panels_side_by_side(monkeypatch):
     assert torch.allclose(torch.as_tensor(line), R.Sandwich(3, 8).bias([0], torch.arange(151))[1, 0])
     assert "3 heads, d = 8" in caption
     assert "up to 150" in alt
-
-
-def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
-    cell = {
-        "bits": {"python": [[2.0, 2.5, 3.0], [2.2, 2.5, 4.0]]},
-        "retrieval": {"64": [[0.9, 0.9, 0.9, 0.8, 0.5, 0.1], [0.9, 0.9, 0.9, 0.6, 0.5, 0.3]]},
-    }
-    ends = {"bits": {"python": [[2.0, None, None]] * 2}, "retrieval": {"64": [None, None]}}
-    measured = {
-        "bands": [[0, 8], [8, 32], [32, 64]],
-        "text": 64,
-        "distances": [1, 2, 4, 6, 12, 48],
-        "opened": {"cells": {"alibi": cell, "learned": ends, "none": cell}, "able": ["alibi", "learned"]},
-    }
-    assert R.beyond_table(measured) == {
-        "scheme": ["learned absolute", "none, causal mask", "ALiBi"],
-        "bits, 0–8": [2.0, pytest.approx(2.1), pytest.approx(2.1)],
-        "bits, 32–64": [None, 3.5, 3.5],
-        "found 6 back": [None, None, pytest.approx(0.7)],
-        "found 48 back": [None, None, pytest.approx(0.2)],
-    }
 
 
 def test_costs_and_times_are_columns_of_tables():

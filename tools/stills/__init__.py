@@ -69,13 +69,9 @@ def ensure(notebooks: Iterable[NotebookNode]) -> None:
 
 
 def opening_states() -> dict[str, dict]:
-    """How each explorer opens, by name; without the measured grid until there is something to show: its still stays."""
-    from ropebook import results
-
+    """How each explorer opens, by name."""
     states = {}
     for path in sorted(EXPLORERS.glob("*.js")):
-        if path.stem == "measured" and results.load("measured")["opened"] is None:
-            continue
         module = importlib.import_module(f"ropebook.explorers.{path.stem}")
         kind = next(k for k in vars(module).values() if isinstance(k, type) and k.__dict__.get("script") == path.name)
         states[path.stem] = kind().get_state()

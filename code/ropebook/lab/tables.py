@@ -13,7 +13,7 @@ import numpy as np
 from ropebook import checks
 from ropebook.lab.claims import CLAIMS, LENGTHWISE, LONGER, STRETCHED, TITLES
 from ropebook.lab.extensions import FACTORS, TUNED
-from ropebook.lab.rule import TEXTS, Share
+from ropebook.lab.rule import TEXTS, Comparison, Share
 from ropebook.lab.scores import BANDS, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
 
@@ -69,6 +69,46 @@ def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
         return right / (right + answers(opened, id, "other", length))
 
 
+_BESIDE = {
+    "learned": "learned absolute",
+    "sinusoidal": "sinusoidal",
+    "none": "none, causal mask",
+    "t5": "T5 buckets",
+    "alibi": "ALiBi",
+    "rope-10000": "RoPE, base 10⁴",
+    "rope-500000": "RoPE, base 5·10⁵",
+    "alternate": "RoPE, none in turn",
+}
+_NEAR, _FAR = 3, -1
+
+
+def schemes(measured: Mapping) -> Columns:
+    """What each scheme does beyond L as it was trained: means over seeds, of those that are there.
+
+    ``measured``: the whole result, not only what was opened. Bits per byte of the Python text, within L and in the last band of positions;
+    the share of records that are found again in the long texts, near and far; None for a scheme that does not find them within L.
+    """
+    opened, distances = measured["opened"], measured["distances"]
+    rows = []
+    for id, title in _BESIDE.items():
+        if id in opened["cells"]:
+            of_bands = bits(opened, id, "python")
+            found = opened["cells"][id]["retrieval"][str(measured["text"])]
+            told = id in opened["able"] and None not in found
+            shares = mean(found) if told else [None] * len(distances)
+            ends = of_bands[0], of_bands[-1], shares[_NEAR], shares[_FAR]
+            rows.append((title, *ends))
+    first, last = measured["bands"][0], measured["bands"][-1]
+    heads = (
+        "scheme",
+        f"bits, {first[0]}–{first[1]}",
+        f"bits, {last[0]}–{last[1]}",
+        f"found {distances[_NEAR]} back",
+        f"found {distances[_FAR]} back",
+    )
+    return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
+
+
 class Grid(NamedTuple):
     """A row for each cell. ``values`` (rows, bands), NaN where there is nothing; ``sure``: whether the interval leaves 0 out."""
 
@@ -122,19 +162,19 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
     reach = BANDS[-1][1] // LENGTH
     near = len(plain["retrieval"][str(LENGTH)][0])
 
+    def less(id: str, against: str, text: str, band: int) -> float:
+        if against == "plain" and id == LONGER:  # the model as it is, less itself
+            return 0.0
+        return opened["differences"][against][id][text][band][0]
+
     def column(against: str, text: str, band: int) -> list[float]:
-        table = opened["differences"][against]
-        own = against == "plain"  # the model as it is, less itself
-        return [
-            0.0 if own and id == LONGER else table[id][text][band][0]
-            for id in lines
-        ]
+        return [less(id, against, text, band) for id in lines]
 
     def within(id: str) -> float:
         """Of a method that follows the length, for a text of L bytes."""
         ended = opened["cells"][id].get("ended")
         if ended is None or id not in opened["differences"]["plain"]:
-            return column("plain", "python", 0)[list(lines).index(id)]
+            return less(id, "plain", "python", 0)
         return mean(ended["python"])[0] - mean(plain["bits"]["python"])[0]
 
     rival = -opened["differences"]["last"][LONGER]["python"][-1][0]
@@ -171,12 +211,7 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
                 for asked, found in zip(
                     CLAIMS[row["id"]].comparisons, row["found"], strict=True
                 )
-                if kind
-                == (
-                    "records"
-                    if isinstance(asked.a, Share)
-                    else getattr(asked.a, "text", "python")
-                )
+                if kind == _kind(asked)
             ]
             cells.append(
                 counted({each: outcomes.count(each) for each in SHORT}) or None
@@ -184,6 +219,13 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
         if any(cells):
             columns[head] = cells
     return columns
+
+
+def _kind(asked: Comparison) -> str:
+    """What is compared: "records", or bits on a text; where neither is named, on "python"."""
+    if isinstance(asked.a, Share):
+        return "records"
+    return getattr(asked.a, "text", "python")
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -36,7 +36,6 @@ from ropebook.relatives.direction import future_share, reversal
 from ropebook.relatives.facts import (
     FACTS,
     Facts,
-    beyond_table,
     facts_table,
 )
 from ropebook.relatives.scheme import (
@@ -75,7 +74,6 @@ __all__ = [
     "attend",
     "attend_flex",
     "attend_fused",
-    "beyond_table",
     "by_distance",
     "cost",
     "distances",
