@@ -7,10 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from pathlib import Path
 
 import pytest
+import sphinxcontrib.katex
 from docutils.core import publish_doctree
 
 from tools import book, paths
@@ -157,6 +159,41 @@ def test_pictures_in_raw_html_are_found(shell, html, texts):
     parser = shell._Pictures()
     parser.feed(html)
     assert [text for _, text in parser.found] == texts
+
+
+# Bound is what a Unix socket is before anybody listens.
+BOUND = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); time.sleep(0.5); "
+
+
+@pytest.fixture
+def renderer_that(monkeypatch):
+    """Formulas are rendered by another program, which is given the socket's address."""
+
+    def renderer_that_(does: str) -> None:
+        build = staticmethod(lambda socket: [sys.executable, "-c", BOUND + does, str(socket)])
+        monkeypatch.setattr(sphinxcontrib.katex.KaTeXServer, "build_command", build)
+
+    return renderer_that_
+
+
+def test_a_renderer_that_listens_late_is_waited_for(shell, renderer_that):
+    renderer_that("s.listen(); s.accept()[0].sendall(b'here'); time.sleep(60)")
+    with tempfile.TemporaryDirectory() as folder:  # pytest's folders have names too long for a socket
+        process, connection = shell.start_renderer(Path(folder), timeout=30)
+        with connection:
+            assert connection.recv(4) == b"here"
+        process.kill()
+        process.wait()
+
+
+def test_a_renderer_that_never_listens_is_ended(shell, renderer_that, monkeypatch):
+    started = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **options: started.append(popen(*a, **options)) or started[-1])
+    renderer_that("time.sleep(60)")
+    with tempfile.TemporaryDirectory() as folder, pytest.raises(sphinxcontrib.katex.KaTeXError):
+        shell.start_renderer(Path(folder), timeout=1)
+    assert started[0].wait(timeout=10) < 0
 
 
 def test_reading_time_leaves_the_exercises_out(shell):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
+import subprocess
+import time
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -52,13 +55,33 @@ def machinery() -> str:
 
 def prepare_assets(app: Sphinx, config: object) -> None:
     sphinxcontrib.katex.NODEJS_BINARY = assets.node()
-    # On a busy machine its five seconds are too few, and its Unix socket can be there before anybody listens; the
-    # network socket, meant for Windows, tries again.
-    server = sphinxcontrib.katex.KaTeXServer
-    server.start_server_process = server.start_network_socket
+    # On a busy machine its five seconds are too few.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
+    sphinxcontrib.katex.KaTeXServer.start_server_process = start_renderer
     config.html_static_path.append(str(assets.ensure()))
     config.html_extra_path.append(str(weights.ensure()))
+
+
+def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
+    """The process that renders the formulas, and the way to it. Sphinx's extension asks only whether the socket is
+    there, which on a busy machine it is before anybody listens. Its way for Windows tries again as this one does, but a
+    formula then waits twice for the network's 40 ms."""
+    renderer = sphinxcontrib.katex.KaTeXServer
+    address = rundir / "katex.sock"
+    process = subprocess.Popen(
+        renderer.build_command(socket=address), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=rundir
+    )
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            connection.connect(str(address))
+            return process, connection
+        except OSError as error:
+            if time.monotonic() > end:
+                process.kill()
+                raise renderer.timeout_error(timeout) from error
+            time.sleep(0.01)
 
 
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
