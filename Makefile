@@ -55,7 +55,7 @@ test: .venv/.test
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format . would change files"; exit 1; }
 	@$(BIN)/python -m tools.scripts
 	@$(BIN)/python -m tools.book html
-	@$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal --durations=10
+	@$(BIN)/python -m pytest -m "not timing" -n 4 --dist worksteal --durations=10  # half of them wait for a browser
 	@$(BIN)/python -m pytest tests/site -m timing
 
 coverage: .venv/.test

@@ -27,7 +27,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from tools import stills
+from tools import nursery, stills
 from tools.paths import EXECUTED, ROOT, pages, write_whole
 
 KEY = "ropebook_key"
@@ -98,13 +98,15 @@ def is_current(chapter: Path) -> bool:
 
 
 def execute_all(report: Callable[[str], None]) -> list[str]:
-    """Bring every page with code up to date, two at a time; returns the names of those that had to run."""
-    stale = [chapter for chapter in runnable() if not is_current(chapter)]
+    """Bring every page with code up to date, some at a time; returns the names of those that had to run."""
+    # The last page runs every proof: begun last, it would run alone at the end.
+    stale = [chapter for chapter in reversed(runnable()) if not is_current(chapter)]
 
     def run(count: int) -> None:
         executed(stale[count], lambda text: report(f"[{count + 1}/{len(stale)}] {text}"))
 
-    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+    # One more than can work at once: a kernel that starts or ends waits for messages.
+    with ThreadPoolExecutor(max_workers=min(4, (os.cpu_count() or 1) + 1)) as pool:
         running = [pool.submit(run, count) for count in range(len(stale))]
         try:
             for each in as_completed(running):
@@ -187,6 +189,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
         traced,
         timeout=600,
         kernel_name="python3",
+        kernel_manager_class=nursery.Kernels,
         store_widget_state=True,
         on_cell_start=progress,
         resources={"metadata": {"path": str(ROOT)}},
