@@ -37,6 +37,19 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
     assert all(value < 1e-12 or value > 1e-4 for value in found)
 
 
+def test_a_rotation_is_asked_for_positions_that_a_text_has():
+    """A reader's own function may refuse those below 0."""
+    seen = []
+
+    def watched(q, k, v, positions, **options):
+        seen.append(positions)
+        return mistakes.correct(q, k, v, positions, **options)
+
+    mistakes.diagnose(watched, shift=7, generator=seeded())
+    assert {int(positions[0]) for positions in seen} == {0, 7}
+    assert {int(step) for positions in seen for step in positions.diff()} == {1, 3}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_correct_is_the_rotation_of_the_module(layout):
     q, k, v = random(3, 1, 2, 5, 8)

@@ -313,6 +313,7 @@ BAD = [
     ("describe_codes(torch.ones(3, 0))", ValueError, r"codes must have .* got \(3, 0\)"),
     ("collisions(torch.ones(2, 2).long())", TypeError, r"codes must be .* got dtype torch.int64"),
     ("collisions(torch.ones(2, 2, 2))", ValueError, r"codes must have .* got \(2, 2, 2\)"),
+    ("collisions(torch.ones(3, 0))", ValueError, r"codes must have .* got \(3, 0\)"),
     ("collisions(torch.tensor(1.0))", ValueError, r"codes must have shape .* got \(\)"),
     ("collisions(torch.tensor([1, math.nan]))", ValueError, "codes must be finite"),
     ("relative_positions(1, [1])", ValueError, r"query_positions must have .* number 1"),

@@ -127,14 +127,12 @@ def collisions(codes: Tensor) -> Tensor:
             [259, 261]])
     """
     checks.floating("codes", codes)
-    if codes.ndim not in (1, 2):
+    if codes.ndim not in (1, 2) or codes.shape[1:] == (0,):
         raise ValueError(
-            f"codes must have shape (length,) or (length, numbers per position), got {tuple(codes.shape)}"
+            f"codes must have shape (length,) or (length, numbers per position >= 1), got {tuple(codes.shape)}"
         )
     if not codes.isfinite().all():
         raise ValueError("codes must be finite, got infinities or NaN among them")
-    if codes.numel() == 0:
-        return torch.empty(0, 2, dtype=torch.int64, device=codes.device)
     values, group = torch.unique(
         codes, dim=None if codes.ndim == 1 else 0, return_inverse=True
     )
