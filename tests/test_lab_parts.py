@@ -163,9 +163,14 @@ def real():
     return P.load()
 
 
-def test_what_is_said_to_be_shared_is_there_by_brute_force(real):
+@pytest.fixture(scope="module")
+def trained_on(real):
+    return P.grams(real.train)
+
+
+def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
     """Some strings of some files, looked for in the whole training text and not among hashes."""
-    train, known = real.train.tobytes(), P.grams(real.train)
+    train = real.train.tobytes()
     files = {**real.development, **real.held_out}
     pieces = [
         text[at : at + P.GRAM]
@@ -174,14 +179,14 @@ def test_what_is_said_to_be_shared_is_there_by_brute_force(real):
     ] + [real.train[1000 : 1000 + P.GRAM]]
     found = [piece.tobytes() in train for piece in pieces]
     hashes = np.array([P.grams(piece)[0] for piece in pieces])
-    assert np.isin(hashes, known).tolist() == found
+    assert np.isin(hashes, trained_on).tolist() == found
     assert len(found) > 20
     assert found[-1]
     assert sum(found[:-1]) <= 0.05 * len(found)
 
 
-def test_no_file_of_this_python_shares_more_than_a_twentieth(real):
-    known = [P.grams(real.train)]
+def test_no_file_of_this_python_shares_more_than_a_twentieth(real, trained_on):
+    known = [trained_on]
     for part in P.PARTS[1:]:
         assert max(P.shares(real.files(part), known).values()) <= P.SHARED
         known += [P.grams(text) for text in real.files(part).values()]
