@@ -78,6 +78,31 @@ def test_a_cache_takes_no_memory_after_the_first_keys():
     assert torch.equal(values, torch.cat((k, k + 2), 2))
 
 
+@pytest.mark.parametrize("length", [0, 3])
+def test_a_mask_is_refused_before_the_cache_takes_keys(length):
+    layer, x, cache = make(), draw(1, 5, DIM), R.KVCache(5)
+    if length:
+        layer(x[:, :length], cache=cache)
+    with pytest.raises(ValueError, match="mask must"):
+        layer(x[:, length:], mask=torch.ones(7, 7, dtype=torch.bool), cache=cache)
+    assert cache.length == length
+
+
+def test_one_token_is_decoded_without_a_mask(monkeypatch):
+    """It may see all there is, and torch is quickest where nothing says so."""
+    layer, x, cache, asked = make(), draw(1, 4, DIM), R.KVCache(4), []
+    torchs = torch.nn.functional.scaled_dot_product_attention
+
+    def watched(*tensors, attn_mask, is_causal, **options):
+        asked.append((attn_mask, is_causal))
+        return torchs(*tensors, attn_mask=attn_mask, is_causal=is_causal, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    layer(x[:, :3], cache=cache)
+    layer(x[:, 3:], cache=cache)
+    assert asked == [(None, True), (None, False)]
+
+
 def test_a_refused_call_leaves_the_cache_as_it_was():
     layer, x, cache = make(), draw(1, 6, DIM), R.KVCache(6)
     layer(x[:, :4], cache=cache)
