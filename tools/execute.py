@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
@@ -57,7 +58,12 @@ class ChapterError(Exception):
 
 def read_chapter(path: Path) -> NotebookNode:
     """The chapter as a notebook without outputs."""
-    return jupytext.read(path, fmt="md:myst")
+    return deepcopy(_parsed(path.read_text(encoding="utf-8")))
+
+
+@cache
+def _parsed(text: str) -> NotebookNode:
+    return jupytext.reads(text, fmt="md:myst")
 
 
 @cache
@@ -148,6 +154,7 @@ def _hash_file(name: str) -> str:
     return _hash(path.read_bytes()) if path.is_file() else "missing"
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)

@@ -137,6 +137,12 @@ def requirements(root: Path = ROOT) -> dict[str, str]:
     return {name: asked[name] for name in NEEDED}
 
 
+@cache
+def book_title(root: Path = ROOT) -> str:
+    """What `_config.yml` calls the book."""
+    return yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["title"]
+
+
 def first_cells(title: str, root: Path = ROOT, code_text: str = "") -> list[NotebookNode]:
     """The cell that makes `ropebook` importable, folded, and a line that says what the notebook is.
 
@@ -148,9 +154,8 @@ def first_cells(title: str, root: Path = ROOT, code_text: str = "") -> list[Note
         f'prepare_ropebook(\n    "{name}",\n    """\n{text}\n""",\n    {requirements(root)},\n)'
     )
     folded = {"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]}
-    book = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["title"]
     note = (
-        f"This is the chapter “{title}” of the book “{book}” as a notebook that runs. The folded cell above makes the "
-        "book’s package `ropebook`, which travels inside it, importable: run that cell first."
+        f"This is the chapter “{title}” of the book “{book_title(root)}” as a notebook that runs. The folded cell "
+        "above makes the book’s package `ropebook`, which travels inside it, importable: run that cell first."
     )
     return [new_code_cell(source, metadata=folded), new_markdown_cell(note)]

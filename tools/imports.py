@@ -26,10 +26,11 @@ def names(text: str) -> frozenset[str]:
     return frozenset(name for _, name in statements(ast.parse(text)))
 
 
-def imported(code: Path, text: str) -> set[Path]:
+@cache
+def imported(code: Path, text: str) -> frozenset[Path]:
     """The package's files that a Python text imports, or names as a string, as the checks of definitions do."""
     said = {string for string in strings(text) if MODULE.fullmatch(string)}
-    return {path for name in names(text) | said for path in _files(code, name)}
+    return frozenset(path for name in names(text) | said for path in _files(code, name))
 
 
 def _files(code: Path, name: str) -> Iterator[Path]:
