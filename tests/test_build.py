@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,49 +56,64 @@ def small_book(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def printed(root: Path, forks: bool = False) -> tuple[str, bool]:
+RUN = """
+import sys
+from tools import execute, nursery
+can_fork = nursery.FORKS
+for forks in sys.stdin:
+    nursery.FORKS = can_fork and forks == "forks\\n"
+    ran = execute.execute_all(lambda text: None)
+    cells = execute.executed(execute.runnable()[0]).cells
+    print(bool(ran), [o.text for c in cells if c.cell_type == "code" for o in c.outputs], flush=True)
+"""
+
+
+@pytest.fixture
+def printed(small_book: Path) -> Iterator[Callable[..., tuple[str, bool]]]:
     """What the chapter prints, and whether it had to run, in a kernel that is forked or not."""
-    program = (
-        f"from tools import execute, nursery; nursery.FORKS = {forks} and nursery.FORKS; "
-        "ran = execute.execute_all(lambda text: None); "
-        "cells = execute.executed(execute.runnable()[0]).cells; "
-        "print(bool(ran), [o.text for c in cells if c.cell_type == 'code' for o in c.outputs])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
-    )  # fmt: skip
-    ran, _, text = done.stdout.partition(" ")
-    return text, ran == "True"
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN], cwd=small_book, text=True, env={**os.environ, "PYTHONPATH": str(small_book)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as running:  # fmt: skip
+
+        def printed_(forks: bool = False) -> tuple[str, bool]:
+            print("forks" if forks else "", file=running.stdin, flush=True)
+            ran, _, text = running.stdout.readline().partition(" ")
+            if not text:
+                raise RuntimeError(running.stderr.read())
+            return text, ran == "True"
+
+        yield printed_
+        running.stdin.close()
 
 
-def test_the_cache_never_lies(small_book):
-    text, ran = printed(small_book, forks=True)
+def test_the_cache_never_lies(small_book, printed):
+    text, ran = printed(forks=True)
     assert ran
     assert "the answer is 41 7" in text
-    assert printed(small_book) == (text, False)
+    assert printed() == (text, False)
 
     (small_book / "code/ropebook/deep.py").write_text("ANSWER = 42\n")  # imported by what the chapter imports
-    text, ran = printed(small_book)
+    text, ran = printed()
     assert ran
     assert "the answer is 42 7" in text
 
     (small_book / "results/measured.json").write_text('{"value": 8}')
-    text, ran = printed(small_book)
+    text, ran = printed()
     assert ran
     assert "the answer is 42 8" in text
 
     (small_book / "constraints.txt").write_text("numpy==3\n")
-    assert printed(small_book)[1]
+    assert printed()[1]
 
     (small_book / "code/ropebook/other.py").write_text("UNUSED = 2\n")  # nothing that this chapter depends on
-    assert not printed(small_book)[1]
+    assert not printed()[1]
 
     chapter = small_book / "book/one.md"
     chapter.write_text(chapter.read_text().replace("# A chapter", "# A better title"))
-    assert not printed(small_book)[1], "prose is not executed"
+    assert not printed()[1], "prose is not executed"
     chapter.write_text(chapter.read_text().replace("the answer is", "the number is"))
-    text, ran = printed(small_book)
+    text, ran = printed()
     assert ran
     assert "the number is 42 8" in text
 
@@ -111,13 +127,11 @@ def test_the_cache_key_holds_python(small_book, monkeypatch):
     assert execute._key(notebook, []) != before
 
 
-def test_a_failing_cell_names_its_chapter_and_keeps_nothing(small_book):
+def test_a_failing_cell_names_its_chapter_and_keeps_nothing(small_book, printed):
     chapter = small_book / "book/one.md"
     chapter.write_text(chapter.read_text().replace("print(", "raise ValueError('on purpose') or print("))
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        printed(small_book)
-    assert "book/one.md, cell 1 of 1, failed" in caught.value.stderr
-    assert "on purpose" in caught.value.stderr
+    with pytest.raises(RuntimeError, match=r"book/one\.md, cell 1 of 1, failed(.|\n)*on purpose"):
+        printed()
     assert not (small_book / "_build/executed/one.ipynb").exists()
 
 

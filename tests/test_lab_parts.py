@@ -178,8 +178,7 @@ def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
         for at in list(range(0, len(text) - P.GRAM, 97))[:8]
     ] + [real.train[1000 : 1000 + P.GRAM]]
     found = [piece.tobytes() in train for piece in pieces]
-    hashes = np.array([P.grams(piece)[0] for piece in pieces])
-    assert np.isin(hashes, trained_on).tolist() == found
+    assert [bool((trained_on == P.grams(piece)[0]).any()) for piece in pieces] == found
     assert len(found) > 20
     assert found[-1]
     assert sum(found[:-1]) <= 0.05 * len(found)
