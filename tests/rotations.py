@@ -1,13 +1,17 @@
 """Rotations to compare with, and what the tests of the forms draw from."""
 
+from collections.abc import Callable
+
 import torch
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as interleaved_by_transformers
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as half_by_transformers
 
 from ropebook import efficient as E
 from ropebook import sinusoidal
-from tests.helpers import random
+from tests.helpers import largest, random
 
 LAYOUTS = ["interleaved", "half"]
 EAGER = ["dense", "blocks", "sparse", "by_pairs", "complex", "eager", "in_place"]
@@ -35,6 +39,28 @@ def exact(x, positions, layout, base=10000.0):
     else:
         result[..., : dim // 2], result[..., dim // 2 :] = y.real, y.imag
     return result
+
+
+def from_onnx(rotate: Callable, layout: str) -> float:
+    """How far rotate(x, positions, layout=…) is from ONNX's operator, which rounds to float32."""
+    x, places = random(2, 3, 50, 16, dtype=torch.float32), torch.arange(1000, 1050)
+    angles = sinusoidal.angles(places, 16)
+    cos, sin = (table.float().expand(2, -1, -1) for table in (angles.cos(), angles.sin()))
+    theirs = torch.onnx.ops.rotary_embedding(x, cos, sin, interleaved=layout == "interleaved")
+    return largest(rotate(x, places, layout=layout) - theirs)
+
+
+def from_transformers(rotate: Callable, layout: str) -> float:
+    """How far rotate(x, positions, layout=…) is from Llama's rotation, or from that of GPT-J, whose axes are batch, seq
+    and heads."""
+    x, places = random(2, 3, 50, 16), torch.arange(1000, 1050)
+    angles = sinusoidal.angles(places, 16)[None]
+    if layout == "half":
+        doubled = torch.cat((angles, angles), -1)
+        theirs, _ = half_by_transformers(x, x, doubled.cos(), doubled.sin())
+    else:
+        theirs = interleaved_by_transformers(x.transpose(1, 2), angles.sin(), angles.cos()).transpose(1, 2)
+    return largest(rotate(x, places, layout=layout) - theirs)
 
 
 def largest_allocation(function):

@@ -13,24 +13,20 @@ import sympy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as interleaved_by_transformers
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as half_by_transformers
 
 from ropebook import derivation as D
 from ropebook import figures, proofs, sinusoidal
 from ropebook.proofs import derivation as P
 from tests.helpers import largest, public, random
+from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts, seeds
 
 mpmath.mp.dps = 40
 
 EPS = 2.0**-52
-LAYOUTS = ["interleaved", "half"]
 
 dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)
 bases = st.one_of(st.sampled_from([1, 10000, 10000.0, 1e7]), st.floats(0, 7).map(lambda power: 10**power))
 positions = st.integers(-(10**5), 10**5)
-seeds = st.integers(0, 2**32 - 1)
-layouts = st.sampled_from(LAYOUTS)
 
 
 def members(i, dim, layout):
@@ -122,26 +118,12 @@ def test_rotate_is_the_matrix(m, dim, base, layout, seed):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rotate_against_the_operator_of_onnx(layout):
-    x, places = random(2, 3, 50, 16, dtype=torch.float32), torch.arange(1000, 1050)
-    angles = sinusoidal.angles(places, 16)
-    theirs = torch.onnx.ops.rotary_embedding(
-        x,
-        angles.cos().float().expand(2, -1, -1),
-        angles.sin().float().expand(2, -1, -1),
-        interleaved=layout == "interleaved",
-    )
-    assert largest(D.rotate(x, places, layout=layout) - theirs) < 2e-6
+    assert from_onnx(D.rotate, layout) < 2e-6
 
 
-def test_rotate_against_transformers():
-    x, places = random(2, 3, 50, 16), torch.arange(1000, 1050)
-    angles = sinusoidal.angles(places, 16)
-    doubled = torch.cat((angles, angles), -1)[None]
-    theirs, _ = half_by_transformers(x, x, doubled.cos(), doubled.sin())
-    assert largest(D.rotate(x, places, layout="half") - theirs) < 1e-14
-    by_sequence = x.transpose(1, 2)  # GPT-J's axes: batch, seq, heads
-    theirs = interleaved_by_transformers(by_sequence, angles.sin()[None], angles.cos()[None]).transpose(1, 2)
-    assert largest(D.rotate(x, places) - theirs) < 1e-14
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rotate_against_transformers(layout):
+    assert from_transformers(D.rotate, layout) < 1e-14
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])

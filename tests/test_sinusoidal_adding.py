@@ -90,6 +90,9 @@ def test_term_sizes_come_from_the_generator_and_depend_on_the_base():
     words = random(2, 7, 4, seed=5) * 0.5
     small = S.term_sizes(9, 4, 4, std=0.5, samples=7, generator=seeded(5))
     assert small.content == pytest.approx((words[0] * words[1]).sum(-1).square().mean().sqrt().item())
+    one = S.term_sizes(9, 4, 4, samples=1, generator=seeded(5))
+    words_of_one = random(2, 1, 4, seed=5)
+    assert one.content == pytest.approx(abs((words_of_one[0] @ words_of_one[1].mT).item()))
     crossed = words[0] @ S.encoding(4, 4, dtype=torch.float64)
     assert small.content_position == pytest.approx(crossed.square().mean().sqrt().item())
     crossed = words[1] @ S.encoding(9, 4, dtype=torch.float64)
