@@ -232,8 +232,9 @@ class Writer:
                 self.notes.append(self.within(node.children[1:], f"{node[0].astext()}. "))
                 return ""
             case nodes.citation():
-                # A label and its text. Each time that the page is resolved the entry gets both once more.
-                return self.within(node.children[1:2], "- ")
+                # Labels and texts: each time that its page is resolved the entry gets both once more. The last text was
+                # made for notebooks; one made for the site has its addresses cut short.
+                return self.within(node.children[-1:], "- ")
             case nodes.target() | nodes.comment():
                 return ""
         self.fail(node)
