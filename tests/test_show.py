@@ -291,6 +291,12 @@ def test_a_column_of_numbers_is_aligned_right_with_its_head(monkeypatch, cells, 
     assert bundle["text/html"].count('class="number"') == (1 + len(cells) if numbers else 0)
 
 
+@pytest.mark.parametrize(("longest", "sentences"), [("x" * 24, 0), ("x" * 25, 3)])
+def test_a_column_of_sentences_is_told_from_one_of_words(monkeypatch, longest, sentences):
+    bundle = tabled(monkeypatch, {"row": ["a", "b"], "claim": ["x", longest]})
+    assert bundle["text/html"].count('class="sentence"') == sentences
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "error", "message"),
     [

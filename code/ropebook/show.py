@@ -17,6 +17,8 @@ NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
+# A cell of more characters takes several lines on a phone, and its column must not be narrow.
+SENTENCE = 24
 # Read out, not seen: what the weight of the letters says. It looks the same wherever the table is shown.
 SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
@@ -262,16 +264,19 @@ def _numeric(cells: list[str]) -> bool:
     return all(NUMBER.fullmatch(cell) for cell in cells)
 
 
+def _kind(cells: list[str]) -> str:
+    """The attributes of a column's cells: numbers stand at the right, and sentences are given room."""
+    if _numeric(cells):
+        return ' class="number" style="text-align: right"'
+    sentences = ' class="sentence"' if max(map(len, cells)) > SENTENCE else ""
+    return f'{sentences} style="text-align: left"'
+
+
 def _html(
     texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
 ) -> str:
     """The table in a box of its own, which scrolls where the page is too narrow."""
-    kinds = {
-        head: ' class="number" style="text-align: right"'
-        if _numeric(cells)
-        else ' style="text-align: left"'
-        for head, cells in texts.items()
-    }
+    kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
         f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
         if head.strip()
