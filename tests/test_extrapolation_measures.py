@@ -74,6 +74,8 @@ def test_arrival_lengths():
     assert X.arrival_lengths(4, 4).tolist() == [4] * 4
     with pytest.raises(ValueError, match="prefill must be an integer >= 1 and <= 4, got 5"):
         X.arrival_lengths(4, 5)
+    with pytest.raises(ValueError, match="length must be an integer >= 1, got 0"):
+        X.arrival_lengths(0)
 
 
 @pytest.mark.parametrize("method", [X.DynamicNTK(16, 2.0), X.DynamicYaRN(16, beta=2.0)])
@@ -89,6 +91,10 @@ def test_cache_error_by_brute_force(method):
         assert (turn(k[n], then * n) * factor_then @ query).item() == pytest.approx(found.cached[n].item())
     assert found.lengths.tolist() == [20] * 20 + list(range(21, 41))
     assert found.largest == largest(found.exact - found.cached) > 0.5
+    one_by_one = X.cache_error(method, q, k, theta)
+    assert one_by_one.lengths.tolist() == list(range(1, 41))
+    rows = X.cache_error(method, q.expand(2, 3, 8), k.expand(2, 3, 40, 8), theta)
+    assert torch.allclose(rows.cached, one_by_one.cached.expand(2, 3, 40))
 
 
 def test_the_history_of_the_search_begins_with_the_best_of_the_first_generation():
