@@ -118,6 +118,14 @@ def test_the_cache_never_lies(small_book, printed):
     assert "the number is 42 8" in text
 
 
+def test_a_failed_build_says_why_at_its_end():
+    printed = "reading\nbook/one.md:7: WARNING: equation eq-one has no seal\nbook/two.md: ERROR: no\nmuch\nmore"
+    why = ["book/one.md:7: WARNING: equation eq-one has no seal", "book/two.md: ERROR: no"]
+    found = book.failure(printed).splitlines()
+    assert found[-2:] == why
+    assert found[:5] == printed.splitlines()
+
+
 def test_the_cache_key_holds_python(small_book, monkeypatch):
     from tools import execute
 

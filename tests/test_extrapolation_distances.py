@@ -114,5 +114,5 @@ def test_log_n(trained):
     expected = [max(1.0, math.log(m + 1) / math.log(trained)) for m in positions.tolist()]
     assert X.LogN(trained).query_scale(positions).tolist() == pytest.approx(expected)
     assert X.LogN(trained).query_scale(positions[:3]).tolist() == pytest.approx([1, 1, 1])
-    with pytest.raises(ValueError, match="positions must .* got -1"):
+    with pytest.raises(ValueError, match=r"positions must .* got -1"):
         X.LogN(trained).query_scale(torch.tensor([5, -1]))

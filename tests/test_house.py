@@ -23,10 +23,12 @@ TREES = {
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
 # Every module may import those before it, and the others of its own package. The last see all before them.
-ORDER = ["shapes", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention"]
-ORDER += ["sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision"]
-ORDER += ["mistakes", "diagnose", "rotary_attention", "decay"]
-ORDER += ["extrapolation", "exercises", "relatives", "beyond", "lab", "proofs", "explorers"]
+ORDER = [
+    "shapes", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel", "attention",
+    "sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision", "mistakes",
+    "diagnose", "rotary_attention", "decay", "extrapolation", "exercises", "relatives", "beyond", "lab", "proofs",
+    "explorers",
+]  # fmt: skip
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},
@@ -48,11 +50,12 @@ def part(name: str) -> str:
 
 
 def test_every_part_has_its_place():
-    assert {part(name) for name in TREES} - {""} == set(ORDER)
+    assert {part(name) for name in TREES} - {""} == set(ORDER), "give it a place in ORDER, after what it imports"
 
 
 @pytest.mark.parametrize("name", TREES)
 def test_arrows_run_one_way(name):
+    assert part(name) in ["", *ORDER], "give it a place in ORDER, after what it imports"
     rank = ORDER.index(part(name)) if part(name) else 0
     for _, imported in statements(TREES[name]):
         top = imported.split(".")[0]

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import http.server
 import os
+import re
 import subprocess
 import sys
 import time
@@ -90,10 +91,16 @@ def html() -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise BuildError(f"The build failed; every warning is an error.\n{done.stdout}")
+        raise BuildError(failure(done.stdout))
     write_whole(STAMP, wanted)
     say(f"Built in {time.monotonic() - start:.0f} s: {HTML.relative_to(ROOT)}/index.html opens from disk as well.")
     return HTML
+
+
+def failure(printed: str) -> str:
+    """What a build printed that failed, and at its end, where it is seen, once more the lines that say why."""
+    why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
+    return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error:", *why])
 
 
 def serve(folder: Path, port: int) -> None:

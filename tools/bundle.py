@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import subprocess
 from pathlib import Path, PurePosixPath
@@ -18,6 +19,9 @@ from fontTools import subset
 
 from tools import assets
 from tools.paths import ROOT, write_whole
+
+# It tells of every step, and that would bury what went wrong elsewhere.
+logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')

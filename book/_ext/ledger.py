@@ -68,10 +68,10 @@ def problems(found: dict[str, list[dict]], checks: dict[str, proofs.Proof]) -> l
                     (*where, f"equation {label} must have one kind of {', '.join(KINDS)}; got {block['kinds']}")
                 )
             elif label in checks and checks[label].kind != block["kinds"][0]:
-                kinds = f"a {block['kinds'][0]} on the page, but its check {checks[label].source} is for a"
+                kinds = f"a {block['kinds'][0]} on the page, but its check {checks[label].source} is of kind"
                 wrong.append((*where, f"equation {label} is {kinds} {checks[label].kind}"))
             if label not in checks:
-                wrong.append((*where, f"nothing checks equation {label}"))
+                wrong.append((*where, f"nothing checks equation {label}: its check stands in code/ropebook/proofs"))
     for label, check in checks.items():
         if label not in seen:
             wrong.append((LEDGER, None, f"the check {check.source} claims equation {label}, which no page shows"))
