@@ -205,6 +205,8 @@ def test_other_bad_arguments():
         X.ntk_base(10000.0, 2, 4.0)
     with pytest.raises(ValueError, match="factor must be a finite number >= 1"):
         X.ntk_base(10000.0, 4, 0.5)
+    with pytest.raises(ValueError, match=r"base must .* 0.5"):
+        X.ntk_base(0.5, 4, 2.0)
     with pytest.raises(ValueError, match="weight must be a finite number >= 0"):
         X.yarn_factor(4.0, -1.0)
     with pytest.raises(ValueError, match="head_dim must be an integer >= 1"):

@@ -102,6 +102,8 @@ def test_gradients_flow_through_a_distance_method(name):
 @torch.no_grad()
 def test_log_n_in_the_layer():
     layer, x = extended("log_n"), random(2, 48, 32)
+    # So a model may cache its keys.
+    assert not layer.follows_length
     other = extended("linear", {"factor": 1.0})
     assert torch.allclose(layer(x[:, :32]), other(x[:, :32]), atol=1e-14)
     out, weights = layer(x, return_weights=True)
