@@ -51,14 +51,14 @@ lab: .venv/.reader
 check: .venv/.test
 	@$(BIN)/python -m tools.check $(BASE)
 
-# Five workers on two processors: half of the tests wait for a browser.
+# Four workers on two processors: half of the tests wait for a browser.
 test: .venv/.test
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format . would change files"; exit 1; }
 	@$(BIN)/python -m tools.scripts
 	@$(BIN)/python -m tools.book html
-	@$(BIN)/python -m pytest -m "not timing" -n 5 --dist worksteal --durations=10
+	@$(BIN)/python -m pytest -m "not timing" -n 4 --dist worksteal --durations=10
 	@$(BIN)/python -m pytest tests/site -m timing
 
 coverage: .venv/.test
