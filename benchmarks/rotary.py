@@ -244,6 +244,12 @@ def exact(x: Tensor, cos: Tensor, sin: Tensor, layout: str | None) -> Tensor:
     return efficient.join_pairs(first * cos - second * sin, second * cos + first * sin, layout)
 
 
+def deciles_of(times: list[float]) -> list[float]:
+    """The nine deciles. None lies outside of what was measured, as an estimate for all times that could have been
+    would: of three rounds on a busy machine its p10 may be negative."""
+    return statistics.quantiles(times, n=10, method="inclusive")
+
+
 def make_sets(shape: dict, dtype: torch.dtype, where: torch.device) -> list[tuple[Tensor, Tensor]]:
     """So many random q and k that together they are twice the last cache: four at least."""
     size = (shape["q_heads"] + shape["k_heads"]) * shape["batch"] * shape["tokens"] * shape["head_dim"] * dtype.itemsize
@@ -353,7 +359,7 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
     entries = []
     for form in forms:
         ms = medians[form.key]
-        deciles = statistics.quantiles((each for each, _ in times[form.key]), n=10)
+        deciles = deciles_of([each for each, _ in times[form.key]])
         entries.append(
             {
                 "name": form.name,
@@ -438,7 +444,7 @@ def stores(rounds: int) -> dict:
             times[name].append((time.thread_time_ns() - start) / 1e6)
     entries = []
     for name, found in times.items():
-        deciles = statistics.quantiles(found, n=10)
+        deciles = deciles_of(found)
         ratios = [one / other for one, other in zip(found, times["scaled in place"], strict=True)]
         numbers = {"ms": statistics.median(found), "p10": deciles[0], "p90": deciles[-1]}
         numbers["times"] = statistics.median(ratios)
@@ -519,7 +525,7 @@ def decoding(rounds: int) -> dict:
                 times[name].append((time.thread_time_ns() - start) / 1000 / LAYERS)
         entries = []
         for name, one in times.items():
-            deciles = statistics.quantiles(one, n=10)
+            deciles = deciles_of(one)
             ratios = [a / b for a, b in zip(one, times["transformers"], strict=True)]
             numbers = {"us": statistics.median(one), "p10": deciles[0], "p90": deciles[-1]}
             numbers["times"] = statistics.median(ratios)

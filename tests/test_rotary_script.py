@@ -44,6 +44,11 @@ def test_stores_are_measured_beside_each_other(rotary):
     assert part["provenance"]["threads"] == 1
 
 
+def test_no_decile_lies_outside_of_what_was_measured(rotary):
+    deciles = rotary.deciles_of([1.0, 30.0, 32.0])
+    assert 1 <= deciles[0] <= deciles[4] == 30 <= deciles[-1] <= 32
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 def test_one_token_is_measured_beside_transformers(rotary, wrong, monkeypatch):
     monkeypatch.setattr(rotary, "LAYERS", 2)
