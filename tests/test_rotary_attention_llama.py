@@ -222,7 +222,7 @@ def test_generates_the_tokens_that_transformers_generates(case, layout):
 def test_generates_from_prompts_of_unequal_length():
     theirs = theirs_of("grouped", torch.float64, seed=3)
     ours = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config)
-    prompts, lengths = tokens_of(3, 6), [6, 1, 4]
+    prompts, lengths = tokens_of(4, 6), [6, 2, 4, 1]
     found = ours.generate(prompts, 8, lengths)
     seen = R.left_padded(lengths, 6)
     assert torch.equal(found, theirs.generate(prompts, attention_mask=seen, max_new_tokens=8, do_sample=False))

@@ -382,6 +382,7 @@ BAD = [
     ("draw_wavelengths(7)", ValueError, "dim must be an even .* got 7"),
     ("draw_wavelengths(8, 0)", ValueError, "length must be an integer >= 1, got 0"),
     ("LearnedPositions(4, 9)(ZEROS, [1.0])", TypeError, "positions must be integers"),
+    ("LearnedPositions(4, 9)(ZEROS, [[1, 2]] * 2)", ValueError, "positions must broadcast"),
     ("LearnedPositions(4, 9)(ZEROS.expand(2, 3, 4), [1, 2])", ValueError, r"positions must broadcast to \(2, 3\)"),
 ]
 

@@ -100,7 +100,7 @@ def html() -> Path:
 def failure(printed: str) -> str:
     """What a build printed that failed, and at its end, where it is seen, once more the lines that say why."""
     why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
-    return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error:", *why])
+    return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error.", *why])
 
 
 def serve(folder: Path, port: int) -> None:
