@@ -17,6 +17,7 @@ from ropebook.proofs import sinusoidal as P
 REGISTRY = proofs.registry()
 IDENTITIES = [label for label, proof in REGISTRY.items() if proof.kind == "identity"]
 x, y = sympy.symbols("x y", real=True)
+u, v = sympy.symbols("u v", negative=True)
 A, B = sympy.MatrixSymbol("A", 2, 2), sympy.MatrixSymbol("B", 2, 2)
 ROW = sympy.ImmutableMatrix([[x, y]])
 
@@ -162,6 +163,7 @@ def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
         (sympy.MatMul(ROW, ROW.T, evaluate=False), sympy.ImmutableMatrix([[x**2 + y**2]])),
         ((A + B) * A, A * A + B * A),
         (A + B, B + A),
+        (sympy.Abs(u * sympy.sin(x) + v * sympy.sin(x)), -(u + v) * sympy.Abs(sympy.sin(x))),  # below zero only
     ],
 )
 def test_what_is_equal_is_proved(left, right):
@@ -176,6 +178,7 @@ def test_what_is_equal_is_proved(left, right):
     [
         (sympy.sin(x), sympy.cos(x)),
         (sympy.sin(x + y), sympy.sin(x - y)),
+        (sympy.sqrt(x**2), x),  # of a positive x it is true
         (x, x + sympy.Rational(1, 10**30)),  # no number of digits would tell them apart by chance
         (ROW, ROW.T),
         (ROW, sympy.ImmutableMatrix([[x, -y]])),
