@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,8 @@ from tools.imports import statements
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ROOT / "code"
-TREES = {
-    ".".join(path.relative_to(CODE).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
-        path.read_text(encoding="utf-8")
-    )
+FILES = {
+    ".".join(path.relative_to(CODE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
 # Every module may import those before it, and the others of its own package. The last see all before them.
@@ -49,14 +48,19 @@ def part(name: str) -> str:
     return (name.split(".") + [""])[1]
 
 
+@cache
+def tree(name: str) -> ast.Module:
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
+
+
 def test_every_part_has_its_place():
-    assert {part(name) for name in TREES} - {""} == set(ORDER), "give it a place in ORDER, after what it imports"
+    assert {part(name) for name in FILES} - {""} == set(ORDER), "give it a place in ORDER, after what it imports"
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", FILES)
 def test_arrows_run_one_way(name):
     rank = ORDER.index(part(name)) if part(name) else 0
-    for _, imported in statements(TREES[name]):
+    for _, imported in statements(tree(name)):
         top = imported.split(".")[0]
         assert top not in {"book", "tests", "benchmarks", "tools"}, imported
         if top == "ropebook":
@@ -66,7 +70,7 @@ def test_arrows_run_one_way(name):
 
 
 def test_the_ground_stands_on_nothing_else():
-    imports = [imported for _, imported in statements(TREES["ropebook.rope"]) if imported.startswith("ropebook")]
+    imports = [imported for _, imported in statements(tree("ropebook.rope")) if imported.startswith("ropebook")]
     assert {part(imported) for imported in imports} == {"checks", "shapes"}
 
 
@@ -99,16 +103,16 @@ def test_private_names_of_others_are_seen(source, found):
     assert foreign_private_names(ast.parse(source)) == found
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", FILES)
 def test_no_module_uses_anothers_private_names(name):
-    assert foreign_private_names(TREES[name]) == []
+    assert foreign_private_names(tree(name)) == []
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", FILES)
 def test_heavy_imports_stand_where_they_are_used(name):
     """At the head of a file: inside a function anything may be imported that not everybody has."""
     allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
-    heads = ast.Module([node for node in TREES[name].body if not is_type_checking(node)], [])
+    heads = ast.Module([node for node in tree(name).body if not is_type_checking(node)], [])
     inside = {
         inner for function in ast.walk(heads) if isinstance(function, ast.FunctionDef) for inner in ast.walk(function)
     }
@@ -119,7 +123,7 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if name != "ropebook.triton_kernel"])
+@pytest.mark.parametrize("name", [name for name in FILES if name != "ropebook.triton_kernel"])
 def test_public_names_exist_and_are_described(name):
     module = importlib.import_module(name)
     assert inspect.getdoc(module)

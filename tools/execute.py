@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -69,9 +68,8 @@ def _parsed(text: str) -> NotebookNode:
 @cache
 def has_code(path: Path) -> bool:
     """Whether the page holds code that runs."""
-    return path.read_text(encoding="utf-8").startswith("---") and any(
-        cell.cell_type == "code" for cell in read_chapter(path).cells
-    )
+    text = path.read_text(encoding="utf-8")
+    return text.startswith("---") and "\n```{code-cell}" in text
 
 
 def runnable() -> list[Path]:
@@ -233,7 +231,3 @@ def _sources(opened: list[str]) -> list[str]:
             if not NOT_SOURCES & set(relative.parts):
                 names.add(relative.as_posix())
     return sorted(names)
-
-
-if __name__ == "__main__":
-    execute_all(lambda text: print(text, file=sys.stderr))

@@ -11,7 +11,7 @@ import pytest
 
 from ropebook import extrapolation, results
 from ropebook.explorers import measured
-from ropebook.lab import extensions, tables
+from ropebook.lab import extensions, scores, tables
 from ropebook.lab.model import SCHEMES
 from tests.explorers import js
 from tests.explorers.made_up import BANDS, DISTANCES, LENGTH, TEXT, Measured, numbers, synthetic
@@ -19,7 +19,7 @@ from tests.explorers.oracles import computed, expected_of, oracle
 
 PLAIN = "rope-10000-3200"
 SEEDS = (0, 1, 2)
-EDGES = synthetic()["edges"]
+EDGES = scores.edges(TEXT)
 FIRST = EDGES.index(16)
 AT_1024 = EDGES.index(1024) - 1
 
