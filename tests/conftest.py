@@ -46,8 +46,9 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tools import book
     from tools.paths import HTML
 
-    if book.STAMP.exists() and book.STAMP.read_text() == book.fingerprint():
-        return HTML / "notebooks"
+    with book.one_build():
+        if book.is_built(book.fingerprint()):
+            return HTML / "notebooks"
     out = tmp_path_factory.mktemp("notebooks")
     book.build("notebooks", out)
     return out

@@ -8,15 +8,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import sphinxcontrib.katex
 from docutils.core import publish_doctree
 
-from tools import book, paths
+from tools import book, execute, paths
 
 ROOT = paths.ROOT
 CHAPTER = """---
@@ -241,12 +243,37 @@ def test_the_server_takes_the_next_free_port(tmp_path):
 
 def test_a_second_build_with_nothing_changed_does_not_start_sphinx(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(book, "STAMP", tmp_path / "stamp")
+    monkeypatch.setattr(book, "LOCK", tmp_path / "lock")
     (tmp_path / "stamp").write_text(book.fingerprint())
     monkeypatch.setattr(book.stills, "write_opening", lambda: None)
     monkeypatch.setattr(book.subprocess, "run", lambda *_, **__: pytest.fail("Sphinx was started"))
     monkeypatch.setattr(book.execute, "execute_all", lambda _: pytest.fail("a chapter was executed"))
     book.html()
     assert "up to date" in capsys.readouterr().out
+
+
+def test_who_wants_the_site_waits_while_it_is_built(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(book, "STAMP", tmp_path / "stamp")
+    monkeypatch.setattr(book, "LOCK", tmp_path / "lock")
+    (tmp_path / "stamp").write_text("of older sources")
+    monkeypatch.setattr(book.stills, "write_opening", lambda: None)
+    monkeypatch.setattr(book.execute, "execute_all", lambda _: pytest.fail("a chapter was executed"))
+    with ThreadPoolExecutor(1) as pool:
+        with book.one_build():
+            waiting = pool.submit(book.html)
+            time.sleep(0.2)
+            assert not waiting.done()
+            (tmp_path / "stamp").write_text(book.fingerprint())
+        assert waiting.result(60) == paths.HTML
+    assert "up to date" in capsys.readouterr().out
+
+
+def test_a_page_has_code_where_jupytext_finds_a_cell():
+    found = {path: execute.has_code(path) for path in paths.pages()}
+    assert set(found.values()) == {True, False}
+    for path, has in found.items():
+        cells = execute.read_chapter(path).cells if path.read_text(encoding="utf-8").startswith("---") else []
+        assert has == any(cell.cell_type == "code" for cell in cells), path
 
 
 def test_a_change_of_the_machinery_is_a_change_of_settings(shell, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Build the book, serve it, or pack its notebooks: python -m tools.book read | html | notebooks | lab."""
+"""Build the book, serve it, or pack its notebooks: python -m tools.book read | html | execute | notebooks | lab."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import time
 import webbrowser
 from pathlib import Path
 
+from filelock import FileLock
+
 from tools import assets, execute, stills
 from tools.paths import BUILD, HTML, NOTEBOOKS, ROOT, write_whole
 
@@ -27,8 +29,9 @@ SINGLE = (
     "package-lock.json",
 )
 # The program of this environment, whatever PATH says: jupyter-book can't be run with -m.
-JUPYTER_BOOK = (sys.executable, "-c", "from jupyter_book.cli.main import main; main()")
+JUPYTER_BOOK = (sys.executable, "-c", "import tools; from jupyter_book.cli.main import main; main()")
 STAMP = HTML / ".ropebook-built-from"
+LOCK = BUILD / ".building"
 
 
 class BuildError(Exception):
@@ -60,23 +63,44 @@ def progress(text: str) -> None:
         say(f"  executing {text}")
 
 
-def html() -> Path:
-    """Execute what is stale, then build with every warning an error; returns the site's folder.
-
-    What a chapter's outputs depend on, `tools.execute` knows; what a page depends on, Sphinx. The stamp only saves the
-    question where nothing at all has changed.
-    """
-    stills.write_opening()
-    wanted = fingerprint()
-    if STAMP.exists() and STAMP.read_text() == wanted:
-        say("The book is up to date.")
-        return HTML
+def execute_stale() -> None:
+    """Run the chapters whose outputs are no longer true, and say which."""
     start = time.monotonic()
     ran = execute.execute_all(progress)
     if sys.stdout.isatty() and ran:
         print("\r\033[K", end="")
     seconds = time.monotonic() - start
     say(f"Executed {', '.join(ran)} in {seconds:.0f} s." if ran else "Every chapter's outputs are current.")
+
+
+def one_build() -> FileLock:
+    """Held while the site is built, so that who wants it meanwhile waits instead of building it once more."""
+    LOCK.parent.mkdir(exist_ok=True)
+    return FileLock(LOCK)
+
+
+def is_built(wanted: str) -> bool:
+    """Whether the site is made from the sources of that `fingerprint`."""
+    return STAMP.exists() and STAMP.read_text() == wanted
+
+
+def html() -> Path:
+    """Execute what is stale, then build with every warning an error; returns the site's folder.
+
+    What a chapter's outputs depend on, `tools.execute` knows; what a page depends on, Sphinx. The stamp only saves the
+    question where nothing at all has changed. If another process is building, wait for it first.
+    """
+    with one_build():
+        return _html()
+
+
+def _html() -> Path:
+    stills.write_opening()
+    wanted = fingerprint()
+    if is_built(wanted):
+        say("The book is up to date.")
+        return HTML
+    execute_stale()
     start = time.monotonic()
     say("Building the pages …")
     STAMP.unlink(missing_ok=True)
@@ -194,7 +218,7 @@ def lab() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.book", description=__doc__)
-    parser.add_argument("what", choices=["read", "html", "notebooks", "lab"])
+    parser.add_argument("what", choices=["read", "html", "execute", "notebooks", "lab"])
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")), help="first port to try")
     arguments = parser.parse_args()
     try:
@@ -202,6 +226,9 @@ def main() -> int:
             write_notebooks()
         elif arguments.what == "lab":
             lab()
+        elif arguments.what == "execute":
+            stills.write_opening()
+            execute_stale()
         else:
             folder = html()
             if arguments.what == "read":

@@ -24,8 +24,8 @@ def main() -> int:
         [ESLINT, "--max-warnings", "0", "code/ropebook/explorers", "book/_static", "tools/stills"],
         [TSC, "--project", "tsconfig.json"],
     ]
-    codes = [subprocess.run([assets.node(), *map(str, one)], cwd=ROOT, check=False).returncode for one in commands]
-    return max(codes)
+    running = [subprocess.Popen([assets.node(), *map(str, one)], cwd=ROOT) for one in commands]
+    return max(each.wait() for each in running)
 
 
 if __name__ == "__main__":

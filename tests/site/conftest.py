@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
+from filelock import Timeout
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.site.figures import STATIC, Quiet, page_of
 from tools import book, browser, weights
-from tools.paths import BUILD, HTML
+from tools.paths import HTML
 
 # Every explorer has come to life, or has said why not.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
@@ -34,11 +34,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def site() -> Path:
-    """The site as it is built from the sources that stand here; of several workers, the first builds it."""
-    BUILD.mkdir(exist_ok=True)
-    with FileLock(BUILD / ".building"):
-        return book.html()
+def site(request: pytest.FixtureRequest) -> Path:
+    """The site as it is built from the sources that stand here. Who comes first builds it; who finds another at work
+    waits, and does not try again what failed."""
+    why = None
+    beside = book.one_build()
+    try:
+        with beside.acquire(blocking=False):
+            pass
+    except Timeout:
+        with beside:
+            if not book.is_built(book.fingerprint()):
+                why = "The build that was waited for failed, and said why."
+    if why is None:
+        try:
+            return book.html()
+        except book.BuildError as error:
+            why = str(error)
+    request.session.shouldstop = "the site does not build"
+    pytest.fail(why, pytrace=False)
 
 
 @pytest.fixture(scope="session")
