@@ -18,7 +18,6 @@ HALVES = [torch.bfloat16, torch.float16]
 INF = math.inf
 
 lengths = st.integers(1, 9)
-seeds = st.integers(0, 2**32 - 1)
 
 
 def distance(ours, theirs):

@@ -15,7 +15,6 @@ mpmath.mp.dps = 40
 
 dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)
 bases = st.one_of(st.sampled_from([1, 10000.0]), st.floats(0, 7).map(lambda power: 10**power))
-seeds = st.integers(0, 2**32 - 1)
 
 
 def kernel(dim, base=10000.0):

@@ -1,4 +1,4 @@
-"""What several test files need: random tensors, the largest entry, a module's public names."""
+"""What several test files need: random tensors and seeds, the largest entry, a module's public names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
+from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
+
+seeds = st.integers(0, 2**32 - 1)
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -19,7 +19,6 @@ factors = st.one_of(st.sampled_from([1.0, 2.0, 8.0]), st.floats(1, 64))
 lengths = st.integers(64, 32768)
 bounds = st.tuples(st.floats(0.25, 4), st.floats(1.5, 64)).map(lambda ends: (ends[0], ends[0] * ends[1]))
 optional = st.one_of(st.none(), st.floats(0.1, 2))
-seeds = st.integers(0, 2**32 - 1)
 
 
 def theirs(rope_type, dim, base, max_length=4096, seq_len=None, **parameters):

@@ -7,7 +7,6 @@ angles in float32 whatever the model's dtype is; `in_float64` replaces both, so 
 import math
 
 import torch
-from hypothesis import strategies as st
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -22,9 +21,6 @@ LAYOUTS = ["interleaved", "half"]
 
 DEFAULT = {"rope_type": "default", "rope_theta": 10000.0}
 CLOSE = {torch.float64: 2e-14, torch.float32: 1e-5}
-
-
-seeds = st.integers(0, 2**32 - 1)
 
 
 def error(ours, theirs):

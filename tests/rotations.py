@@ -16,7 +16,6 @@ from tests.helpers import largest, random
 LAYOUTS = ["interleaved", "half"]
 EAGER = ["dense", "blocks", "sparse", "by_pairs", "complex", "eager", "in_place"]
 layouts = st.sampled_from(LAYOUTS)
-seeds = st.integers(0, 2**32 - 1)
 bases = st.sampled_from([1.0, 100.0, 10000.0, 5e5])
 
 

@@ -14,7 +14,6 @@ EPS = 2.0**-52
 dims = st.integers(1, 32).map(lambda pairs: 2 * pairs)
 bases = st.one_of(st.sampled_from([1, 10000, 10000.0, 1e7]), st.floats(0, 7).map(lambda power: 10**power))
 positions_up_to_a_million = st.integers(-(10**6), 10**6)
-seeds = st.integers(0, 2**32 - 1)
 
 
 def exact_frequency(i, dim, base):

@@ -9,18 +9,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from ropebook import attention as A
-from tests.attention_helpers import (
-    DTYPES,
-    HALVES,
-    INF,
-    assert_close,
-    by_hand,
-    draw,
-    lengths,
-    needs,
-    seeds,
-    with_gradients,
-)
+from tests.attention_helpers import DTYPES, HALVES, INF, assert_close, by_hand, draw, lengths, needs, with_gradients
+from tests.helpers import seeds
 
 # --- the function ---
 

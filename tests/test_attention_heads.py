@@ -13,16 +13,8 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from ropebook import attention as A
-from tests.attention_helpers import (
-    DTYPES,
-    LAYER_UNITS,
-    assert_close,
-    by_hand,
-    draw,
-    lengths,
-    needs,
-    seeds,
-)
+from tests.attention_helpers import DTYPES, LAYER_UNITS, assert_close, by_hand, draw, lengths, needs
+from tests.helpers import seeds
 
 # --- cost ---
 

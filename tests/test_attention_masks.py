@@ -11,18 +11,8 @@ from torch.nn import functional as F
 from torch.nn.attention.bias import causal_lower_right
 
 from ropebook import attention as A
-from tests.attention_helpers import (
-    DTYPES,
-    HALVES,
-    INF,
-    assert_close,
-    distance,
-    draw,
-    lengths,
-    needs,
-    seeds,
-    with_gradients,
-)
+from tests.attention_helpers import DTYPES, HALVES, INF, assert_close, distance, draw, lengths, needs, with_gradients
+from tests.helpers import seeds
 
 
 def test_causal_mask_of_queries_and_as_many_keys():

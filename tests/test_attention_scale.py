@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook import attention as A
-from tests.attention_helpers import assert_close, draw, seeds
+from tests.attention_helpers import assert_close, draw
+from tests.helpers import seeds
 
 
 @pytest.mark.parametrize("dim", [1, 2, 64, 512])

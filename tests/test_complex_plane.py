@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from ropebook import complex_plane as C
 from ropebook import derivation, proofs, sinusoidal
 from ropebook.proofs import complex_plane as P
-from tests.helpers import largest, public, random
-from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts, seeds
+from tests.helpers import largest, public, random, seeds
+from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts
 
 mpmath.mp.dps = 40
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ropebook import decay as D
 from ropebook.derivation import score
-from tests.decay_helpers import bases, dims, plain_sums, seeds
-from tests.helpers import random
+from tests.decay_helpers import bases, dims, plain_sums
+from tests.helpers import random, seeds
 
 LAYOUTS = ["interleaved", "half"]
 

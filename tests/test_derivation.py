@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ropebook import derivation as D
 from ropebook import figures, proofs, sinusoidal
 from ropebook.proofs import derivation as P
-from tests.helpers import largest, public, random
-from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts, seeds
+from tests.helpers import largest, public, random, seeds
+from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts
 
 mpmath.mp.dps = 40
 
@@ -528,9 +528,9 @@ def test_the_four_lines_are_the_score_of_the_module():
 
 
 def test_the_reflection_proof_is_that_of_the_module():
-    [(square, _), _, (determinant, _)] = proofs.pairs(proofs.registry()["eq-derivation-reflection"])
-    S = torch.tensor(square.args[1].subs(P.alpha, 0.7).tolist(), dtype=torch.float64)
-    assert largest(S - D.reflection(0.7)) < 1e-15
+    [*_, (determinant, _)] = proofs.pairs(proofs.registry()["eq-derivation-reflection"])
+    F = torch.tensor(P.mirror(P.alpha).subs(P.alpha, 0.7).tolist(), dtype=torch.float64)
+    assert largest(F - D.reflection(0.7)) < 1e-15
     assert determinant.subs(P.alpha, 0.7) == pytest.approx(-1)
 
 

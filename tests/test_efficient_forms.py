@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch.utils.checkpoint import checkpoint
 
 from ropebook import efficient as E
-from tests.helpers import largest, random, seeded
-from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, layouts, seeds, tables
+from tests.helpers import largest, random, seeded, seeds
+from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, layouts, tables
 
 HALVES = [torch.bfloat16, torch.float16]
 

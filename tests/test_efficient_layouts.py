@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook import efficient as E
-from tests.helpers import largest, random
-from tests.rotations import LAYOUTS, seeds, tables
+from tests.helpers import largest, random, seeds
+from tests.rotations import LAYOUTS, tables
 
 
 @given(st.integers(1, 16), st.data())

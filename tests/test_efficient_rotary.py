@@ -18,8 +18,8 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from ropebook import efficient as E
 from ropebook import rope, sinusoidal
 from ropebook.efficient.rotary import choose_backend
-from tests.helpers import largest, random
-from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, layouts, qk, seeds, tables
+from tests.helpers import largest, random, seeds
+from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, layouts, qk, tables
 
 # --- One entry ---
 

@@ -13,20 +13,8 @@ from transformers.models.deepseek_v3.modeling_deepseek_v3 import yarn_apply_msca
 from ropebook import extrapolation as X
 from ropebook.efficient import RotaryEmbedding
 from ropebook.sinusoidal import inv_freq as plain
-from tests.helpers import largest, random
-from tests.methods import (
-    FLOAT32,
-    FREQUENCIES,
-    assert_same,
-    bases,
-    bounds,
-    example,
-    factors,
-    lengths,
-    pairs,
-    seeds,
-    theirs,
-)
+from tests.helpers import largest, random, seeds
+from tests.methods import FLOAT32, FREQUENCIES, assert_same, bases, bounds, example, factors, lengths, pairs, theirs
 
 
 def test_frequencies_by_hand():

@@ -18,20 +18,8 @@ from ropebook import extrapolation as X
 from ropebook.efficient import RotaryEmbedding
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.sinusoidal import inv_freq as plain
-from tests.helpers import largest
-from tests.methods import (
-    ROPES,
-    assert_same,
-    bases,
-    bounds,
-    factors,
-    lengths,
-    optional,
-    pairs,
-    seeds,
-    theirs,
-    tiny_llama,
-)
+from tests.helpers import largest, seeds
+from tests.methods import ROPES, assert_same, bases, bounds, factors, lengths, optional, pairs, theirs, tiny_llama
 
 MIXED = 1e-4  # where pairs are mixed; 1.2e-5 was
 kept = st.sampled_from([1.0, 0.5, 0.25])

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from ropebook.lab import data
 from ropebook.lab import language as L
-
-seeds = st.integers(0, 2**32 - 1)
+from tests.helpers import seeds
 
 
 @given(seeds, st.integers(1, 300))

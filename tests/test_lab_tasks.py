@@ -11,8 +11,8 @@ from torch import nn
 
 from ropebook.lab import data
 from ropebook.lab import tasks as T
+from tests.helpers import seeds
 
-seeds = st.integers(0, 2**32 - 1)
 both = pytest.mark.parametrize("task", T.TASKS)
 FILES = {"long.py": np.full(400, ord("."), np.uint8), "short.py": np.full(30, ord(","), np.uint8)}
 

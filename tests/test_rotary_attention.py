@@ -10,6 +10,7 @@ from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotary
 
 from ropebook import attention as A
 from ropebook import rotary_attention as R
+from tests.helpers import seeds
 from tests.rotary_attention_helpers import (
     CLOSE,
     DIM,
@@ -21,7 +22,6 @@ from tests.rotary_attention_helpers import (
     error,
     llama,
     make,
-    seeds,
     spread,
 )
 

@@ -9,18 +9,8 @@ from hypothesis import strategies as st
 
 from ropebook import attention as A
 from ropebook import rotary_attention as R
-from tests.rotary_attention_helpers import (
-    CHUNKS,
-    CLOSE,
-    DIM,
-    HEADS,
-    LAYOUTS,
-    draw,
-    error,
-    in_chunks,
-    make,
-    seeds,
-)
+from tests.helpers import seeds
+from tests.rotary_attention_helpers import CHUNKS, CLOSE, DIM, HEADS, LAYOUTS, draw, error, in_chunks, make
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 

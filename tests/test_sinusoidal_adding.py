@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook import sinusoidal as S
-from tests.helpers import largest, random, seeded
-from tests.sinusoidal_helpers import HALVES, exact_encoding, exact_kernel, seeds
+from tests.helpers import largest, random, seeded, seeds
+from tests.sinusoidal_helpers import HALVES, exact_encoding, exact_kernel
 
 # --- What adding does ---
 

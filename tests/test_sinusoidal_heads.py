@@ -4,8 +4,8 @@ import torch
 from hypothesis import given
 
 from ropebook import sinusoidal as S
-from tests.helpers import largest, random
-from tests.sinusoidal_helpers import dims, positions_up_to_a_million, seeds
+from tests.helpers import largest, random, seeds
+from tests.sinusoidal_helpers import dims, positions_up_to_a_million
 
 
 @given(dims, seeds, positions_up_to_a_million, positions_up_to_a_million)

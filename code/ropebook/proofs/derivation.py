@@ -30,7 +30,6 @@ QUERY, KEY = (
     sympy.symbols("k_0 k_1", real=True),
 )
 J = sympy.ImmutableMatrix([[0, -1], [1, 0]])
-MIRROR = sympy.ImmutableMatrix([[1, 0], [0, -1]])
 PRODUCTS = [rf"\langle {pair} \rangle" for pair in ("q, q", "q, k", "k, k")]
 UNIT = sympy.ImmutableMatrix(sympy.eye(2))
 
@@ -43,9 +42,10 @@ def block(
     return sympy.ImmutableMatrix([[cos, sign * sin], [sin, cos]])
 
 
-def _product(*factors: sympy.Basic) -> sympy.MatMul:
-    # printed as a product; holds() multiplies it out
-    return sympy.MatMul(*factors, evaluate=False)
+def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
+    """The reflection F. ``sign`` stands before the lower cosine; anything but −1 is wrong."""
+    cos, sin = sympy.cos(angle), sympy.sin(angle)
+    return sympy.ImmutableMatrix([[cos, sin], [sin, sign * cos]])
 
 
 # --- In the plane ----------------------------------------------------------------------------------------------------
@@ -117,11 +117,10 @@ def isometry(wrong: bool = False) -> Pairs:
 @identity("eq-derivation-reflection", r"\alpha", twin="no minus sign: not a mirror")
 def reflection(wrong: bool = False) -> Pairs:
     """F mirrors the plane: FᵀF = I, F² = I, det F = −1."""
-    cos, sin = sympy.cos(alpha), sympy.sin(alpha)
-    F = sympy.ImmutableMatrix([[cos, sin], [sin, cos if wrong else -cos]])
+    F = mirror(alpha, 1 if wrong else -1)
     return [
-        (_product(F.T, F), UNIT),
-        (_product(F, F), UNIT),
+        (F.T * F, UNIT),
+        (F * F, UNIT),
         (F.det(), sympy.Integer(-1)),
     ]
 
@@ -134,7 +133,7 @@ def relative(wrong: bool = False) -> Pairs:
     """R_mᵀ R_n = R_{n−m}."""
     return [
         (
-            _product(block(m).T, block(n)),
+            block(m).T * block(n),
             block(m - n if wrong else n - m),
         )
     ]
@@ -170,7 +169,7 @@ def forward(wrong: bool = False) -> Pairs:
 def orthogonal(wrong: bool = False) -> Pairs:
     """R_mᵀ R_m = I and det R_m = 1, block by block."""
     turned = block(m, sign=1 if wrong else -1)
-    return [(_product(turned.T, turned), UNIT), (turned.det(), sympy.Integer(1))]
+    return [(turned.T * turned, UNIT), (turned.det(), sympy.Integer(1))]
 
 
 @identity(
@@ -183,7 +182,7 @@ def orthogonal(wrong: bool = False) -> Pairs:
 def group(wrong: bool = False) -> Pairs:
     """R_m R_n = R_{m+n}."""
     sign = 1 if wrong else -1
-    return [(_product(block(m, sign), block(n, sign)), block(m + n, sign))]
+    return [(block(m, sign) * block(n, sign), block(m + n, sign))]
 
 
 @identity(
@@ -214,10 +213,10 @@ def direction(wrong: bool = False) -> Pairs:
 )
 def other_sign(wrong: bool = False) -> Pairs:
     """Turned the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
-    sign = 1 if wrong else -1
+    sign, F = 1 if wrong else -1, mirror(sympy.Integer(0))
     return [
-        (_product(block(sign * m).T, block(sign * n)), block(m - n)),
-        (block(m - n), _product(MIRROR, block(sign * (m - n)), MIRROR)),
+        (block(sign * m).T * block(sign * n), block(m - n)),
+        (block(m - n), F * block(sign * (m - n)) * F),
     ]
 
 

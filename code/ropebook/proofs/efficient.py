@@ -72,7 +72,7 @@ def _sparse(dim: int, layout: str, quarter: list[sympy.Expr]) -> tuple:
     cos, sin = _wave(sympy.cos, dim, layout), _wave(sympy.sin, dim, layout)
     turned = sympy.ImmutableMatrix(quarter).multiply_elementwise(sin)
     return (
-        sympy.MatMul(rotation(m, dim, layout), vector, evaluate=False),
+        rotation(m, dim, layout) * vector,
         vector.multiply_elementwise(cos) + turned,
     )
 
@@ -117,12 +117,9 @@ def permuted(wrong: bool = False) -> Pairs:
     """P R_m Pᵀ, R_m interleaved, is the R_m of halves."""
     return [
         (
-            sympy.MatMul(
-                permutation(dim),
-                rotation(m, dim),
-                sympy.eye(dim) if wrong else permutation(dim).T,
-                evaluate=False,
-            ),
+            permutation(dim)
+            * rotation(m, dim)
+            * (sympy.eye(dim) if wrong else permutation(dim).T),
             rotation(m, dim, "half"),
         )
         for dim in DIMS
@@ -152,7 +149,7 @@ def backward(wrong: bool = False) -> Pairs:
             loss = gradient.dot(rotation(m, dim, layout) * column(x, dim))
             slopes = sympy.ImmutableMatrix([loss.diff(x[j]) for j in range(dim)])
             turn = rotation(m if wrong else -m, dim, layout)
-            found.append((slopes, sympy.MatMul(turn, gradient, evaluate=False)))
+            found.append((slopes, turn * gradient))
     return found
 
 

@@ -46,11 +46,6 @@ def _sum_over_pairs(term: sympy.Expr) -> sympy.Sum:
     return sympy.Sum(term, (i, 0, d / 2 - 1))
 
 
-def _product(*factors: sympy.Basic) -> sympy.MatMul:
-    # printed as a product; holds() multiplies it out
-    return sympy.MatMul(*factors, evaluate=False)
-
-
 @identity(
     "eq-sinusoidal-shift",
     "k",
@@ -63,7 +58,7 @@ def shift(wrong: bool = False) -> Pairs:
     return [
         (
             encoding_pair(m + k),
-            _product(shift_block(k, sign=1 if wrong else -1), encoding_pair(m)),
+            shift_block(k, sign=1 if wrong else -1) * encoding_pair(m),
         )
     ]
 
@@ -81,10 +76,10 @@ def rotation(wrong: bool = False) -> Pairs:
     block = shift_block(k, sign)
     return [
         (
-            _product(sympy.Transpose(block), block),
+            block.T * block,
             sympy.ImmutableMatrix(sympy.eye(2)),
         ),
-        (_product(shift_block(j, sign), block), shift_block(j + k, sign)),
+        (shift_block(j, sign) * block, shift_block(j + k, sign)),
     ]
 
 
@@ -162,18 +157,12 @@ def weights(wrong: bool = False) -> Pairs:
         left, right = left.T, right.T
     return [
         (
-            _product(
-                encoding_pair(m + t, theta_i).T,
-                block,
-                encoding_pair(n + t, theta_j),
-            ),
-            _product(
-                encoding_pair(m, theta_i).T,
-                left,
-                block,
-                right,
-                encoding_pair(n, theta_j),
-            ),
+            encoding_pair(m + t, theta_i).T * block * encoding_pair(n + t, theta_j),
+            encoding_pair(m, theta_i).T
+            * left
+            * block
+            * right
+            * encoding_pair(n, theta_j),
         )
     ]
 
