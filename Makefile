@@ -52,15 +52,19 @@ check: .venv/.test
 	@$(BIN)/python -m tools.check $(BASE)
 
 # Four workers on two processors: half of the tests wait for a browser. To run the cells takes all processors, to write
-# the pages one: that goes on while the tests are collected, and those that open a page wait for it.
+# the pages one: that goes on while the tests are collected, and those that open a page wait for it. If a page can't be
+# written, all ends there. (nice: the pages first.)
 test: .venv/.test
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format . would change files"; exit 1; }
 	@$(BIN)/python -m tools.scripts
 	@$(BIN)/python -m tools.book execute
-	@$(BIN)/python -m tools.book html & \
-	$(BIN)/python -m pytest -m "not timing" -n 4 --dist worksteal --durations=10 && wait $$!
+	@$(BIN)/python -m tools.book html & pages=$$!; \
+	nice $(BIN)/python -m pytest -m "not timing" -n 4 --dist worksteal --durations=10 & tests=$$!; \
+	trap "kill $$pages $$tests 2> /dev/null" INT TERM; \
+	wait $$pages || { kill $$tests; exit 1; }; \
+	wait $$tests
 	@$(BIN)/python -m pytest tests/site -m timing
 
 coverage: .venv/.test

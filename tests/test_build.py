@@ -265,7 +265,8 @@ def test_who_wants_the_site_waits_while_it_is_built(monkeypatch, capsys, tmp_pat
             assert not waiting.done()
             (tmp_path / "stamp").write_text(book.fingerprint())
         assert waiting.result(60) == paths.HTML
-    assert "up to date" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.index("waiting for it") < said.index("up to date")
 
 
 def test_a_page_has_code_where_jupytext_finds_a_cell():

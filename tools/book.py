@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import hashlib
 import http.server
@@ -12,9 +13,10 @@ import subprocess
 import sys
 import time
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from tools import assets, execute, stills
 from tools.paths import BUILD, HTML, NOTEBOOKS, ROOT, write_whole
@@ -73,10 +75,20 @@ def execute_stale() -> None:
     say(f"Executed {', '.join(ran)} in {seconds:.0f} s." if ran else "Every chapter's outputs are current.")
 
 
-def one_build() -> FileLock:
-    """Held while the site is built, so that who wants it meanwhile waits instead of building it once more."""
+@contextlib.contextmanager
+def one_build() -> Iterator[None]:
+    """Held while the site is built; who finds another process at work waits for it."""
     LOCK.parent.mkdir(exist_ok=True)
-    return FileLock(LOCK)
+    lock = FileLock(LOCK)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        say("Another build is under way; waiting for it …")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def is_built(wanted: str) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from filelock import Timeout
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.site.figures import STATIC, Quiet, page_of
@@ -34,25 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def site(request: pytest.FixtureRequest) -> Path:
-    """The site as it is built from the sources that stand here. Who comes first builds it; who finds another at work
-    waits, and does not try again what failed."""
-    why = None
-    beside = book.one_build()
-    try:
-        with beside.acquire(blocking=False):
-            pass
-    except Timeout:
-        with beside:
-            if not book.is_built(book.fingerprint()):
-                why = "The build that was waited for failed, and said why."
-    if why is None:
-        try:
-            return book.html()
-        except book.BuildError as error:
-            why = str(error)
-    request.session.shouldstop = "the site does not build"
-    pytest.fail(why, pytrace=False)
+def site() -> Path:
+    """The site as it is built from the sources that stand here; who comes first builds it, the others wait."""
+    return book.html()
 
 
 @pytest.fixture(scope="session")
