@@ -269,6 +269,15 @@ def test_who_wants_the_site_waits_while_it_is_built(monkeypatch, capsys, tmp_pat
     assert said.index("waiting for it") < said.index("up to date")
 
 
+def test_what_one_folder_was_built_from_is_not_taken_for_another(monkeypatch, tmp_path):
+    kept = []
+    monkeypatch.setattr("jupyter_book.sphinx.build_sphinx", lambda *_, doctreedir, **__: kept.append(doctreedir))
+    for out in (paths.NOTEBOOKS, paths.BUILD / "lab", tmp_path / "one", tmp_path / "other"):
+        book.build("notebooks", out)
+    assert len(set(kept)) == 4
+    assert book.BUILD / ".doctrees" not in kept  # the site's
+
+
 def test_a_page_has_code_where_jupytext_finds_a_cell():
     found = {path: execute.has_code(path) for path in paths.pages()}
     assert set(found.values()) == {True, False}
