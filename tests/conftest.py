@@ -19,7 +19,7 @@ from tests import shapes
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # What is imported and collected stays to the end: to look through it, again and again, for what nobody holds any more
-# takes a fifth of the collection's time. After it (`pytest_collection_finish`) Python looks at what the tests made.
+# takes a fifth of the collection's time. After it Python looks at what the tests made only, and less often.
 gc.disable()
 
 # Before anything imports ropebook.

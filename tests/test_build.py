@@ -129,8 +129,6 @@ def test_a_failed_build_says_why_at_its_end():
 
 
 def test_the_cache_key_holds_python(small_book, monkeypatch):
-    from tools import execute
-
     notebook = execute.read_chapter(small_book / "book/one.md")
     before = execute._key(notebook, [])
     monkeypatch.setattr(execute.platform, "python_version", lambda: "3.99.0")

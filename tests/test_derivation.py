@@ -528,9 +528,11 @@ def test_the_four_lines_are_the_score_of_the_module():
 
 
 def test_the_reflection_proof_is_that_of_the_module():
-    [*_, (determinant, _)] = proofs.pairs(proofs.registry()["eq-derivation-reflection"])
-    F = torch.tensor(P.mirror(P.alpha).subs(P.alpha, 0.7).tolist(), dtype=torch.float64)
-    assert largest(F - D.reflection(0.7)) < 1e-15
+    [(square, _), _, (determinant, _)] = proofs.pairs(proofs.registry()["eq-derivation-reflection"])
+    F = P.mirror(P.alpha)
+    assert square == F.T * F
+    S = torch.tensor(F.subs(P.alpha, 0.7).tolist(), dtype=torch.float64)
+    assert largest(S - D.reflection(0.7)) < 1e-15
     assert determinant.subs(P.alpha, 0.7) == pytest.approx(-1)
 
 

@@ -101,17 +101,13 @@ def is_built(wanted: str) -> bool:
     return STAMP.exists() and STAMP.read_text() == wanted
 
 
+@one_build()
 def html() -> Path:
     """Execute what is stale, then build with every warning an error; returns the site's folder.
 
     What a chapter's outputs depend on, `tools.execute` knows; what a page depends on, Sphinx. The stamp only saves the
     question where nothing at all has changed. If another process is building, wait for it first.
     """
-    with one_build():
-        return _html()
-
-
-def _html() -> Path:
     stills.write_opening()
     wanted = fingerprint()
     if is_built(wanted):
@@ -217,9 +213,9 @@ def build(builder: str, out: Path) -> None:
 
 def write_notebooks() -> None:
     """Student notebooks, with outputs."""
-    execute.execute_all(progress)
+    execute_stale()
     build("notebooks", NOTEBOOKS)
-    say(f"\nNotebooks, outputs included: {NOTEBOOKS.relative_to(ROOT)}/")
+    say(f"Notebooks, outputs included: {NOTEBOOKS.relative_to(ROOT)}/")
 
 
 def lab() -> None:
@@ -245,8 +241,9 @@ def main() -> int:
         elif arguments.what == "lab":
             lab()
         elif arguments.what == "execute":
-            stills.write_opening()
-            execute_stale()
+            with one_build():
+                stills.write_opening()
+                execute_stale()
         else:
             folder = html()
             if arguments.what == "read":

@@ -5,6 +5,8 @@ The pages are made here, with the widgets' state as MyST-NB writes it, so that t
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import traitlets
@@ -544,37 +546,49 @@ def test_a_view_that_is_closed_stops_listening(opened):
 
 @pytest.mark.timing
 def test_work_per_key_is_small(opened):
-    """At 512 entries. 8 ms is the aim, 50 ms the alarm; the best of five rounds, as others may work too, or the first
-    that is within it. (All explorers, without a key: test_every_explorer.py.)"""
-    page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True))])
-    slider = page.get_by_role("slider", name="Base b, slider")
-    for _ in range(5):
-        page.evaluate("document.querySelector('.explorer-live').ropebook.work.length = 0")
-        for key in ["ArrowLeft", "ArrowRight"] * 10:
-            slider.press(key)
-        work = page.evaluate("document.querySelector('.explorer-live').ropebook.work")
-        assert len(work) == 20
-        if sorted(work)[18] < 50:
-            break
-    assert 0 < sorted(work)[18] < 50
+    """At 512 entries and 4096 tokens. 8 ms is the aim, 50 ms the alarm; the best of five rounds, as others may work
+    too, or the first that is within it."""
+    longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
+    page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True)), Ramp(dim=512), longest])
+    for which, name in enumerate(["Base b, slider", "Base b, slider", "Length now n, slider"]):
+        slider = page.get_by_role("slider", name=name).nth(which if which < 2 else 0)
+        best = math.inf
+        for _ in range(5):
+            page.evaluate("n => { document.querySelectorAll('.explorer-live')[n].ropebook.work.length = 0; }", which)
+            for key in ["ArrowLeft", "ArrowRight"] * 10:
+                slider.press(key)
+            work = page.evaluate("n => document.querySelectorAll('.explorer-live')[n].ropebook.work", which)
+            assert len(work) == 20
+            best = min(best, sorted(work)[18])
+            if best < 50:
+                break
+        print(f"95th percentile: {best:.1f} ms")
+        assert best < 50
 
 
 @pytest.mark.timing
-def test_work_per_word_moved_is_small(opened):
+def test_work_per_event_is_small(opened):
     """Script and drawing, from the event to the end; 8 ms is the aim (`make bench` records it), 50 ms the alarm."""
-    page = opened(
-        [Shuffle(words="rotary position embeddings are surprisingly simple once understood")],
-        reduced_motion="no-preference",
-    )
-    work = page.evaluate("""async () => {
-      const el = document.querySelector('.explorer-live');
+    long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")
+    page = opened([long, Saturation(n_keys=32)], reduced_motion="no-preference")
+    turn = """async (which) => {
+      const el = document.querySelectorAll('.explorer-live')[which];
       el.ropebook.work.length = 0;
+      const sliders = el.querySelectorAll('input[type=range]');
       for (let k = 0; k < 200; k += 1) {
-        const key = k % 2 ? 'ArrowLeft' : 'ArrowRight';
-        el.querySelectorAll('.rb-word')[k % 8].dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        if (sliders.length) {
+          const slider = sliders[k % sliders.length];
+          slider.value = (k * 377) % 1001;
+          slider.dispatchEvent(new Event('input', { bubbles: true }));
+        } else {
+          const key = k % 2 ? 'ArrowLeft' : 'ArrowRight';
+          el.querySelectorAll('.rb-word')[k % 8].dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        }
         await new Promise(requestAnimationFrame);
       }
       return el.ropebook.work;
-    }""")
-    assert len(work) == 200
-    assert 0 < sorted(work)[189] <= 50
+    }"""
+    for which in range(2):
+        work = sorted(page.evaluate(turn, which))
+        assert len(work) == 200
+        assert 0 < work[189] <= 50
