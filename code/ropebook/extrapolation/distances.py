@@ -128,7 +128,7 @@ class Distances(Extension, abc.ABC):
         return scores(m, n), scores(*self.far_positions(m, n)), is_near
 
 
-@known_as("rerope", "ReRoPE", 2023, "su2023rerope", trains="no")
+@known_as("rerope", "ReRoPE", 2023, "su2023rerope", trains="no", cache_safe=False)
 @dataclass(frozen=True)
 class ReRoPE(Distances):
     """Distances stop growing at the window: min(Δ, w). Su 2023.
@@ -157,7 +157,14 @@ class ReRoPE(Distances):
         return math.inf
 
 
-@known_as("leaky_rerope", "leaky ReRoPE", 2023, "su2023rerope", trains="no")
+@known_as(
+    "leaky_rerope",
+    "leaky ReRoPE",
+    2023,
+    "su2023rerope",
+    trains="no",
+    cache_safe=False,
+)
 @dataclass(frozen=True)
 class LeakyReRoPE(Distances):
     """From the window on, distances grow by 1/k a step: w + (Δ − w)/k. Su 2023.
@@ -190,7 +197,9 @@ class LeakyReRoPE(Distances):
         return math.floor(furthest) + 1
 
 
-@known_as("self_extend", "Self-Extend", 2024, "jin2024", trains="no")
+@known_as(
+    "self_extend", "Self-Extend", 2024, "jin2024", trains="no", cache_safe=False
+)
 @dataclass(frozen=True)
 class SelfExtend(Distances):
     """From the window on, positions are counted in groups: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.

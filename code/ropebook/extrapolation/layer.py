@@ -26,10 +26,10 @@ from ropebook.shapes import Float, Real, Shaped
 class ExtendedAttention(RotaryAttention):
     """`RotaryAttention` with a method from `METHODS`, by name and options.
 
-    ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated ones are cheaper, and wrong as soon as a method
-    that follows the length changes its frequencies. Unrotated ones are rotated anew for every query, with the
-    frequencies of now: what this layer gives in one pass, for every method, and what methods that change distances need.
-    By default "rotated" where `METHODS` calls that ``cache_safe`` and the method changes no distances, else "unrotated".
+    ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated ones are cheaper, but wrong for methods that
+    change distances, and for those that follow the length as soon as their frequencies change. Unrotated ones are
+    rotated anew for every query, with the frequencies of now, so with them decoding gives what one pass gives, for
+    every method. By default "rotated" where `METHODS` calls that ``cache_safe``, else "unrotated".
     The other arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
@@ -51,10 +51,9 @@ class ExtendedAttention(RotaryAttention):
     ):
         built = make(method, **options)
         ways = ("unrotated",) if built.distances else ("rotated", "unrotated")
-        if keep is not None:
-            checks.choice("keep", keep, ways)
-        else:
-            keep = ways[0] if METHODS[method].cache_safe else "unrotated"
+        if keep is None:
+            keep = "rotated" if METHODS[method].cache_safe else "unrotated"
+        checks.choice("keep", keep, ways)
         width = checks.integer("dim", dim, minimum=1)
         width //= checks.integer("n_heads", n_heads, minimum=1)
         rotary = built.rotary(head_dim or width)

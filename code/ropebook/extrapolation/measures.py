@@ -11,9 +11,11 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.efficient import Scaling
+from ropebook.extrapolation.distances import Distances
 from ropebook.extrapolation.frequencies import YaRN
 from ropebook.extrapolation.parts import (
     check_trained,
+    exact_positions,
     frequencies,
     length_factor,
     rotated,
@@ -113,7 +115,7 @@ def paper_against_code(
     return PaperAndCode(paper / code, largest, pair)
 
 
-# --- A cache of rotated keys under frequencies that change ----------------------------------------------------------
+# --- A cache of rotated keys ----------------------------------------------------------------------------------------
 
 
 class CacheError(NamedTuple):
@@ -121,7 +123,7 @@ class CacheError(NamedTuple):
 
     # (T,): how long the text was when each key was rotated
     lengths: Tensor
-    # (…, T): scores if all keys are rotated with the frequencies of length T
+    # (…, T): the method's scores in one pass over the whole text
     exact: Tensor
     # (…, T): scores with every key as it was rotated when it came
     cached: Tensor
@@ -141,7 +143,7 @@ def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
 
 
 def cache_error(
-    scaling: Scaling,
+    method: Scaling | Distances,
     q: Float[Tensor, "*shape dim"],
     k: Float[Tensor, "... dim"],
     inv_freq: Float[Tensor, " pairs"],
@@ -149,9 +151,11 @@ def cache_error(
 ) -> CacheError:
     """How far the last query's scores are off when keys stay as they were rotated on arrival.
 
-    ``q`` (…, d): the query at position T − 1; ``k`` (…, T, d): keys 0 … T − 1; both not rotated, interleaved; float64 or
-    float32. The query always has the frequencies of length T. Zero for a scaling that does not follow the length, such as
-    what ``fixed`` gives, and for a cache that keeps its keys unrotated, which is ``exact``.
+    A method is cache-safe if this is zero for every text. ``q`` (…, d): the query at position T − 1; ``k`` (…, T, d):
+    keys 0 … T − 1; both not rotated, interleaved; float64 or float32. The query is free: it has the frequencies of
+    length T, and for a method that changes distances it is turned once to its own position and once to the one that far
+    keys see it at. Zero for frequencies that do not follow the length, such as what ``fixed`` gives, and for a cache
+    that keeps its keys unrotated, which is ``exact``.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import DynamicNTK
@@ -160,6 +164,9 @@ def cache_error(
     >>> cache_error(DynamicNTK(trained_length=512), q, k[:512], theta).largest
     0.0
     >>> cache_error(DynamicNTK(trained_length=512), q, k, theta).largest > 1
+    True
+    >>> from ropebook.extrapolation import ReRoPE
+    >>> cache_error(ReRoPE(window=64), q, k, theta).largest > 1
     True
     """
     for name, x in (("q", q), ("k", k)):
@@ -171,17 +178,23 @@ def cache_error(
         )
     length = k.shape[-2]
     lengths = arrival_lengths(length, prefill)
-    scaled = {n: scaling(inv_freq, n) for n in lengths.unique().tolist()}
-    last = torch.tensor([length - 1])
-    query = rotated(q[..., None, :], last, *scaled[length])
-    positions = torch.arange(length)
-    exact = rotated(k, positions, *scaled[length])
-    cached = torch.cat(
-        [
+    positions, query = exact_positions(torch.arange(length)), q[..., None, :]
+    last = positions[-1:]
+    if isinstance(method, Distances):
+        keys = rotated(k, positions, inv_freq)
+        far_at, _ = method.far_positions(last, positions)
+        near, far = (
+            (rotated(query, at, inv_freq) * keys).sum(-1) for at in (last, far_at)
+        )
+        cached = torch.where(last - positions < method.window, near, far)
+        exact = method.scores(query, k, last, positions, inv_freq).squeeze(-2)
+    else:
+        scaled = {n: method(inv_freq, n) for n in lengths.unique().tolist()}
+        query = rotated(query, last, *scaled[length])
+        keys = [
             rotated(k[..., lengths == n, :], positions[lengths == n], *scaled[n])
             for n in scaled
-        ],
-        dim=-2,
-    )
-    exact, cached = ((keys * query).sum(-1) for keys in (exact, cached))
+        ]
+        cached = (torch.cat(keys, dim=-2) * query).sum(-1)
+        exact = (rotated(k, positions, *scaled[length]) * query).sum(-1)
     return CacheError(lengths, exact, cached, (cached - exact).abs().max().item())

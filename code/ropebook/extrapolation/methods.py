@@ -28,7 +28,7 @@ class Method:
     trains: str
     # whether it changes anything for texts no longer than L
     changes_within: bool
-    # whether keys that were rotated on arrival stay right as the text grows
+    # whether a cache may hold keys as they were rotated on arrival; measured by `cache_error`
     cache_safe: bool
     # its rope_type there, or the option that does it
     transformers: str | None = None
