@@ -34,6 +34,14 @@ def test_the_weights_that_travel_are_the_rounded_ones(travelled, monkeypatch):
     assert all(torch.equal(pretrained().state_dict()[name], weight.float()) for name, weight in exact.items())
 
 
+def test_of_the_models_with_t5_only_the_table_travels():
+    found = carried.contents(code_text='from ropebook import results\nresults.find("t5-1", "safetensors")')
+    here = load_tensors((ROOT / "results" / "trials" / "t5-1.safetensors").read_bytes())
+    there = load_tensors(found["ropebook/_results/t5-1.safetensors"])
+    assert there.keys() == {"buckets"}
+    assert torch.equal(there["buckets"], here["buckets"])
+
+
 def test_what_the_explorer_of_the_grid_opens_travels_as_it_is():
     found = carried.contents(code_text="from ropebook.explorers.measured import Measured")
     there = ROOT / "results" / "measured.json"

@@ -144,7 +144,9 @@ def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
     assert tables.schemes(measured) == {
         "scheme": ["learned absolute", "none, causal mask", "ALiBi"],
         "bits, 0–8": [2.0, pytest.approx(2.1), pytest.approx(2.1)],
+        "apart, 0–8": [0.0, pytest.approx(0.2), pytest.approx(0.2)],
         "bits, 32–64": [None, 3.5, 3.5],
+        "apart, 32–64": [None, 1.0, 1.0],
         "found 6 back": [None, None, pytest.approx(0.7)],
         "found 48 back": [None, None, pytest.approx(0.2)],
     }

@@ -85,24 +85,31 @@ _NEAR, _FAR = 3, -1
 def schemes(measured: Mapping) -> Columns:
     """What each scheme does beyond L as it was trained: means over seeds, of those that are there.
 
-    ``measured``: the whole result, not only what was opened. Bits per byte of the Python text, within L and in the last band of positions;
+    ``measured``: the whole result, not only what was opened. Bits per byte of the Python text, within L and in the last band of positions,
+    and by how much the seeds differ there (the largest loss less the smallest);
     the share of records that are found again in the long texts, near and far; None for a scheme that does not find them within L.
     """
     opened, distances = measured["opened"], measured["distances"]
     rows = []
     for id, title in _BESIDE.items():
         if id in opened["cells"]:
-            of_bands = bits(opened, id, "python")
+            cell = np.array(opened["cells"][id]["bits"]["python"], float)
+            losses = [
+                None if np.isnan(value) else float(value)
+                for band in (cell[:, 0], cell[:, -1])
+                for value in (band.mean(), np.ptp(band))
+            ]
             found = opened["cells"][id]["retrieval"][str(measured["text"])]
             told = id in opened["able"] and None not in found
             shares = mean(found) if told else [None] * len(distances)
-            ends = of_bands[0], of_bands[-1], shares[_NEAR], shares[_FAR]
-            rows.append((title, *ends))
+            rows.append((title, *losses, shares[_NEAR], shares[_FAR]))
     first, last = measured["bands"][0], measured["bands"][-1]
     heads = (
         "scheme",
         f"bits, {first[0]}–{first[1]}",
+        f"apart, {first[0]}–{first[1]}",
         f"bits, {last[0]}–{last[1]}",
+        f"apart, {last[0]}–{last[1]}",
         f"found {distances[_NEAR]} back",
         f"found {distances[_FAR]} back",
     )
