@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 from ropebook import decay as D
+from ropebook.extrapolation import from_transformers
 
 
 def test_turned_pairs_counts_those_with_a_wavelength_below_the_text():
@@ -63,3 +64,34 @@ def test_models_have_what_the_table_needs():
     mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")
     assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query sees further than 4096 tokens
     assert D.turned_pairs(8192, llama3.dim, llama3.base) == 35
+
+
+def test_the_models_for_long_texts_are_those_of_transformers_where_it_knows_them():
+    # What a class has by itself is no checkpoint's setting; here both were compared, and agree.
+    from transformers import Gemma3TextConfig, GptOssConfig, Ministral3Config, Qwen3Config
+
+    models = {model.name: model for model in D.LONG_MODELS}
+    oss = models["gpt-oss-20b"]
+    given = GptOssConfig()
+    assert (oss.dim, oss.context) == (given.head_dim, given.max_position_embeddings)
+    assert oss.scaling | {"rope_theta": oss.base} == given.rope_parameters
+    mini, given = models["Ministral 3 8B"], Ministral3Config()
+    assert (mini.dim, mini.context) == (given.head_dim, given.max_position_embeddings)
+    theirs = given.rope_parameters
+    assert mini.base == theirs["rope_theta"]
+    assert mini.scaling == {name: theirs[name] for name in mini.scaling}
+    gemma, given = models["Gemma 3 4B"], Gemma3TextConfig()
+    assert (gemma.dim, gemma.context) == (given.head_dim, given.max_position_embeddings)
+    assert gemma.base == given.rope_parameters["full_attention"]["rope_theta"]
+    assert models["Qwen3-4B-Instruct-2507"].dim == Qwen3Config().head_dim
+
+
+def test_each_model_for_long_texts_can_be_read_and_cited():
+    references = (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8")
+    assert len({model.name for model in D.LONG_MODELS}) == len(D.LONG_MODELS)
+    for model in D.LONG_MODELS:
+        assert f"{{{model.source}," in references
+        assert model.context >= 131_072
+        assert model.published == f"{int(model.published[:4])}-{int(model.published[5:]):02d}"
+        if model.scaling:
+            from_transformers(model.scaling | {"rope_theta": model.base}, model.context)

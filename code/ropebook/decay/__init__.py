@@ -43,7 +43,9 @@ from ropebook.decay.curves import (
     windows,
 )
 from ropebook.decay.models import (
+    LONG_MODELS,
     MODELS,
+    LongModel,
     Model,
     turned_pairs,
 )
@@ -70,6 +72,7 @@ __all__ = [
     "CHUNK",
     "DIMS",
     "FIGURES",
+    "LONG_MODELS",
     "MODELS",
     "PUBLISHED_BASES",
     "Bounds",
@@ -77,6 +80,7 @@ __all__ = [
     "Curve",
     "Estimate",
     "Figure",
+    "LongModel",
     "Model",
     "Run",
     "Spread",

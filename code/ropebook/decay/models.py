@@ -1,7 +1,8 @@
-"""The rotary settings of published models: how many pairs come round within the text."""
+"""The rotary settings of published models: how many pairs complete a turn within the text, and how long texts are reached."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ropebook import rope
@@ -29,6 +30,86 @@ MODELS = (
     Model("Llama 3 8B", 128, 128, 5e5, 8192, "grattafiori2024"),
     Model("Qwen2.5 7B", 128, 128, 1e6, 32768, "qwen2024"),
     Model("Gemma 3 4B (global layers)", 256, 256, 1e6, 32768, "gemma2025"),
+)
+
+
+class LongModel(NamedTuple):
+    """A published checkpoint for long texts, as its configuration has it; ``dim``: as in `Model`.
+
+    ``scaling``: what its configuration says of a method of context extension, in transformers' words; None for none.
+    """
+
+    name: str
+    dim: int
+    base: float
+    context: int  # tokens that it is published for
+    scaling: Mapping[str, object] | None
+    published: str  # year and month
+    source: str  # its key in the bibliography
+
+
+# Those of the global layers, where some layers see a window only.
+LONG_MODELS = (
+    LongModel(
+        "Llama 3.1 8B",
+        128,
+        5e5,
+        131_072,
+        {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        },
+        "2024-07",
+        "meta2024",
+    ),
+    LongModel(
+        "Gemma 3 4B",
+        256,
+        1e6,
+        131_072,
+        {"rope_type": "linear", "factor": 8.0},
+        "2025-03",
+        "gemma2025",
+    ),
+    LongModel(
+        "gpt-oss-20b",
+        64,
+        150_000,
+        131_072,
+        {
+            "rope_type": "yarn",
+            "factor": 32.0,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "truncate": False,
+            "original_max_position_embeddings": 4096,
+        },
+        "2025-08",
+        "openai2025",
+    ),
+    LongModel(
+        "Qwen3-4B-Instruct-2507", 128, 5e6, 262_144, None, "2025-08", "qwen2025"
+    ),
+    LongModel(
+        "Ministral 3 8B",
+        128,
+        1e6,
+        262_144,
+        {
+            "rope_type": "yarn",
+            "factor": 16.0,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "mscale": 1.0,
+            "mscale_all_dim": 1.0,
+            "original_max_position_embeddings": 16_384,
+        },
+        "2025-12",
+        "mistral2025",
+    ),
 )
 
 
