@@ -118,7 +118,8 @@ const LEFT = 46;
 
 function build(stage, app) {
   const settings = FIGURES.map((figure) => {
-    return [`d = ${figure.dim}, L = ${figure.length}`, { ...figure, base: 1e4, vectors: "ones" }];
+    const name = `d = ${figure.dim}, L = ${figure.length}, query at ${figure.query}`;
+    return [name, { ...figure, base: 1e4, vectors: "ones" }];
   });
   const showFigure = presets(app, "The six figures of the text", "A figure of the text …", settings);
   const canvas = html("canvas", { "aria-hidden": "true" });
@@ -271,7 +272,7 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The list sets d and L of the text’s six figures, at base 10⁴.",
+  note: "Drag across the picture to move the query. The list sets one of the text’s six figures, at base 10⁴.",
   dials,
   compute,
   build,

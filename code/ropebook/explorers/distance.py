@@ -22,8 +22,8 @@ SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
 
 
 FIGURES = [
-    {"dim": dim, "length": length}
-    for dim, length in dict.fromkeys((one.dim, one.length) for one in decay.FIGURES)
+    {"query": one.query_position, "length": one.length, "dim": one.dim}
+    for one in decay.FIGURES
 ]
 """The figures of the text, for the buttons."""
 
