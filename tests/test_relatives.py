@@ -191,5 +191,15 @@ def test_what_is_held_is_as_large_as_what_is_made():
     for name, scheme in {"alibi": R.ALiBi(heads), "sandwich": R.Sandwich(heads, dim)}.items():
         added = scheme.parts(q, q, places, places).added
         assert R.cost(name, heads, dim, length).held == added.numel()
-    assert R.cost("t5", heads, dim, length).fused == R.by_distance(R.T5Buckets(heads), length).numel()
+
+
+def test_a_fused_kernel_reads_what_stands_in_the_formula_of_the_bias():
+    heads, dim, length = 4, 8, 32
     assert R.cost("alibi", heads, dim, length).fused == R.ALiBi(heads).slopes.numel()
+    for name, scheme in {"t5": R.T5Buckets(heads), "kerple": R.Kerple(heads), "fire": R.Fire(heads)}.items():
+        assert R.cost(name, heads, dim, length).fused == scheme.size(), name
+    rows = R.by_distance(R.Sandwich(heads, dim), length) * torch.arange(1, heads + 1)[:, None]
+    assert torch.allclose(rows, rows[:1].expand_as(rows))  # one row, up to the head's number
+    assert R.cost("sandwich", heads, dim, length).fused == rows[0].numel()
+    for name in ("transformer_xl", "cope"):  # depend on the content
+        assert R.cost(name, heads, dim, length).fused is None

@@ -11,7 +11,8 @@ class Cost(NamedTuple):
     """For one layer of H heads of width d and a text of T tokens, beyond attention without positions.
 
     ``learned``: numbers. ``flops``: operations for each score of a head; ``per_token``: for each token of a head. ``held``:
-    numbers that plain code holds for it; ``fused``: those that a fused kernel needs, None if it needs a table of all scores.
+    numbers that plain code holds for it; ``fused``: those that a fused kernel reads which makes the bias of each score from
+    the head and the two positions; None where the bias depends on the content as well.
     """
 
     learned: int
@@ -34,7 +35,7 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     d = checks.integer("dim", dim, minimum=1)
     T = checks.integer("length", length, minimum=1)
     D = H * d
-    square, row = H * T * T, H * (2 * T - 1)
+    square = H * T * T
     # each distance is projected, and each query meets each distance
     both = (2 * T - 1) / T
     # a network of one number, 32 hidden ones, and one for each head
@@ -46,9 +47,10 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
         "in_turn": Cost(0, 0, 3 * d, T * d, T * d),
         "xpos": Cost(0, 0, 8 * d, 2 * T * d, 2 * T * d),
         "alibi": Cost(0, 2, 0, square, H),
-        "t5": Cost(32 * H, 1, 0, square, row),
-        "sandwich": Cost(0, 1, 0, square, row),
-        "kerple": Cost(2 * H, 1, 0, square, row),
+        "t5": Cost(32 * H, 1, 0, square, 32 * H),
+        # one row of sums, which each head divides by its number
+        "sandwich": Cost(0, 1, 0, square, 2 * T - 1),
+        "kerple": Cost(2 * H, 1, 0, square, 2 * H),
         "transformer_xl": Cost(
             D * D + 2 * D,
             2 * d * both + 1,
@@ -57,7 +59,11 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
             None,
         ),
         "fire": Cost(
-            2 + 64 + 33 * H, network / H + 4, 0, square + 32 * T * T, None
+            2 + 64 + 33 * H,
+            network / H + 4,
+            0,
+            square + 32 * T * T,
+            2 + 64 + 33 * H,
         ),
         "cope": Cost(64 * d, 9, 2 * 64 * d, 2 * square, None),
     }

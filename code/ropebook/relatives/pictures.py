@@ -76,7 +76,7 @@ def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
         "a token and head": [round(one.per_token) for one in found.values()],
         "held (MiB)": [round(4 * one.held / 2**20) for one in found.values()],
         "fused (KiB)": [
-            None if one.fused is None else round(4 * one.fused / 1024, 1)
+            None if one.fused is None else round(4 * one.fused / 1024, 2)
             for one in found.values()
         ],
     }
