@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from tools import assets, execute, stills
 from tools.paths import BUILD, HTML, NOTEBOOKS, ROOT, write_whole
 
-SOURCES = ("book", "code/ropebook", "results", "tools", "tests")
+SOURCES = ("book", "code/ropebook", "results", "tools")
 SINGLE = (
     "_config.yml",
     "_toc.yml",
