@@ -27,8 +27,8 @@ GONE = """<!doctype html>
 <link rel="icon" href="data:,">
 <link rel="canonical" href="{target}">
 <script>
-  const moved = {table};
-  location.replace(moved[location.hash.slice(1)] ?? "{target}" + location.hash);
+  const moved = new Map({table});
+  location.replace(moved.get(location.hash.slice(1)) ?? "{target}" + location.hash);
 </script>
 <noscript><meta http-equiv="refresh" content="0; url={target}"></noscript>
 <p>This page has moved: <a href="{target}">go on to where its text is now</a>.</p>
@@ -103,7 +103,7 @@ def write_gone(app: Sphinx, exception: Exception | None) -> None:
     table = read()
     for old, new in table.items():
         if "#" not in old:
-            left = json.dumps(of_page(old.removesuffix(".html"), table)).replace("<", "\\u003c")
+            left = json.dumps(list(of_page(old.removesuffix(".html"), table).items())).replace("<", "\\u003c")
             page = GONE.format(target=escape(new), table=left)
             (Path(app.outdir) / "book" / old).write_text(page, encoding="utf-8")
 

@@ -5,16 +5,32 @@
 
   // ---- Addresses that have moved ----
 
-  // A fragment is the id of a heading or an equation, or the dials of explorers, #name.dial=value&….
+  // What a reader typed may hold a % that stands for nothing.
+  function decoded(fragment) {
+    try {
+      return decodeURIComponent(fragment);
+    } catch {
+      return fragment;
+    }
+  }
+
+  // Where a fragment has gone, or undefined. It is the id of a heading or an equation, or the dials of explorers,
+  // #name.dial=value&…; the table's own entries count, not what every object has.
   function targetOf(fragment, moved) {
-    const name = fragment.split("&")[0].replace(/\.[^.=]*=.*$/, "");
-    const target = moved[fragment] ?? moved[name];
-    return target && fragment !== name && !(fragment in moved) ? target.split("#")[0] + "#" + fragment : target;
+    if (Object.hasOwn(moved, fragment)) return moved[fragment];
+    const name = fragment.split("&")[0].replace(/\.[^.=]*=.*$/s, "");
+    if (fragment === name || !Object.hasOwn(moved, name)) return undefined;
+    return `${moved[name].split("#")[0]}#${fragment}`;
+  }
+
+  if (typeof document === "undefined") {
+    globalThis.page = { decoded, targetOf };
+    return;
   }
 
   function followMoved() {
     const table = document.getElementById("moved");
-    const fragment = decodeURIComponent(location.hash.slice(1));
+    const fragment = decoded(location.hash.slice(1));
     const target = table && fragment && targetOf(fragment, JSON.parse(table.textContent));
     if (target) location.replace(target);
   }

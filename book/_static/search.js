@@ -4,6 +4,7 @@
   "use strict";
 
   const SHOWN = 20;
+  const LONGEST = 400; // characters of a question; more than a sentence or two would only take time
   const SNIPPET = 220; // characters
   const WEIGHTS = { title: 6, page: 2, names: 2, text: 1 };
   const BEGINNING = 0.6; // what a word counts that only begins with what was written
@@ -88,6 +89,8 @@
     const begun = word.length < 3 ? [] : all.filter((other) => other.startsWith(word));
     if (begun.length > 0) return begun.map((other) => [other, BEGINNING]);
     const less = (one) => readings(one, index).map(([other, counts]) => [other, counts * BEGINNING]);
+    const longest = all.reduce((most, other) => Math.max(most, other.length), 0);
+    if (word.length > longest + 2 && pieces(word).length === 0) return less(word.slice(0, longest + 2));
     if (pieces(word).length > 0) return pieces(word).flatMap(less);
     if (word.length < 4) return [];
     const most = word.length < 8 ? 1 : 2;
@@ -109,6 +112,8 @@
     }
     return found;
   }
+
+  const question = (text) => text.slice(0, LONGEST).trim();
 
   // What was asked, in parts: words as they were said, and what is meant by them.
   function parts(query, synonyms) {
@@ -181,7 +186,7 @@
   }
 
   if (typeof document === "undefined") {
-    globalThis.finding = { words, distance, indexed, ranked, snippet, looked };
+    globalThis.finding = { words, distance, indexed, question, ranked, snippet, looked };
     return;
   }
 
@@ -219,16 +224,17 @@
     const index = indexed(data);
 
     function search() {
-      const query = field.value.trim();
+      const query = question(field.value);
       const found = query ? ranked(query, data, index) : [];
       const wanted = looked(query, data, index);
       list.replaceChildren(...found.map((one) => result(one, data, wanted)));
       const none = "Nothing was found. Try fewer words, or look through the Questions.";
       const many = `${found.length === SHOWN ? "The best " : ""}${found.length} places`;
       status.textContent = query && (found.length ? many : none);
-      history.replaceState(null, "", query ? `?q=${encodeURIComponent(query)}` : location.pathname);
+      history.replaceState(null, "", query ? `?${new URLSearchParams({ q: query })}` : location.pathname);
     }
 
+    field.maxLength = LONGEST;
     field.value = new URL(location.href).searchParams.get("q") ?? "";
     field.addEventListener("input", search);
     field.form.addEventListener("submit", (event) => {

@@ -1,0 +1,101 @@
+"""Whatever stands in an address or in the search field, the page's scripts answer: 10,000 of each, drawn at random."""
+
+import json
+import random
+
+import pytest
+
+from ropebook.explorers.lock import Lock
+from tests.explorers import js
+from tests.test_finding import SCRIPT as SEARCH
+from tests.test_finding import SMALL
+from tools.paths import BOOK
+
+MANY = 10_000
+TABLE = {"a-heading": "new.html#another", "distance": "new.html#distance", "lock": "other.html#lock"}
+PIECES = [
+    *("%", "%%", "%2", "%zz", "%C3", "%E2%80%A8", "#", "&", "=", ".", "+", "?", "/", "\\", "<b>", '"', "'", " ", "\n"),
+    *("constructor", "__proto__", "toString", "hasOwnProperty", "valueOf", "undefined", "null", "NaN", "-1", "1e999"),
+    *("a-heading", "distance", "distance.query=5", "lock.", "lock.m=3", "lock.base=", "lock.theta=1", "m", "θ", "−"),
+    *("\ud83d", "\ude00", "😀", "\u0000", "\u202e", "ﬁ", "İ", "rotate_half", "a_b.c", "cache", "padding", "𝔸"),
+]
+
+
+def drawn(seed: int) -> list[str]:
+    """Texts of a few pieces each, and now and then one that is very long."""
+    draws = random.Random(seed)
+    texts = []
+    for at in range(MANY):
+        pieces = draws.choices(PIECES, k=draws.randint(1, 8))
+        texts.append("".join(pieces) * (draws.choice((500, 2000)) if at % 500 == 0 else 1))
+    return texts
+
+
+@pytest.fixture
+def page():
+    return (BOOK / "_static" / "page.js").read_text(encoding="utf-8")
+
+
+def test_an_address_that_nobody_made_leads_on_or_nowhere(page):
+    answers = js.evaluate(
+        page,
+        """const { decoded, targetOf } = globalThis.page;
+        return input.texts.map((text) => targetOf(decoded(text), input.table) ?? null);""",
+        {"texts": drawn(1), "table": TABLE},
+    )
+    assert len(answers) == MANY
+    known = {address.split("#")[0] for address in TABLE.values()}
+    led = [answer for answer in answers if answer is not None]
+    assert len(led) > 100
+    assert {answer.split("#")[0] for answer in led} == known
+
+
+@pytest.mark.parametrize("fragment", ["%", "constructor", "__proto__", "toString.x=1", "hasOwnProperty&a=b"])
+def test_what_every_object_has_is_no_entry_of_the_table(page, fragment):
+    body = "const { decoded, targetOf } = globalThis.page; return targetOf(decoded(input), {}) ?? null;"
+    assert js.evaluate(page, body, fragment) is None
+
+
+def test_dials_of_any_address_are_read_or_refused_in_words():
+    answers = js.inside(
+        Lock,
+        """return input.map((text) => {
+          const { values, refusals } = readDials(dials, initial, readAddress("#" + text, "lock"));
+          return [Object.keys(values), refusals.every((one) => typeof one === "string" && one.length > 0)];
+        });""".replace("initial", "Object.fromEntries(dials.map((dial) => [dial.trait, dial.value]))"),
+        drawn(2),
+    )
+    traits = answers[0][0]
+    assert traits
+    assert all(names == traits and told for names, told in answers)
+
+
+def test_any_question_is_answered():
+    told = js.evaluate(
+        f"globalThis.sections = {json.dumps(SMALL)};\n" + SEARCH.read_text(encoding="utf-8"),
+        """const { indexed, question, ranked, looked, snippet } = globalThis.finding;
+        const data = globalThis.sections;
+        const index = indexed(data);
+        return input.map((text) => {
+          const asked = question(text);
+          const found = ranked(asked, data, index);
+          const wanted = looked(asked, data, index);
+          const shown = found.map(([place]) => snippet(data.sections[place][3], wanted));
+          new URLSearchParams({ q: asked }).toString();
+          return [asked.length, shown.every((one) => typeof one === "string"), found.length];
+        });""",
+        drawn(3),
+    )
+    assert len(told) == MANY
+    assert max(length for length, _, _ in told) <= 400
+    assert all(shown for _, shown, _ in told)
+    assert sum(found > 0 for _, _, found in told) > 100
+
+
+@pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
+def test_a_word_of_thousands_of_letters_is_looked_up(letters):
+    """Not only behind the field's limit: the search itself takes a letter off at a time."""
+    body = """const { indexed, ranked } = globalThis.finding;
+    return ranked(input, globalThis.sections, indexed(globalThis.sections)).length;"""
+    data = f"globalThis.sections = {json.dumps(SMALL)};\n"
+    assert js.evaluate(data + SEARCH.read_text(encoding="utf-8"), body, letters) >= 0
