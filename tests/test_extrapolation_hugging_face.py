@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 import transformers
@@ -231,3 +233,46 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
     model.config.rope_parameters["rope_theta"] = 777.0
     with pytest.raises(ValueError, match=r"must have a rotary_emb that gives cosines and sines of base 777\.0 for 8"):
         install(model, make("rerope", window=9))
+
+
+# --- Training --------------------------------------------------------------------------------------------------------
+
+
+def gradients(model: torch.nn.Module, texts: list[torch.Tensor]) -> torch.Tensor:
+    """Of the sum of the texts' losses: all forward passes first, then one backward pass."""
+    model.zero_grad()
+    torch.stack([model(text, labels=text).loss for text in texts]).sum().backward()
+    return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
+
+
+def test_gradients_are_those_without_checkpoints(kind):
+    """A layer that runs again in the backward pass sees its own text's positions, not those of the last forward."""
+    model = built(kind).train()
+    texts = [tokens(100), tokens(40), tokens(70)]
+    for name, reentrant in zip(OURS, itertools.cycle([True, False]), strict=False):
+        model.base_model.gradient_checkpointing_disable()
+        install(model, make(name, **OURS[name]))
+        plain = gradients(model, texts)
+        one_by_one = sum(gradients(model, [text]) for text in texts)
+        model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+        assert all(layer.gradient_checkpointing for layer in model.base_model.layers)
+        checkpointed = gradients(model, texts)
+        assert plain.norm() > 1e-3
+        assert (plain - one_by_one).norm() <= 1e-9 * plain.norm(), name
+        assert (checkpointed - plain).norm() <= 1e-9 * plain.norm(), name
+
+
+def test_a_model_that_keeps_positions_from_its_attention_is_not_trained_with_checkpoints(monkeypatch):
+    """A layer runs again with what it was called with: without positions there it would take the wrong ones."""
+    model = built("Llama").train()
+    install(model, make("rerope", window=12))
+    for layer in model.model.layers:
+        call = layer.self_attn.forward
+        monkeypatch.setattr(
+            layer.self_attn, "forward", lambda *given, position_ids=None, call=call, **more: call(*given, **more)
+        )
+    plain = logits(model.eval(), tokens(30))  # nothing is recomputed here
+    assert plain.isfinite().all()
+    model.train().gradient_checkpointing_enable({"use_reentrant": False})
+    with pytest.raises(ValueError, match="gradient checkpointing must be off for a model whose layers do not hand"):
+        model(tokens(30))

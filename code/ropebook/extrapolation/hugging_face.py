@@ -8,6 +8,8 @@ are not rotated, and the attention function turns queries and keys by the positi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
@@ -61,7 +63,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
     model.set_attn_implementation(attention)
     for layer in owner.layers:
         # in a tuple, for a module set as an attribute would become a part of the layer
-        _attention_of(layer).ropebook = (owner.rotary_emb,)
+        _attention_of(layer).ropebook = (owner.rotary_emb, layer)
 
 
 class InstalledRotary(nn.Module):
@@ -139,7 +141,7 @@ def _attend(
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     rotary: InstalledRotary = module.ropebook[0]
-    method, here = rotary.method, rotary.positions.to(query.device)
+    method, here = rotary.method, _positions(module, options).to(query.device)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     if method.query_scale is not None:
         factor = method.query_scale(here.clamp(min=0))
@@ -163,6 +165,25 @@ def _attend(
     return sdpa_attention_forward(
         module, query, key, value, attention_mask, scaling=scaling, **options
     )
+
+
+def _positions(module: nn.Module, options: Mapping[str, object]) -> Tensor:
+    """Where this call's queries are.
+
+    Most layers hand positions to their attention. These belong to the call, so a layer that gradient checkpointing runs
+    once more in the backward pass sees them again, whatever the model has read since. Else the model's last ones serve,
+    which are not the right ones then.
+    """
+    given = options.get("position_ids")
+    if given is not None:
+        return given
+    rotary, layer = module.ropebook
+    if layer.training and getattr(layer, "gradient_checkpointing", False):
+        raise ValueError(
+            "gradient checkpointing must be off for a model whose layers do not hand position_ids to their "
+            f"attention, got {type(layer).__name__} with a method installed"
+        )
+    return rotary.positions
 
 
 def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
