@@ -77,6 +77,59 @@ def test_shared_memory_is_not_rotated_in_place():
         RotaryEmbedding(8)(Q, K[:, :1].expand(2, 4, 5, 8), in_place=True)
 
 
+BOTH = random(2, 4, 5, 12, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("q", "k"),
+    [
+        (BOTH[..., :8], BOTH[..., :8]),
+        (BOTH[..., :8], BOTH[..., 4:]),
+        (BOTH[:, :3, :, :8], BOTH[:, 2:, :, :8]),
+        (BOTH[..., :8], BOTH[:1, ..., :8].expand(2, 4, 5, 8)),
+    ],
+    ids=["the same numbers", "overlapping entries", "a head in common", "expanded"],
+)
+def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
+    before = BOTH.clone()
+    embedding = RotaryEmbedding(8)
+    cos, sin = embedding.cos_sin(torch.arange(5))
+    for call in (
+        lambda: embedding(q, k, in_place=True),
+        lambda: apply_rotary_qk(q, k, cos, sin, in_place=True),
+        lambda: embedding(q.transpose(1, 2), k.transpose(1, 2), in_place=True, tokens_first=True),
+    ):
+        with pytest.raises(ValueError, match=r"q and k must not share memory|x must hold each number once"):
+            call()
+    with pytest.raises(ValueError, match="q and k must not share memory to be rotated in place"):
+        embedding(q, q, in_place=True)
+    assert torch.equal(BOTH, before)
+
+
+def test_one_tensor_in_both_places_is_refused_in_a_graph_too():
+    compiled = torch.compile(lambda x: RotaryEmbedding(8)(x, x, in_place=True), backend="eager")
+    with pytest.raises(ValueError, match="q and k must not share memory"):
+        compiled(Q.clone())
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(grad):
+    """q, k and v as one product gives them."""
+    embedding = RotaryEmbedding(8)
+    for q, k in (
+        (lambda x: x[..., :8], lambda x: x[..., 8:16]),
+        (lambda x: x[:, :3, :, 8:16], lambda x: x[:, 3:, :, 8:16]),
+    ):
+        fused = random(2, 4, 5, 24, seed=3).requires_grad_(grad)
+        ours = fused * 1
+        expected = embedding(q(ours).clone(), k(ours).clone())
+        found = embedding(q(ours), k(ours), in_place=True) if not grad else None
+        if grad:  # as two calls: of two views that change, autograd keeps one at a time
+            found = embedding(q(ours), in_place=True), embedding(k(ours), in_place=True)
+        for turned, wanted in zip(found, expected, strict=True):
+            torch.testing.assert_close(turned, wanted)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

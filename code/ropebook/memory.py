@@ -53,6 +53,19 @@ def check_writable(name: str, x: Tensor) -> None:
         )
 
 
+def check_apart(q: Tensor, k: Tensor) -> None:
+    """``ValueError`` if q and k have numbers in common: a step in place, taken with each, would change these twice.
+
+    Inside a ``torch.compile``, which has no addresses, only one tensor in both places is seen.
+    """
+    compiling = torch.compiler.is_compiling()
+    if q is k or (not compiling and share(q, k)):
+        raise ValueError(
+            "q and k must not share memory to be rotated in place, got views that have numbers in common; "
+            "rotate a copy of one of them"
+        )
+
+
 def share(x: Tensor, y: Tensor) -> bool:
     """Whether an entry of x and one of y lie, in part at least, at the same address. Slices of one tensor need not.
 
@@ -60,7 +73,7 @@ def share(x: Tensor, y: Tensor) -> bool:
     >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])
     (False, True)
     """
-    if x.device != y.device or x.numel() == 0 or y.numel() == 0:
+    if x.device != y.device or x.is_meta or x.numel() == 0 or y.numel() == 0:
         return False
     # In bytes: x's address minus y's, minus what their starts are apart, is 0 for some entries and some bytes of them.
     limits = {1: [1 - y.element_size(), x.element_size() - 1]}

@@ -389,8 +389,5 @@ def _check_writable(named: dict[str, Tensor]) -> None:
                 f"{name} must not be a leaf that requires a gradient, or a view of one, to be rotated in place"
             )
         memory.check_writable(name, x)
-    if len(named) == 2 and memory.share(*named.values()):
-        raise ValueError(
-            "q and k must not share memory to be rotated in place, got views that have numbers in common; "
-            "rotate a copy of one of them"
-        )
+    if len(named) == 2:
+        memory.check_apart(*named.values())

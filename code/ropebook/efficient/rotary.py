@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from ropebook import checks, rope
+from ropebook import checks, memory, rope
 from ropebook.efficient.forms import (
     SMALL,
     Form,
@@ -66,7 +66,10 @@ def apply_rotary_qk(
     backend: str | None = None,
     in_place: bool = False,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
-    """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can."""
+    """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can.
+
+    ``in_place``: two tensors that have numbers in common are refused (``ValueError``), for these would be rotated twice.
+    """
     fit(q, cos, sin, layout, partial=True)
     check_rows(k, cos, partial=True)
     if in_place:
@@ -77,9 +80,16 @@ def apply_rotary_qk(
 def _overwritten(
     tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
 ) -> tuple[Tensor, ...]:
-    """The tensors, once `rotate_in_place` has turned the first entries of each."""
-    for x in tensors:
-        rotate_in_place(x[..., : 2 * cos.shape[-1]], cos, sin, layout)
+    """The tensors, once `rotate_in_place` has rotated the first entries of each. ``ValueError`` if they share any."""
+    turning = [x[..., : 2 * cos.shape[-1]] for x in tensors]
+    if len(tensors) == 2:
+        if tensors[0] is tensors[1]:
+            turning[1] = turning[
+                0
+            ]  # a graph that is compiled knows them by this alone
+        memory.check_apart(*turning)
+    for x in turning:
+        rotate_in_place(x, cos, sin, layout)
     return tensors
 
 
@@ -243,7 +253,8 @@ class RotaryEmbedding(nn.Module):
 
         With a cache of keys, ``offset`` is the number of tokens that are in it already. Packed texts and left padding
         need positions. Without ``k``, q′ alone comes back. ``tokens_first``: q and k are (B, T, heads, dim), and so is what
-        comes back. ``in_place``: q and k are overwritten, as `rotate_in_place` does it, and refuses what it refuses.
+        comes back. ``in_place``: q and k are overwritten, as `rotate_in_place` does it, and refuses what it refuses; q and
+        k that have numbers in common are refused too.
         """
         given = (q,) if k is None else (q, k)
         axes = "batch, seq, heads" if tokens_first else "batch, heads, seq"
