@@ -81,15 +81,10 @@ def _overwritten(
     tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
 ) -> tuple[Tensor, ...]:
     """The tensors, once `rotate_in_place` has rotated the first entries of each. ``ValueError`` if they share any."""
-    turning = [x[..., : 2 * cos.shape[-1]] for x in tensors]
     if len(tensors) == 2:
-        if tensors[0] is tensors[1]:
-            turning[1] = turning[
-                0
-            ]  # a graph that is compiled knows them by this alone
-        memory.check_apart(*turning)
-    for x in turning:
-        rotate_in_place(x, cos, sin, layout)
+        memory.check_apart(*tensors)
+    for x in tensors:
+        rotate_in_place(x[..., : 2 * cos.shape[-1]], cos, sin, layout)
     return tensors
 
 
