@@ -6,6 +6,8 @@ rotated query or key. The functions round one of these and measure what that doe
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -76,6 +78,15 @@ def table_error(
     return torch.maximum(*errors)
 
 
+class ScoreError(NamedTuple):
+    """How far scores are off, as a share of |q||k|: what `score_error` returns."""
+
+    rms: Float[Tensor, " *shape"]
+    """Root mean square over random q and k, whose directions are independent and all equally likely."""
+    worst: Float[Tensor, " *shape"]
+    """The largest over all q and k that are not 0."""
+
+
 def score_error(
     positions: Real[Tensor, " *shape"],
     dim: int,
@@ -85,35 +96,75 @@ def score_error(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
     generator: torch.Generator | None = None,
-) -> Float[Tensor, " *shape"]:
+) -> ScoreError:
     """How far the score of a query at m and a key at m − ``distance`` is off, at each m of ``positions``: float64.
 
-    The error is a fraction of |q||k|, root mean square over 64 random q and k (normal entries). The exact score depends on
-    ``distance`` alone; so should the error, and where ``rounded`` is an early step it does not. ``rounded`` is a step of
-    `rounded_cos_sin`, or "result": all exact, and the rotated q and k rounded to ``dtype``.
+    The exact score depends on ``distance`` alone; so should the error, and where ``rounded`` is an early step it does
+    not. ``rounded`` is a step of `rounded_cos_sin`, or "result": all exact, and the rotated q and k rounded to ``dtype``.
+
+    For a step of `rounded_cos_sin` the error is qᵀEk with one `pair_errors` e_i for each pair, so both numbers are exact:
+    ``worst`` is the operator norm of E, max e_i, which q and k reach that lie in that pair alone, and ``rms`` is its
+    Frobenius norm by d, √(2Σe_i²)/d. For "result", ``worst`` is the least upper bound, 2δ + δ², where δ = u/(1 + u) is
+    the largest share by which ``dtype`` rounds a number and 1 + 2u its first number after 1. Rotated q and k whose
+    entries all are just above 1 + u come as near to it as one likes, at any position. Its ``rms`` is measured, over 1000
+    pairs of q and k that ``generator`` draws.
 
     >>> m = torch.tensor([10, 1_000_000])
-    >>> early, late = score_error(m, 64, rounded="result").tolist()
-    >>> late < 2 * early
-    True
+    >>> score_error(m, 64, dtype=torch.float32, rounded="angles").worst < 0.1
+    tensor([True, True])
     """
     checks.choice("rounded", rounded, (*ROUNDED, "result"))
+    if rounded != "result":
+        options = {"distance": distance, "dtype": dtype, "rounded": rounded}
+        errors = pair_errors(positions, dim, base, **options)
+        return ScoreError(
+            rms=(2 * errors.square().sum(-1)).sqrt() / dim, worst=errors.amax(-1)
+        )
     distance = checks.integer("distance", distance)
     check_positions(positions)
-    step = None if rounded == "result" else rounded
-    q, k = torch.randn(2, 64, 1, dim, dtype=torch.float64, generator=generator)
+    checks.choice("dtype", dtype, _FLOATS)
     at = positions.flatten().double()
-    before = at - distance
+    x = torch.randn(2, 1000, 1, dim, dtype=torch.float64, generator=generator)
+    x = x.expand(-1, -1, len(at), -1)
+    exact = [
+        rotate_by_pairs(one, *rounded_cos_sin(where, dim, base))
+        for one, where in zip(x, (at, at - distance), strict=True)
+    ]
+    q, k = (one.to(dtype).double() for one in exact)
+    off = (q * k - exact[0] * exact[1]).sum(-1) / x.norm(dim=-1).prod(0)
+    rms = off.square().mean(0).sqrt().reshape(positions.shape)
+    u = torch.finfo(dtype).eps / 2
+    share = u / (1 + u)
+    return ScoreError(rms, torch.full_like(rms, 2 * share + share**2))
 
-    def scores(step: str | None, result: torch.dtype) -> Tensor:
-        def turned(x: Tensor, at: Tensor) -> Tensor:
-            how = {"dtype": dtype, "rounded": step}
-            cos, sin = rounded_cos_sin(at, dim, base, **how)
-            x = x.expand(-1, len(at), -1)
-            return rotate_by_pairs(x, cos, sin).to(result).double()
 
-        return (turned(q, at) * turned(k, before)).sum(-1)
+def pair_errors(
+    positions: Real[Tensor, " *shape"],
+    dim: int,
+    base: float = 10000.0,
+    *,
+    distance: int = 1,
+    dtype: torch.dtype = torch.bfloat16,
+    rounded: str = "table",
+) -> Float[Tensor, "*shape pairs"]:
+    """How far each pair's part of the score is off at worst, as a share of the lengths of that pair of q and of k.
 
-    off = scores(step, dtype if rounded == "result" else torch.float64)
-    off = (off - scores(None, torch.float64)) / (q.norm(dim=-1) * k.norm(dim=-1))
-    return off.square().mean(0).sqrt().reshape(positions.shape)
+    Query at m, key at m − ``distance``, one step of `rounded_cos_sin` done in ``dtype``. With z for cos + i·sin, pair i
+    adds Re(q k̄ z_m z̄_n) to the score, so an error of e = ẑ_m ẑ̄_n − z_m z̄_n shows in full where q k̄ points along ē.
+
+    >>> pair_errors(torch.tensor([1001]), 4, rounded="positions") > 0.5  # bfloat16 has no 1001: it is taken for 1000
+    tensor([[ True, False]])
+    """
+    distance = checks.integer("distance", distance)
+    check_positions(positions)
+
+    def relative(step: str | None) -> Tensor:
+        here, there = (
+            torch.complex(
+                *rounded_cos_sin(at, dim, base, dtype=dtype, rounded=step)
+            )
+            for at in (positions, positions.double() - distance)
+        )
+        return here * there.conj()
+
+    return (relative(rounded) - relative(None)).abs()
