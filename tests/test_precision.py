@@ -2,13 +2,17 @@
 
 import inspect
 import math
+import re
 
 import pytest
 import torch
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from ropebook import precision, sinusoidal
 from ropebook.efficient import rotate_by_pairs
 from tests.helpers import largest, seeded
+from tests.links import text
 
 
 def test_bfloat16_positions_collide_from_257_on():
@@ -166,6 +170,16 @@ def test_defaults_and_shapes():
     errors = precision.table_error(positions, 8)
     assert errors.shape == (2, 3)
     assert torch.equal(errors, torch.stack([precision.table_error(row, 8) for row in positions]))
+
+
+def test_the_frequencies_that_the_page_computes_in_float32_are_those_of_transformers():
+    source = re.search(r"^def computed_in_float32.*?(?=^\n)", text("efficient_precision.md"), re.M | re.S)[0]
+    names = {"torch": torch}
+    exec(source, names)
+    for dim, base in ((64, 10_000.0), (80, 500_000.0), (128, 10_000.0)):
+        parameters = {"rope_type": "default", "rope_theta": base}
+        theirs = LlamaRotaryEmbedding(LlamaConfig(head_dim=dim, rope_parameters=parameters)).inv_freq
+        assert torch.equal(names["computed_in_float32"](dim, base), theirs)
 
 
 P = torch.arange(5)
