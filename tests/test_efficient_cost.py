@@ -1,48 +1,13 @@
 """What each form costs, against counts of what torch runs."""
 
-import types
-
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from ropebook import efficient as E
+from ropebook.proofs.measuring import Count
 from tests.helpers import random
 from tests.rotations import EAGER, LAYOUTS, tables
-
-
-class Count(TorchDispatchMode):
-    """Operations, and numbers read and written, of every step that torch runs on tensors larger than a table."""
-
-    EACH = types.MappingProxyType({"mul": 1, "mul_": 1, "add": 1, "sub": 1, "neg": 1, "addcmul_": 2})
-
-    def __init__(self, table):
-        super().__init__()
-        self.table, self.flops, self.data, self.tables = table, 0, 0, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        if any(ret.alias_info and not ret.alias_info.is_write for ret in func._schema.returns):
-            return result  # a view moves nothing
-        name = func._schema.name.removeprefix("aten::")
-        read = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-        if all(t.numel() <= self.table for t in read):
-            return result  # the making of tables
-        written = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor)]
-        real = 2 if written[0].is_complex() else 1
-        for t in read + written:
-            size = t.numel() * (2 if t.is_complex() else 1)
-            if t.numel() <= self.table:
-                self.tables += size
-            else:
-                self.data += size
-        if name == "bmm":
-            self.flops += 2 * read[0].numel() * read[1].shape[-1]
-        else:
-            self.flops += self.EACH.get(name, 0) * written[0].numel() * (6 if real == 2 else 1)
-        return result
 
 
 @pytest.mark.parametrize("form", EAGER)

@@ -1,8 +1,13 @@
-"""What the checks with numbers share: vectors that look random, and how far a result is from what it should be."""
+"""What the checks with numbers share: vectors that look random, how far a result is from what it should be, and a count
+of what torch runs."""
 
 from __future__ import annotations
 
+import types
+
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -25,3 +30,50 @@ def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
             f"found must have the shape {tuple(expected.shape)}, got {tuple(found.shape)}"
         )
     return (found.detach().double() - expected).abs().max().item()
+
+
+class Count(TorchDispatchMode):
+    """Counts, while it is entered, the operations of every step that torch runs, and the numbers it reads and writes.
+
+    A tensor of at most ``table`` numbers is taken for cosines and sines. Steps on nothing larger, which make the table,
+    are not counted; views move nothing.
+
+    >>> x, cos = torch.ones(100, 4), torch.ones(4)
+    >>> with Count(table=4) as count:
+    ...     _ = x * cos + x
+    >>> count.flops, count.data, count.tables
+    (800, 2000, 4)
+    """
+
+    EACH = types.MappingProxyType(
+        {"mul": 1, "mul_": 1, "add": 1, "sub": 1, "neg": 1, "addcmul_": 2}
+    )
+
+    def __init__(self, table: int) -> None:
+        super().__init__()
+        self.table, self.flops, self.data, self.tables = table, 0, 0, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        returns = func._schema.returns
+        if any(one.alias_info and not one.alias_info.is_write for one in returns):
+            return result
+        name = func._schema.name.removeprefix("aten::")
+        read, written = (
+            [one for one in tree_leaves(tree) if isinstance(one, torch.Tensor)]
+            for tree in ((args, kwargs), result)
+        )
+        if all(one.numel() <= self.table for one in read):
+            return result
+        for one in read + written:
+            size = one.numel() * (2 if one.is_complex() else 1)
+            if one.numel() <= self.table:
+                self.tables += size
+            else:
+                self.data += size
+        if name == "bmm":
+            self.flops += 2 * read[0].numel() * read[1].shape[-1]
+        else:
+            each = self.EACH.get(name, 0) * (6 if written[0].is_complex() else 1)
+            self.flops += each * written[0].numel()
+        return result
