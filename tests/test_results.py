@@ -123,6 +123,8 @@ def test_the_provenance_that_device_gives_is_complete(folders):
         ({"seed": 0}, "Measured on CPU with torch 2.6.0 on 2026-01-31, seed 0, by: make bench."),
         ({"seed": None}, "Measured on CPU with torch 2.6.0 on 2026-01-31, by: make bench."),
         ({"command": None}, "Measured on CPU with torch 2.6.0 on 2026-01-31, seed 7."),
+        ({"threads": 1}, "Measured on CPU, 1 thread, with torch 2.6.0 on 2026-01-31, seed 7, by: make bench."),
+        ({"threads": 2}, "Measured on CPU, 2 threads, with torch 2.6.0 on 2026-01-31, seed 7, by: make bench."),
     ],
 )
 def test_caption(change, line):

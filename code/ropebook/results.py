@@ -102,17 +102,18 @@ def caption(result: dict) -> str:
     """One line on where a result comes from, for the caption of its figure or table.
 
     >>> where = {"device": "CPU", "torch": "2.6.0", "date": "2026-01-31", "seed": 0, "command": "make bench"}
-    >>> caption({"provenance": where})
-    'Measured on CPU with torch 2.6.0 on 2026-01-31, seed 0, by: make bench.'
+    >>> caption({"provenance": where | {"threads": 2}})
+    'Measured on CPU, 2 threads, with torch 2.6.0 on 2026-01-31, seed 0, by: make bench.'
 
     Raises:
         ValueError: the result has no provenance, or an incomplete one.
     """
     provenance = result.get("provenance", {})
     _complete(provenance)
-    parts = [
-        f"Measured on {provenance['device']} with torch {provenance['torch']} on {str(provenance['date'])[:10]}"
-    ]
+    device, torch, date = (provenance[key] for key in ("device", "torch", "date"))
+    if threads := provenance.get("threads"):
+        device += f", {threads} thread{'s' * (threads > 1)},"
+    parts = [f"Measured on {device} with torch {torch} on {str(date)[:10]}"]
     if provenance["seed"] is not None:
         parts.append(f"seed {provenance['seed']}")
     if provenance["command"]:

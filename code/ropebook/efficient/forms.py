@@ -331,7 +331,7 @@ def rotate_compiled(
 ) -> Vectors:
     """`rotate_by_pairs` through ``torch.compile``: one loop that reads and writes x once.
 
-    The first call compiles, some ten seconds on a CPU; sizes may change afterwards. Without a working compiler it warns
+    The first call compiles, and so takes much longer; sizes may change afterwards. Without a working compiler it warns
     (``RuntimeWarning``) and rotates eagerly.
     """
     if torch.compiler.is_compiling():
