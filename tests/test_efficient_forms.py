@@ -130,12 +130,15 @@ def test_every_form_takes_any_strides(form, strange):
 
 
 def test_the_sparse_form_is_that_of_transformers():
+    from transformers.models.cohere import modeling_cohere as cohere
     from transformers.models.gptj import modeling_gptj as gptj
     from transformers.models.llama import modeling_llama as llama
 
     x = random(2, 3, 5, 8, dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     assert torch.equal(E.rotate_half(x), llama.rotate_half(x))
+    # of the same name there, and another function
+    assert torch.equal(E.rotate_every_two(x), cohere.rotate_half(x))
     assert torch.equal(E.rotate_every_two(x), gptj.rotate_every_two(x))
     wide = torch.cat((cos, cos), -1)[None], torch.cat((sin, sin), -1)[None]
     theirs, _ = llama.apply_rotary_pos_emb(x, x, *wide)

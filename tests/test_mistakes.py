@@ -50,6 +50,41 @@ def test_a_rotation_is_asked_for_positions_that_a_text_has():
     assert {int(step) for positions in seen for step in positions.diff()} == {1, 3}
 
 
+class Reader:
+    """Two layers of attention without weights, which may use a right rotation wrongly. Longer texts raise the base."""
+
+    def __init__(self, wrong=""):
+        self.wrong, self.base = wrong, 100.0
+
+    def __call__(self, x, pad=0, by_token=False):
+        base = self.base if len(x) <= 8 else 4 * self.base
+        if self.wrong == "base":
+            self.base = base
+        x = torch.cat((torch.zeros(pad, x.shape[-1], dtype=x.dtype), x))
+        at = torch.arange(len(x))
+        seen = (at <= at[:, None]) & (at >= pad)
+        places = torch.zeros_like(at) if by_token and self.wrong == "offset" else at
+        if by_token and self.wrong == "is_causal":
+            seen = seen & (at == 0)  # the mask's upper left corner: a single query sees the first key
+        for _ in range(2):
+            q, k, v = mistakes.correct(x, x, x, places, base=base)
+            weights = (q @ k.T).masked_fill(~seen, -math.inf).softmax(-1)
+            x = x + (weights if self.wrong == "nan" else weights.nan_to_num(0)) @ v
+        return x[pad:]
+
+
+@pytest.mark.parametrize("wrong", ["", "offset", "is_causal", "nan", "base"])
+def test_wrong_use_of_a_right_rotation_is_found_by_reading_in_other_ways(wrong):
+    reader, text, longer = Reader(wrong), random(6, 8), random(12, 8)
+    alone = reader(text)
+    others = {"by token": reader(text, by_token=True), "padded": reader(text, pad=3)}
+    reader(longer)
+    others["after a longer text"] = reader(text)
+    found = {name for name, other in others.items() if not largest(other - alone) < 1e-9}
+    ways = {"offset": "by token", "is_causal": "by token", "nan": "padded", "base": "after a longer text"}
+    assert found == ({ways[wrong]} if wrong else set())
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_correct_is_the_rotation_of_the_module(layout):
     q, k, v = random(3, 1, 2, 5, 8)
