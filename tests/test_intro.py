@@ -11,6 +11,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from ropebook import efficient
 from tests.helpers import largest, random
+from tests.links import ROLE, lost, prose, typed_numbers
 from tools.paths import BOOK, ROOT
 
 PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
@@ -74,3 +75,17 @@ def test_the_table_has_every_chapter_in_the_books_order():
     parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
     chapters = [chapter["file"] for part in parts if part.get("numbered") for chapter in part["chapters"]]
     assert [f"book/{name}" for name in re.findall(r"^\| \[[^]]+\]\((\w+)\.md\) \|", PAGE, re.MULTILINE)] == chapters
+
+
+def test_every_link_lands_and_every_number_is_glued():
+    assert lost("intro.md") == []
+
+
+def test_what_breaks_is_said_in_measured_numbers():
+    """New angles are a part of the cause: how large a part is the measurement's to say, not the sentence's."""
+    [section] = [part for part in prose("intro.md").split("\n## ") if part.startswith("What breaks")]
+    assert set(typed_numbers(section)) <= {"10,000", "4,096", "64", "256", "16"}
+    measured = {
+        key.split(":")[0] for role, name in ROLE.findall(section) for page, _, key in [name.rpartition("::")] if page
+    }
+    assert {"harm_low", "six_cures", "cured_least", "cured_most", "left_least"} <= measured
