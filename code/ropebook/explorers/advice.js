@@ -20,7 +20,7 @@ function compute({ trained_length, target_length, base, dim }) {
   const needed = (target - 1) / (trained_length - 1);
   const least = turned > last ? 1 : needed ** (last / turned);
   const raised = (factor) => base * factor ** (dim / (dim - 2));
-  const window = Math.max(1, Math.floor(trained_length / 4));
+  const window = Math.max(1, Math.floor(trained_length / 2));
   const group = selfExtendGroup(trained_length, window, target);
   return {
     needed: target_length > trained_length, // if not, all that follows changes nothing

@@ -91,7 +91,7 @@ def choices(
     """
     checks.integer("target_length", target_length, minimum=trained_length + 1)
     factor = length_factor(trained_length, target_length)
-    window = max(1, trained_length // 4)
+    window = max(1, trained_length // 2)  # half of L is what the book has measured
     ntk = least_ntk_factor(frequencies_of(dim, base), trained_length, target_length)
     yarn = make("yarn", factor=factor, trained_length=trained_length)
     group = least_group(trained_length, target_length, window)

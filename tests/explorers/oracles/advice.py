@@ -18,13 +18,13 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     >>> from ropebook.explorers.advice import Advice
     >>> data = compute(Advice().dials())
     >>> data["scale"], data["window"], data["group"], data["reach"], round(data["raised"])
-    (4.0, 1024, 6, 19452, 68827)
+    (4.0, 2048, 8, 18432, 68827)
     """
     length, dim, base = dials["trained_length"], dials["dim"], dials["base"]
     theta, needed = inv_freq(dim, base), dials["target_length"] > length
     shared = {"needed": needed, "young": dim // 2 - int(X.turned(theta, length).sum())}
     if not needed:
-        nothing = {"scale": 1.0, "attention": 1.0, "window": length // 4, "group": 1, "reach": length}
+        nothing = {"scale": 1.0, "attention": 1.0, "window": length // 2, "group": 1, "reach": length}
         return {**shared, **nothing, "grown": base, "left": 0.0, "least": 1.0, "raised": base}
     target = dials["target_length"]
     found = {choice.when: choice.method for choice in X.choices(length, target, dim=dim, base=base)}
