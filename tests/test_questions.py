@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+import torch
 
+from ropebook import rope
 from tests.links import LINK, ROLE, lost, prose, typed_numbers
 
 PAGE = "questions.md"
@@ -13,11 +15,15 @@ GROUPS = ("Learning", "Implementing", "Converting", "Extending", "Debugging: sym
 # What an example takes for granted, and no result.
 PREMISES = {
     "0",
+    "1",
     "2",
     "4",
     "8",
+    "13",
     "32",
     "64",
+    "65",
+    "90",
     "128",
     "1000",
     "1024",
@@ -73,3 +79,12 @@ def test_most_were_asked_somewhere():
 @pytest.mark.parametrize(("question", "answer"), [one for one in questions()[GROUPS[-1]].items()])
 def test_a_symptom_has_its_cause_and_its_fix(question, answer):
     assert answer.index("*Cause:*") < answer.index("*Fix:*")
+
+
+def test_the_exponent_over_half_of_d_is_the_right_one():
+    """i/(d/2) is 2i/d. A reader of the linked thread must not take the right code for the wrong one."""
+    answer = questions()["Learning"]["Is *d* the width of the model or of a head?"]
+    [code] = re.findall(r"`(arange\([^`]*)`", answer)
+    exponent = eval(code, {"arange": torch.arange, "d": 128})
+    assert torch.allclose(10_000.0 ** -exponent.double(), rope.inv_freq(128))
+    assert f"`{code}` in the exponent is right as well" in re.sub(r"\s+", " ", answer)
