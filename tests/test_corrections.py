@@ -12,7 +12,25 @@ PAGE = "corrections.md"
 PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
 ITEMS = list(zip(PARTS[::3], PARTS[1::3], PARTS[2::3], strict=True))
 # What an example takes for granted, or a claim says, and no result of ours.
-PREMISES = {"0", "1", "3", "4", "8", "16", "0.1", "0.2", "0.5", "512", "1000", "1024", "1k", "4096", "10,000", "3.5"}
+PREMISES = {
+    "0",
+    "1",
+    "3",
+    "4",
+    "8",
+    "16",
+    "0.1",
+    "0.2",
+    "0.5",
+    "512",
+    "1000",
+    "1024",
+    "1k",
+    "4096",
+    "10,000",
+    "65,536",
+    "3.5",
+}
 
 
 def test_they_are_numbered_and_link_to_what_is_there():
