@@ -6,6 +6,9 @@ import re
 
 import pytest
 import torch
+from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb as neox
+from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as llama
 
 from ropebook import efficient
 from ropebook import extrapolation as X
@@ -27,6 +30,23 @@ def test_every_link_lands_and_every_number_is_glued():
 
 def test_the_code_is_that_of_the_chapter():
     assert function(PAGE, "rope") == function("efficient.md", "rope")
+
+
+def test_each_model_is_under_its_own_layout():
+    """A layout belongs to a model, not to a library: transformers has both."""
+    x, angles = random(1, 1, 3, 8), torch.arange(3)[:, None] * 10_000.0 ** (-torch.arange(0, 8, 2) / 8)
+    cos, sin = angles.cos().double(), angles.sin().double()
+    wide = [torch.cat([one, one], -1)[None] for one in (cos, sin)]
+    turned = {
+        "GPT-J": gptj(x.transpose(1, 2), sin[None], cos[None]).transpose(1, 2),
+        "GPT-NeoX": neox(x, x, *wide)[0],
+        "Llama in transformers": llama(x, x, *wide)[0],
+    }
+    [heads] = [line.split("|") for line in prose(PAGE).splitlines() if line.startswith("| | interleaved")]
+    for name, found in turned.items():
+        [head] = [one for one in heads if name in one]
+        layout = "half" if "half-split" in head else "interleaved"
+        assert torch.allclose(found, efficient.apply_rotary(x, cos, sin, layout=layout)), name
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 6])
