@@ -129,7 +129,7 @@ export function mount(spec, { model, el, page }) {
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("div", { class: "rb-body" },
       html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
-      stage, html("div", { class: "rb-side" }, app.tools, panel, more),
+      html("div", { class: "rb-work" }, stage, html("div", { class: "rb-side" }, app.tools, panel, more)),
       html("div", { class: "rb-words-all" }, stats, summary, says, spoken,
         takeaway(spec, app, stage, page, () => data))));
   el.replaceChildren(root);

@@ -57,8 +57,8 @@ export const STYLE = `
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 
-/* The picture's place. Where it is alone in its column it keeps its place on the screen while the dials go by; the page
-   says in --rb-top what stands over it. */
+/* The picture keeps its place on the screen while the dials go by, and no longer: it ends with the work, so that it never
+   slides over the words below. The page says in --rb-top what covers the window's upper edge. */
 .rb-stage {
   --rb-room: 0.5rem;
   z-index: 1; inset-block-start: calc(var(--rb-top, 0px) + var(--rb-room)); margin-block: var(--rb-room);
@@ -72,8 +72,8 @@ export const STYLE = `
   @container (max-width: 52.5rem) { .rb-stage { position: sticky; } }
 }
 @container (min-width: 52.51rem) {
-  .rb-body { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; padding: 1rem 1.25rem; }
-  .rb-body > :is(.rb-title, .rb-note, .rb-words-all) { grid-column: 1 / -1; }
+  .rb-body { padding: 1rem 1.25rem; }
+  .rb-work { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; }
   .rb-stage { --rb-room: 1rem; position: sticky; align-self: start; }
   .rb-side { padding-block-start: 1rem; }
 }

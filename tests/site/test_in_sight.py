@@ -1,0 +1,37 @@
+"""What a figure says is seen: the picture, which keeps its place while the dials go by, never covers its words."""
+
+from __future__ import annotations
+
+from tests.explorers.registry import every
+from tests.site.figures import settle
+
+LAPTOPS_AND_PHONES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
+# At every place that the page can be scrolled to, in steps of 40 px: how far the picture reaches over its words. (Dials
+# under the picture go by beneath it, and come back.)
+COVERED = """() => {
+  const stage = document.querySelector('.rb-stage');
+  const others = [...document.querySelectorAll('.rb-words-all, .rb-body > :is(.rb-title, .rb-note)')];
+  let most = 0;
+  for (let y = 0; y < document.documentElement.scrollHeight; y += 40) {
+    scrollTo(0, y);
+    const a = stage.getBoundingClientRect();
+    for (const other of others) {
+      const b = other.getBoundingClientRect();
+      const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (width > 1) most = Math.max(most, height);
+    }
+  }
+  return most;
+}"""
+
+
+@every
+def test_the_picture_covers_no_words(opened, entry):
+    page = opened([entry.kind()])
+    # A figure is in a text, which goes on above and below it; dials that were opened make it as high as it can be.
+    page.add_style_tag(content="main { padding-block: 100vh; }")
+    for width, height in LAPTOPS_AND_PHONES:
+        page.set_viewport_size({"width": width, "height": height})
+        settle(page)
+        assert page.evaluate(COVERED) <= 1, (width, height)
