@@ -44,12 +44,26 @@ def test_a_balanced_ledger_has_no_problems(ledger):
         ([], [check()], "the check ropebook/proofs/page.py:1 claims equation eq-a, which no page shows"),
         ([equation(kinds=("identity",))], [check()], "equation eq-a is a identity on the page"),
         ([equation(label="a")], [check("a")], "must begin with 'eq-': a"),
+        *(
+            ([equation(latex=rf"a = b {arrow} b = a")], [check()], "its check must say which way")
+            for arrow in (r"\iff", r"\;\Rightarrow\;", r"\\ \Longrightarrow \quad")
+        ),
     ],
 )
 def test_what_has_no_other_half_is_named(ledger, blocks, checks, sentence):
     found = ledger.problems({"book/page": blocks}, {one.label: one for one in checks})
     assert len(found) == 1
     assert sentence in found[0][2]
+
+
+@pytest.mark.parametrize("way", ["⇒", "⇐", "⇔"])
+def test_a_check_may_say_which_way_of_an_arrow_it_went(ledger, way):
+    def one_way(wrong=False):
+        return []
+
+    one_way.__doc__ = f"{way}: what is checked."
+    blocks = {"book/page": [equation(latex=r"a = b \iff b = a")]}
+    assert ledger.problems(blocks, {"eq-a": check(function=one_way)}) == []
 
 
 def test_a_claim_that_is_not_a_number_never_holds():

@@ -7,6 +7,7 @@ whole list.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +25,7 @@ from ropebook import proofs  # noqa: E402  (the path is set just above)
 LOGGER = logging.getLogger(__name__)
 LEDGER = "book/ledger"
 KINDS = ("definition", "identity", "statement")
+ARROW = re.compile(r"\\(iff|implies|Rightarrow|Longrightarrow|Leftrightarrow|Longleftrightarrow)\b")
 
 
 def equations(env: BuildEnvironment) -> dict[str, list[dict]]:
@@ -70,6 +72,8 @@ def problems(found: dict[str, list[dict]], checks: dict[str, proofs.Proof]) -> l
             elif label in checks and checks[label].kind != block["kinds"][0]:
                 kinds = f"a {block['kinds'][0]} on the page, but its check {checks[label].source} is of kind"
                 wrong.append((*where, f"equation {label} is {kinds} {checks[label].kind}"))
+            if label in checks and ARROW.search(block["latex"]) and not set("⇒⇐⇔") & set(checks[label].says):
+                wrong.append((*where, f"equation {label} follows an arrow; its check must say which way: ⇒, ⇐ or ⇔"))
             if label not in checks:
                 wrong.append((*where, f"nothing checks equation {label}: its check stands in code/ropebook/proofs"))
     for label, check in checks.items():

@@ -90,7 +90,7 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-commute", twin="two turns of space about different axes")
 def commute(wrong: bool = False) -> list[Claim]:
-    """If A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) is the same with n − m."""
+    """⇒: if A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) is the same with n − m."""
     turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
     basis = torch.linalg.qr(random(6, 6))[0]
     claims = []
@@ -135,7 +135,7 @@ def mrope(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-equal", twin="the column is one further")
 def equal(wrong: bool = False) -> list[Claim]:
-    """At a place of equal numbers every pair turns as on a line."""
+    """⇒: at a place of equal numbers, (9, 9, 9), every pair turns as on a line."""
     claims = []
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
@@ -150,7 +150,7 @@ def equal(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-values", twin="the output does not move")
 def values(wrong: bool = False) -> list[Claim]:
-    """With turned values, a text that is moved by s has its output turned by R_s."""
+    """⇒: with turned values, a text that is moved by s has its output turned by R_s."""
     q, k, v = random(3, 1, 5, 8)
     places = torch.arange(5)
     here = beyond.attend(q, k, v, places, values="turned")

@@ -259,9 +259,11 @@ def odd(wrong: bool = False) -> Pairs:
     ]
 
 
-@statement("eq-complex-plane-symmetric", twin="base 1: one frequency")
+@statement(
+    "eq-complex-plane-symmetric", twin="base 1: one frequency; and ones for b = 0"
+)
 def symmetric(wrong: bool = False) -> list[Claim]:
-    """Distinct θ_i in (0, π): S is even only if every b_i is 0. Measured: the b that keeps S evenest.
+    """⇒: the b of length 1 that keeps S evenest still leaves it an odd part. ⇐: with b = 0, S is even.
 
     Over all b of length 1 the least size of the odd part Σ_i b_i sin Δθ_i at Δ = 1 … reach is the least singular value
     of that table. It must not be 0.
@@ -273,8 +275,16 @@ def symmetric(wrong: bool = False) -> list[Claim]:
         )[:, dim // 2 :]
         least = torch.linalg.svdvals(table)[-1].item()
         claims.append(
-            Claim(f"1 / the least odd part, d = {dim}", 1 / max(least, 1e-300), 1.0)
+            Claim(
+                f"⇒, 1 / the least odd part, d = {dim}", 1 / max(least, 1e-300), 1.0
+            )
         )
+        a, b = random(dim // 2), torch.full((dim // 2,), float(wrong)).double()
+        ahead, behind = (
+            complex_plane.score_at(sign * torch.arange(100), a, b, base)
+            for sign in (1, -1)
+        )
+        claims.append(Claim(f"⇐, d = {dim}", off(ahead, behind), 0))
     return claims
 
 
@@ -315,7 +325,7 @@ def peak(wrong: bool = False) -> Pairs:
 
 @statement("eq-complex-plane-highest", twin="the key turned the other way")
 def highest(wrong: bool = False) -> list[Claim]:
-    """With k = R_p q, S(p) = |q|², and at every other whole distance S is less."""
+    """With k = R_p q and p = 777, S(p) = |q|², and S is less at every other distance up to 5000."""
     q, place = random(64), 777
     k = complex_plane.key_for(q, -place if wrong else place)
     distances = torch.arange(-5000, 5001)

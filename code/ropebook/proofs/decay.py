@@ -166,7 +166,7 @@ def walk(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-crossing", twin="|S_1| is left out of the mean")
 def crossing(wrong: bool = False) -> list[Claim]:
-    """q = k = (1, …, 1): the paper's bound is below Σ|h_i| where the mean of |S_j| is below 1; the first such Δ."""
+    """⇔ for q = k = (1, …, 1), at every Δ up to the first where the mean of |S_j| is below 1."""
     claims = []
     for dim, until in ((8, 20), (16, 400), (32, 2000), (64, 22_000)):
         theta = [10_000 ** (-2 * pair / dim) for pair in range(dim // 2)]

@@ -77,16 +77,22 @@ def polar(wrong: bool = False) -> Pairs:
     "eq-derivation-phase", "m", r"\theta", twin="doubling at each step for adding"
 )
 def phase(wrong: bool = False) -> Pairs:
-    """φ(m) = mθ, as `rsolve` found it, put into the step that `derivation.phase` found, gives θ; and φ(0) = 0."""
+    """⇒: a solution φ = mθ + ε has ε(m) = ε(m − 1), and mθ is 0 at 0, so ε is 0 at every m. ⇐: `rsolve` finds mθ.
+
+    The step is the one that `derivation.phase` found; ε is any function.
+    """
     place = sympy.Symbol("m", integer=True)
+    rest = sympy.Function("epsilon", real=True)
     found = derivation.phase(derivation.polar_form().angles)
-    solution = 2**place * theta if wrong else found.solution.rhs
+    claimed = 2**place * theta if wrong else place * theta
     step = found.step.lhs.replace(
-        sympy.Function("phi", real=True), lambda at: solution.subs(place, at)
+        sympy.Function("phi", real=True),
+        lambda at: claimed.subs(place, at) + rest(at),
     )
     return [
-        (step, theta),
-        (solution.subs(place, 0), sympy.Integer(0)),
+        (step - theta, rest(place) - rest(place - 1)),
+        (claimed.subs(place, 0), sympy.Integer(0)),
+        (found.solution.rhs, claimed),
     ]
 
 
@@ -298,7 +304,7 @@ def matrix(wrong: bool = False) -> list[Claim]:
     twin="positions added as sinusoids, as in the last chapter",
 )
 def demand(wrong: bool = False) -> list[Claim]:
-    """⟨f(q, m), f(k, n)⟩ depends on m − n alone, and f(q, 0) = q."""
+    """The rotation does what is asked: ⟨f(q, m), f(k, n)⟩ stays when both move by 0 … 99, and f(q, 0) = q."""
     q, k = random(2, 8)
     m, n = 7, 3
 
@@ -316,8 +322,12 @@ def demand(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-powers", twin="a step that is not orthogonal")
 def powers(wrong: bool = False) -> list[Claim]:
-    """O_n = Oⁿ has O_mᵀ O_n = O_{n−m}, whichever orthogonal matrix O is: of determinant 1 or −1."""
-    found = []
+    """⇐: powers of random orthogonal matrices, of determinant 1 and −1, keep the first line. ⇒: of all
+    families of 2 × 2 matrices whose O_1 and O_−1 have entries −1, 0 and 1, only such powers keep it for |m|, |n| ≤ 1.
+
+    The second is a search through one small world; the page has the proof.
+    """
+    claims = []
     for dim in (2, 3, 8):
         orthogonal_matrix, _ = torch.linalg.qr(random(dim, dim))
         for sign in (1, -1):
@@ -325,15 +335,56 @@ def powers(wrong: bool = False) -> list[Claim]:
             step[0] *= sign  # one of the two has determinant −1
             if wrong:
                 step[0] *= 2
-            found.append(
-                Claim(f"d = {dim}", derivation.breach(step, reach=4), 1e-13)
+            claims.append(
+                Claim(f"⇐, d = {dim}", derivation.breach(step, reach=4), 1e-13)
             )
-    return found
+    small = (
+        torch.tensor(list(product((-1, 0, 1), repeat=4))).double().view(-1, 2, 2)
+    )
+    unit = torch.eye(2, dtype=torch.float64)
+    before, after = (
+        small[pairs] for pairs in torch.cartesian_prod(*[torch.arange(81)] * 2).T
+    )
+    # the first line leaves O_−2 and O_2 no choice
+    families = torch.stack(
+        (
+            after.mT @ before,
+            before,
+            unit.expand_as(after),
+            after,
+            before.mT @ after,
+        ),
+        dim=1,
+    )
+    m, n = torch.cartesian_prod(*[torch.arange(-1, 2)] * 2).T
+    products = families[:, m + 2].mT @ families[:, n + 2]
+    kept = (products == families[:, n - m + 2]).flatten(1).all(1)
+    steps = [
+        step
+        for step in small
+        if (step.det().abs() == 1 if wrong else torch.equal(step.T @ step, unit))
+    ]
+    of_powers = [
+        torch.stack([torch.linalg.matrix_power(step, n) for n in range(-2, 3)])
+        for step in steps
+    ]
+    solutions, expected = (
+        {tuple(family.round().flatten().tolist()) for family in all_of_them}
+        for all_of_them in (families[kept], of_powers)
+    )
+    claims.append(
+        Claim(
+            f"⇒, of {len(solutions)} solutions and {len(expected)} families of powers, in one list only",
+            len(solutions ^ expected),
+            0,
+        )
+    )
+    return claims
 
 
 @statement("eq-derivation-normal-form", twin="each pair run through the other way")
 def normal_form(wrong: bool = False) -> list[Claim]:
-    """A skew-symmetric Ω is U diag(θ_i J) Uᵀ with an orthogonal U, and exp(mΩ) = U R_m Uᵀ."""
+    """Random skew-symmetric Ω are U diag(θ_i J) Uᵀ; and ⇒: exp(mΩ) = U R_m Uᵀ, at m = 3."""
     found = []
     for dim in (2, 4, 6, 8):
         skew = random(dim, dim)

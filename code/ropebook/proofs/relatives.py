@@ -199,7 +199,7 @@ def xpos(wrong: bool = False) -> Pairs:
 
 @statement("eq-relatives-mirror", twin="the distance keeps its sign")
 def mirror(wrong: bool = False) -> list[Claim]:
-    """With b(−Δ) = b(Δ) and no mask, the output of a text read backwards is the output, read backwards."""
+    """⇒: with b(−Δ) = b(Δ) and no mask, the output of a text read backwards is the output, read backwards."""
     q, k, v = random(3, 1, 2, 9, 4)
     if wrong:
         schemes = [relatives.ALiBi(2, signed=True)]

@@ -306,7 +306,7 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-unique", twin="positions a whole turn apart")
 def unique(wrong: bool = False) -> list[Claim]:
-    """PE_m = PE_n for whole m and n only if m = n. Shown for d = 2: the first pair alone keeps them apart."""
+    """⇒: PE_m = PE_n for whole m and n only if m = n. Measured for d = 2, where the first pair alone keeps them apart."""
     distances = torch.arange(1, 100_001, dtype=torch.float64)
     returns = (
         sinusoidal.chord(2 * math.pi * distances if wrong else distances, 2) < 1e-6
