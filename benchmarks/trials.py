@@ -3,6 +3,7 @@
     python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
     python benchmarks/trials.py train --only none-0       one of them
     python benchmarks/trials.py train --twice             with twice the steps, those that find fewest records
+    python benchmarks/trials.py vary                      more seeds, and models with one thing changed
     python benchmarks/trials.py choose                    the methods' parameters, on the development part
     python benchmarks/trials.py tune                      trains a little further on longer texts
     python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
@@ -20,6 +21,7 @@ repository keeps the numbers only: no page reads their weights.)
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import json
 import os
@@ -35,7 +37,7 @@ import torch  # noqa: E402  (paths and threads are set just above)
 from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import claims, extensions, measured, parts, rule, scores, trials  # noqa: E402
+from ropebook.lab import claims, extensions, measured, parts, rule, scores, trials, variants  # noqa: E402
 from ropebook.lab.bits import position_bits  # noqa: E402
 from ropebook.lab.longer import with_method  # noqa: E402
 from ropebook.lab.means import band_means  # noqa: E402
@@ -99,16 +101,49 @@ def train(wanted: list[trials.Trial], text: parts.Parts) -> None:
                     flush=True,
                 )
         given = given or scores.materials(text, "development")
-        write(trainer, given)
+        write(trainer, given, "train" if type(trial) is trials.Trial else "vary")
 
 
-def write(trainer: Trainer, given: scores.Materials) -> None:
+def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """What `ropebook.lab.variants` names: T5's rate is chosen as soon as all candidates are trained."""
+    train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text)
+    rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
+    print(f"T5's table: a rate of {rate}", flush=True)
+    train([*variants.t5(rate), *variants.VARIANTS], text)
+    raise_base(extended(wanted), text)
+    train(list(variants.MORE), text)
+
+
+def development_bits(trial: trials.Trial) -> float:
+    """Mean bits within L on the development part, Python and the generated language alike."""
+    found = finished(trial)["development"]
+    means = [sum(row[0] for row in found[name]) / len(found[name]) for name in rule.TEXTS]
+    return sum(means) / len(means)
+
+
+def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """Trains further with another base; weights and numbers as of any training."""
+    for trial in wanted:
+        for steps in variants.RAISED_STEPS:
+            run = variants.raised(trial, steps)
+            if finished(run) or not finished(trial):
+                continue
+            parent = trained(trial)
+            options = {"factor": variants.raised_factor(parent.layers[0].attention.head_dim)}
+            model = with_method(parent, "ntk", options)
+            trainer = Trainer(run, text, ROOT / "runs" / "trials", model=model)
+            for _ in trainer.train(SAVED):
+                pass
+            write(trainer, scores.materials(text, "development"), "vary")
+
+
+def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
     """Weights first, numbers last: where the numbers are, the training is finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
     with results.writing(folder() / f"{trial.name}.safetensors") as file:
         file.write(save(state))
-    model = trained(trial)  # as whoever reads the weights will have it, rounded
+    model = rounded(trainer)
     start = time.perf_counter()
     found = scores.measure(model, given)
     within = {
@@ -127,9 +162,10 @@ def write(trainer: Trainer, given: scores.Materials) -> None:
         "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
         "within": {task: round(share, 4) for task, share in within.items()},
         "development": found,
-        "headroom": scores.headroom(model, given),
+        # of a model that was trained on longer texts it would be asked of other bytes
+        "headroom": scores.headroom(model, given) if trial.length == scores.LENGTH else None,
         "files": given.names,
-        "provenance": device.provenance(trial.seed, "python benchmarks/trials.py train", torch.device("cpu")),
+        "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", torch.device("cpu")),
     }
     store(folder() / f"{trial.name}.json", told)
     print(f"{trial.name}: done, {within}, {time.perf_counter() - start:.0f} s of trying", flush=True)
@@ -142,6 +178,13 @@ def file_of(cell: str) -> str:
 def store(path: Path, told: dict) -> None:
     with results.writing(path) as file:
         file.write((json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n").encode())
+
+
+def rounded(trainer: Trainer) -> LanguageModel:
+    """The trained model as whoever reads the weights will have it."""
+    model = copy.deepcopy(trainer.model)
+    model.load_state_dict({name: weight.half().float() for name, weight in model.state_dict().items()})
+    return model.eval()
 
 
 def trained(trial: trials.Trial) -> LanguageModel:
@@ -320,7 +363,7 @@ def every_cell(wanted: list[trials.Trial]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["train", "choose", "tune", "evaluate", "gather"])
+    parser.add_argument("what", choices=["train", "vary", "choose", "tune", "evaluate", "gather"])
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
     parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
     parser.add_argument("--part", choices=parts.PARTS[1:], default="development")
@@ -336,7 +379,7 @@ def main() -> None:
         longer = [] if given.only or given.twice else left_to_double()
         evaluate([*wanted, *longer], text, given.part)
     else:
-        {"train": train, "choose": choose, "tune": tune, "gather": gather}[given.what](wanted, text)
+        {"train": train, "vary": vary, "choose": choose, "tune": tune, "gather": gather}[given.what](wanted, text)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,20 @@ class Run(ABC):
     def batch(self, corpus: Corpus, step: int) -> Int[Tensor, "rows bytes"]:
         """The rows of a step, int64 (rows, length + 1): inputs and, one to the right, targets. They follow from seed and step alone."""
 
+    def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
+        """Where the bytes of a step's rows are, int64 (rows, length); None: they count from 0, as in a text."""
+        return None
+
+    def peak(self, name: str) -> float:
+        """The highest learning rate of a parameter that AdamW trains."""
+        return self.lr
+
+    def build(self, **like: object) -> LanguageModel:
+        """The model to begin with. ``like``: further options of `LanguageModel`, such as ``device`` and ``dtype``."""
+        names = ("dim", "hidden_dim", "n_layers", "n_heads", "seed")
+        sizes = {name: getattr(self, name) for name in names}
+        return LanguageModel(self.scheme, self.length, **sizes, **like)
+
     def rate(self, step: int) -> float:
         """The share of the learning rates at a step: up to 1 in ``warmup`` steps, then straight down to 0 at the end.
 
@@ -128,15 +142,7 @@ class Trainer:
         self.compiled = compiled
         self.path = Path(folder) / f"{run.name}.pt"
         self.device = torch.device(device)
-        sizes = {
-            key: getattr(run, key)
-            for key in ("dim", "hidden_dim", "n_layers", "n_heads", "seed")
-        }
-        if model is None:
-            model = LanguageModel(
-                run.scheme, run.length, **sizes, device=device, dtype=dtype
-            )
-        self.model = model
+        self.model = model or run.build(device=device, dtype=dtype)
         self.rank, self.world = (
             (dist.get_rank(), dist.get_world_size())
             if dist.is_initialized()
@@ -152,17 +158,16 @@ class Trainer:
         matrices = [
             w for name, w in self.model.named_parameters() if _is_matrix(name, w)
         ]
-        others = [
-            w
-            for name, w in self.model.named_parameters()
-            if not _is_matrix(name, w)
-        ]
+        others: dict[float, list[nn.Parameter]] = {}
+        for name, w in self.model.named_parameters():
+            if not _is_matrix(name, w):
+                others.setdefault(run.peak(name), []).append(w)
+        groups = [{"params": some, "lr": lr} for lr, some in others.items()]
         self.optimizers = [
             torch.optim.Muon(matrices, lr=run.matrix_lr, weight_decay=0.0),
-            torch.optim.AdamW(
-                others, lr=run.lr, betas=(0.9, 0.95), weight_decay=0.0
-            ),
+            torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.0),
         ]
+        self._peaks = [[run.matrix_lr], list(others)]
         if self.path.exists():
             self._resume()
         self._parallel = (
@@ -181,21 +186,22 @@ class Trainer:
         run = self.run
         if self.step >= run.steps:
             raise ValueError(f"all {run.steps} steps of {run.name} are done")
-        for optimizer, lr in zip(
-            self.optimizers, (run.matrix_lr, run.lr), strict=True
-        ):
-            for group in optimizer.param_groups:
+        for optimizer, peaks in zip(self.optimizers, self._peaks, strict=True):
+            for group, lr in zip(optimizer.param_groups, peaks, strict=True):
                 group["lr"] = lr * run.rate(self.step)
             optimizer.zero_grad()
-        rows = run.batch(self.corpus, self.step)
-        rows = rows[self.rank :: self.world].to(self.device)
+        mine = slice(self.rank, None, self.world)
+        rows = run.batch(self.corpus, self.step)[mine].to(self.device)
+        positions = run.positions(self.step)
+        if positions is not None:
+            positions = positions[mine].to(self.device)
         half = (
             torch.autocast(self.device.type, torch.bfloat16)
             if run.half
             else contextlib.nullcontext()
         )
         with half:
-            logits = self._parallel(rows[:, :-1])
+            logits = self._parallel(rows[:, :-1], positions)
         loss = nn.functional.cross_entropy(
             _wide(logits).flatten(0, 1), rows[:, 1:].flatten()
         )

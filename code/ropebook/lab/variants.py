@@ -1,0 +1,174 @@
+"""Trainings that answer what the second experiment left open: more seeds, and models with one thing changed.
+
+Each variant changes one thing in a `Trial`: the learning rate of T5's table, the share of a head that rotates, the positions
+a model meets, or the length of its texts. What is chosen among variants is chosen on the development part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.lab.model import SCHEMES, LanguageModel
+from ropebook.lab.trials import (
+    EXTENDED,
+    FURTHER,
+    SEEDS,
+    Further,
+    Trial,
+    further,
+    twice,
+)
+from ropebook.shapes import Int
+
+MORE_SEEDS = (3, 4)
+"""Seeds that join the second experiment's. With three seeds a difference must exceed 4.5 standard deviations between seeds
+to count, with five 1.8."""
+REACH = 2048
+"""Positions that random gaps make room for, and the length of the texts that the ceiling is trained on."""
+BIAS_RATES = (0.02, 0.05, 0.1, 0.2)
+"""Candidates for the learning rate of T5's table. The smallest lets an entry travel 16, and an entry of 10 changes a weight
+22,000-fold."""
+
+
+@dataclass(frozen=True)
+class Variant(Trial):
+    """A `Trial` with one thing changed. ``variant`` says which, in the run's name.
+
+    ``bias_lr``: peak learning rate of T5's table, in place of ``lr``. ``rotary_dim``: how many entries of each head rotate.
+    ``reach``: the rows keep their length, but a gap at a random place spreads their positions over 0 … reach − 1
+    (Zhu et al. 2023, PoSE, with two chunks).
+
+    >>> Variant("t5", 1, variant="bias-0.1", bias_lr=0.1).name
+    't5-1-bias-0.1'
+    """
+
+    variant: str = ""
+    bias_lr: float | None = None
+    rotary_dim: int | None = None
+    reach: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bias_lr is not None:
+            checks.choice("scheme of a bias_lr", self.scheme, ("t5",))
+            checks.number("bias_lr", self.bias_lr, above=0)
+        if self.reach is not None:
+            rotating = [name for name, one in SCHEMES.items() if one.base]
+            checks.choice("scheme of a reach", self.scheme, rotating)
+            checks.integer("reach", self.reach, minimum=self.length)
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}-{self.variant}"
+
+    def peak(self, name: str) -> float:
+        """T5's table has a rate of its own."""
+        own = name == "buckets" and self.bias_lr is not None
+        return self.bias_lr if own else super().peak(name)
+
+    def build(self, **like: object) -> LanguageModel:
+        """With ``rotary_dim``, where there is one."""
+        return super().build(**like, rotary_dim=self.rotary_dim)
+
+    def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
+        """Of each row of a step, int64 (rows, length): counting from 0, with one gap; None without ``reach``.
+
+        The gap's place is uniform over the row, its size uniform over 0 … reach − length. Drawn apart from the rows, so that
+        these are the same with and without gaps.
+
+        >>> Variant("rope-10000", length=6, rows=2, reach=12).positions(3)
+        tensor([[ 0,  1,  3,  4,  5,  6],
+                [ 0,  1,  8,  9, 10, 11]])
+        """
+        if self.reach is None:
+            return None
+        draws = np.random.default_rng([self.seed, step, self.reach])
+        places = np.tile(np.arange(self.length), (self.rows, 1))
+        begins = draws.integers(1, self.length, (self.rows, 1))
+        gaps = draws.integers(0, self.reach - self.length + 1, (self.rows, 1))
+        return torch.from_numpy(places + gaps * (places >= begins))
+
+
+MORE = tuple(
+    one
+    for seed in MORE_SEEDS
+    for one in (
+        twice(Trial(EXTENDED, seed)),
+        *(Trial(scheme, seed) for scheme in SCHEMES if scheme != "t5"),
+    )
+)
+"""More seeds of every scheme but T5, which is trained anew with all its seeds, and of the models that methods are put into."""
+T5_CANDIDATES = tuple(
+    Variant("t5", 0, variant=f"bias-{rate}", bias_lr=rate) for rate in BIAS_RATES
+)
+"""One seed with each of the `BIAS_RATES`."""
+
+
+def t5(rate: float) -> tuple[Variant, ...]:
+    """T5 with the chosen rate, all seeds. ``ValueError`` for a rate that is no candidate."""
+    checks.choice("rate", rate, BIAS_RATES)
+    return tuple(
+        Variant("t5", seed, variant=f"bias-{rate}", bias_lr=rate)
+        for seed in (*SEEDS, *MORE_SEEDS)
+    )
+
+
+def choose_rate(losses: dict[float, float]) -> float:
+    """The rate with the lowest mean bits on the development part within L, Python and the generated language alike.
+
+    ``losses``: by rate. ``ValueError`` if a candidate is missing.
+
+    >>> choose_rate({0.02: 2.3, 0.05: 2.2, 0.1: 2.1, 0.2: 2.4})
+    0.1
+    """
+    if set(losses) != set(BIAS_RATES):
+        raise ValueError(f"losses must be of {BIAS_RATES}, got {tuple(losses)}")
+    return min(losses, key=losses.get)
+
+
+def _of_extended(variant: str, **changes: object) -> tuple[Variant, ...]:
+    longer = twice(Trial(EXTENDED))
+    return tuple(
+        Variant(
+            EXTENDED, seed, **{"steps": longer.steps, **changes}, variant=variant
+        )
+        for seed in SEEDS
+    )
+
+
+CEILING = _of_extended(str(REACH), length=REACH, rows=16 * 256 // REACH)
+"""Trained on texts of 2048 bytes, as many bytes a step as the others: what a longer text is worth to a model that learned to use it."""
+GAPS = _of_extended("gaps", reach=REACH)
+PARTIAL = _of_extended("half", rotary_dim=16) + _of_extended(
+    "quarter", rotary_dim=8
+)
+"""Half and a quarter of each head rotates, d = 32."""
+VARIANTS = (*CEILING, *GAPS, *PARTIAL)
+
+
+RAISED = 500_000.0
+"""The base that models with base 10⁴ are trained further with."""
+RAISED_STEPS = (FURTHER, 4 * FURTHER)
+
+
+def raised_factor(dim: int) -> float:
+    """The factor with which NTK-aware scaling makes `RAISED` of the base 10⁴: (RAISED / 10⁴)^((d − 2)/d).
+
+    >>> round(10_000 * raised_factor(32) ** (32 / 30))
+    500000
+    """
+    return (RAISED / SCHEMES[EXTENDED].base) ** ((dim - 2) / dim)
+
+
+def raised(parent: Trial, steps: int) -> Further:
+    """A short training of a finished model with the base `RAISED`, on texts of `REACH` bytes.
+
+    >>> raised(twice(Trial(EXTENDED)), 60).name
+    'rope-10000-0-3200-raised_base_60-8'
+    """
+    return further(parent, f"raised_base_{steps}", REACH // parent.length, steps)
