@@ -3,7 +3,8 @@
     python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
     python benchmarks/trials.py train --only none-0       one of them
     python benchmarks/trials.py train --twice             with twice the steps, those that find fewest records
-    python benchmarks/trials.py vary                      more seeds, and models with one thing changed
+    python benchmarks/trials.py vary                      models with one thing changed
+    python benchmarks/trials.py seed                      more seeds
     python benchmarks/trials.py choose                    the methods' parameters, on the development part
     python benchmarks/trials.py tune                      trains a little further on longer texts
     python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
@@ -85,7 +86,7 @@ def left_to_double() -> list[trials.Trial]:
     return [trials.twice(min(seeds, key=lambda trial: told[trial.name]["within"]["retrieval"])) for seeds in whole]
 
 
-def train(wanted: list[trials.Trial], text: parts.Parts) -> None:
+def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train") -> None:
     given = None
     for trial in wanted:
         if finished(trial):
@@ -101,17 +102,21 @@ def train(wanted: list[trials.Trial], text: parts.Parts) -> None:
                     flush=True,
                 )
         given = given or scores.materials(text, "development")
-        write(trainer, given, "train" if type(trial) is trials.Trial else "vary")
+        write(trainer, given, command)
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
     """What `ropebook.lab.variants` names: T5's rate is chosen as soon as all candidates are trained."""
-    train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text)
+    train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
     rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
     print(f"T5's table: a rate of {rate}", flush=True)
-    train([*variants.t5(rate), *variants.VARIANTS], text)
+    train([*variants.t5(rate), *variants.VARIANTS], text, "vary")
     raise_base(extended(wanted), text)
-    train(list(variants.MORE), text)
+
+
+def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """More seeds of every scheme."""
+    train(list(variants.MORE), text, "seed")
 
 
 def development_bits(trial: trials.Trial) -> float:
@@ -363,7 +368,7 @@ def every_cell(wanted: list[trials.Trial]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["train", "vary", "choose", "tune", "evaluate", "gather"])
+    parser.add_argument("what", choices=["train", "vary", "seed", "choose", "tune", "evaluate", "gather"])
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
     parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
     parser.add_argument("--part", choices=parts.PARTS[1:], default="development")
@@ -379,7 +384,8 @@ def main() -> None:
         longer = [] if given.only or given.twice else left_to_double()
         evaluate([*wanted, *longer], text, given.part)
     else:
-        {"train": train, "vary": vary, "choose": choose, "tune": tune, "gather": gather}[given.what](wanted, text)
+        what = {"train": train, "vary": vary, "seed": seed, "choose": choose, "tune": tune, "gather": gather}
+        what[given.what](wanted, text)
 
 
 if __name__ == "__main__":

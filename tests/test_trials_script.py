@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from ropebook.lab import extensions, measured, parts, rule, scores, trials
+from ropebook.lab import extensions, measured, parts, rule, scores, trials, variants
 from ropebook.lab.claims import CLAIMS
 
 TINY = {"dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2, "rows": 8, "steps": 2, "warmup": 1}
@@ -168,6 +168,55 @@ def test_of_a_scheme_without_retrieval_the_weakest_seed_is_trained_twice_as_long
     assert [trial.name for trial in module.left_to_double()] == ["alibi-1-4"]
     monkeypatch.setattr(measured, "able", lambda rows: {"alibi"})
     assert module.left_to_double() == []
+
+
+def test_variants_are_trained_and_the_rate_of_the_table_is_chosen(module, script, monkeypatch, capsys):
+    def tiny(scheme, seed, name, **changes):
+        return variants.Variant(scheme, seed, variant=name, **{**TINY, **changes})
+
+    def t5(rate):
+        return tuple(tiny("t5", seed, f"bias-{rate}", bias_lr=rate) for seed in (0, 1))
+
+    for name, value in (
+        ("BIAS_RATES", (0.05, 0.5)),
+        ("T5_CANDIDATES", (t5(0.05)[0], t5(0.5)[0])),
+        ("t5", t5),
+        ("CEILING", (tiny("rope-10000", 0, "long", length=1792, rows=4),)),
+        ("VARIANTS", (tiny("rope-10000", 0, "gaps", reach=900),)),
+        ("RAISED_STEPS", (2,)),
+        ("MORE", (trials.Trial("none", 3, **TINY),)),
+    ):
+        monkeypatch.setattr(variants, name, value)
+    folder = script("train", "--only", "rope-10000-0-4")
+    script("vary")
+    found = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    rates = {
+        rate: sum(
+            sum(row[0] for row in rows) / len(rows)
+            for rows in (found[f"t5-0-bias-{rate}"]["development"][text] for text in ("python", "language"))
+        )
+        for rate in (0.05, 0.5)
+    }
+    chosen = min(rates, key=rates.get)
+    assert f"T5's table: a rate of {chosen}" in capsys.readouterr().out
+    assert set(found) == {
+        *("rope-10000-0-4", "rope-10000-0-long", "rope-10000-0-gaps", "rope-10000-0-4-raised_base_2-8"),
+        *(f"t5-0-bias-{rate}" for rate in rates),
+        f"t5-1-bias-{chosen}",
+    }
+    assert found["rope-10000-0-long"]["headroom"] is None
+    assert found["rope-10000-0-gaps"]["headroom"]
+    assert found["rope-10000-0-gaps"]["run"]["reach"] == 900
+    assert found["t5-1-bias-" + str(chosen)]["provenance"]["command"] == "python benchmarks/trials.py vary"
+    # trained further from the parent's weights, and tried with the raised base
+    raised = found["rope-10000-0-4-raised_base_2-8"]
+    assert raised["development"]["python"] != found["rope-10000-0-4"]["development"]["python"]
+    script("vary")
+    assert "done" not in capsys.readouterr().out  # nothing is left to be done
+    script("seed")
+    more = json.loads((folder / "none-3.json").read_text())
+    assert more["run"]["seed"] == 3
+    assert more["provenance"]["command"] == "python benchmarks/trials.py seed"
 
 
 def test_it_names_the_runs_there_are(script, capsys):
