@@ -112,22 +112,33 @@ def test_one_tensor_in_both_places_is_refused_in_a_graph_too():
         compiled(Q.clone())
 
 
-@pytest.mark.parametrize("grad", [False, True])
-def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(grad):
-    """q, k and v as one product gives them."""
-    embedding = RotaryEmbedding(8)
-    for q, k in (
+@pytest.mark.parametrize(
+    ("q", "k"),
+    [
         (lambda x: x[..., :8], lambda x: x[..., 8:16]),
         (lambda x: x[:, :3, :, 8:16], lambda x: x[:, 3:, :, 8:16]),
-    ):
-        fused = random(2, 4, 5, 24, seed=3).requires_grad_(grad)
-        ours = fused * 1
-        expected = embedding(q(ours).clone(), k(ours).clone())
-        found = embedding(q(ours), k(ours), in_place=True) if not grad else None
-        if grad:  # as two calls: of two views that change, autograd keeps one at a time
-            found = embedding(q(ours), in_place=True), embedding(k(ours), in_place=True)
-        for turned, wanted in zip(found, expected, strict=True):
-            torch.testing.assert_close(turned, wanted)
+        (lambda x: x[:, ::2, :, :8], lambda x: x[:, 1::2, :, :8]),
+    ],
+    ids=["entries", "heads", "every other head"],
+)
+def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(q, k):
+    """q, k and v as one product gives them; the gradient reaches the product."""
+    embedding, weights = RotaryEmbedding(8), random(2, 4, 5, 24, seed=4)
+    seen = []
+    for in_place in (False, True):
+        leaf = random(2, 4, 5, 24, seed=3).requires_grad_()
+        fused = leaf * 1
+        given = q(fused), k(fused)
+        turned = embedding(*given, in_place=in_place)
+        ((turned[0] * q(weights)).sum() + (turned[1] * k(weights)).sum()).backward()
+        seen.append([*turned, leaf.grad])
+    for copied, overwritten in zip(*seen, strict=True):
+        torch.testing.assert_close(overwritten, copied)
+    assert [one.data_ptr() for one in turned] == [one.data_ptr() for one in given]
+    with torch.no_grad():
+        fused = random(2, 4, 5, 24, seed=3)
+        for one, wanted in zip(embedding(q(fused), k(fused), in_place=True), turned, strict=True):
+            torch.testing.assert_close(one, wanted)
 
 
 @pytest.mark.parametrize(
