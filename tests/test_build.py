@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -250,21 +250,22 @@ def test_a_second_build_with_nothing_changed_does_not_start_sphinx(monkeypatch, 
     assert "up to date" in capsys.readouterr().out
 
 
-def test_who_wants_the_site_waits_while_it_is_built(monkeypatch, capsys, tmp_path):
+def test_who_wants_the_site_waits_while_it_is_built(monkeypatch, tmp_path):
     monkeypatch.setattr(book, "STAMP", tmp_path / "stamp")
     monkeypatch.setattr(book, "LOCK", tmp_path / "lock")
     (tmp_path / "stamp").write_text("of older sources")
     monkeypatch.setattr(book.stills, "write_opening", lambda: None)
     monkeypatch.setattr(book.execute, "execute_all", lambda _: pytest.fail("a chapter was executed"))
+    said = queue.Queue()
+    monkeypatch.setattr(book, "say", said.put)
     with ThreadPoolExecutor(1) as pool:
         with book.one_build():
             waiting = pool.submit(book.html)
-            time.sleep(0.2)
+            assert "waiting for it" in said.get(timeout=60)
             assert not waiting.done()
             (tmp_path / "stamp").write_text(book.fingerprint())
         assert waiting.result(60) == paths.HTML
-    said = capsys.readouterr().out
-    assert said.index("waiting for it") < said.index("up to date")
+    assert "up to date" in said.get_nowait()
 
 
 def test_what_one_folder_was_built_from_is_not_taken_for_another(monkeypatch, tmp_path):

@@ -20,7 +20,7 @@ from tools.paths import HTML
 
 # Every explorer has come to life, or has said why not.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
-expect.set_options(timeout=15_000)  # milliseconds: other tests may have the processor
+expect.set_options(timeout=30_000)  # milliseconds: other tests may have the processor
 SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 

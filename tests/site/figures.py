@@ -71,10 +71,17 @@ def words(page: Page) -> list[str]:
     return page.locator(".rb-word > span:first-child").all_inner_texts()
 
 
-def hash_of(page: Page) -> str:
-    """After the page's own timers of a rest, however long a busy machine lets them wait."""
+def rest(page: Page, milliseconds: int = 300) -> None:
+    """Until the page's own timers that are due by then have run, however long a busy machine lets them wait: a page's
+    timers run in the order in which they are due."""
     settle(page)
-    return page.evaluate("new Promise((done) => setTimeout(() => done(location.hash), 300))")
+    page.evaluate("(wait) => new Promise((done) => setTimeout(done, wait))", milliseconds)
+
+
+def hash_of(page: Page) -> str:
+    """Once the dials are in the address."""
+    rest(page)
+    return page.evaluate("location.hash")
 
 
 def data(page: Page, which: int = 0) -> dict:

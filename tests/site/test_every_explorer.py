@@ -169,7 +169,7 @@ def test_the_picture_follows_the_theme(opened, entry):
     light = page.evaluate(looks)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_function(f"(light) => {looks}.join() !== light.join()", arg=light)
-    page.wait_for_timeout(100)
+    settle(page)
     dark = page.evaluate(looks)
     marked = [(a, b) for a, b in zip(light, dark, strict=True) if "31, 35, 40" in a or a.startswith("data:")]
     assert marked

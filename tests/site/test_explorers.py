@@ -26,7 +26,7 @@ from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
-from tests.site.figures import CSS_BLUE, CSS_INK, DARK, dials, hash_of, pixels
+from tests.site.figures import CSS_BLUE, CSS_INK, DARK, dials, hash_of, pixels, rest, settle
 
 # ---- Alive ----
 
@@ -172,12 +172,14 @@ def test_a_choice_by_mouse_keys_and_address(opened):
 def test_the_summary_is_spoken_once_the_hand_rests(opened):
     page = opened([Saturation()])
     spoken = page.locator(".rb-hidden[aria-live=polite]")
-    page.wait_for_timeout(700)
+    rest(page, 600)
     expect(spoken).to_be_empty()  # nothing was done yet
-    for _ in range(5):
-        page.get_by_role("slider", name="Head dimension d").press("ArrowRight")
-    expect(spoken).to_be_empty()
-    expect(spoken).to_contain_text("d = 69", timeout=2000)
+    pressed = """(slider) => {
+      for (let k = 0; k < 5; k += 1) slider.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+      return document.querySelector(".rb-hidden[aria-live=polite]").textContent;
+    }"""
+    assert page.get_by_role("slider", name="Head dimension d").evaluate(pressed) == ""
+    expect(spoken).to_contain_text("d = 69")
     assert spoken.inner_text().split() == page.locator(".rb-summary").inner_text().split()
 
 
@@ -347,7 +349,7 @@ def test_lines_follow_the_theme(opened):
     inks = {(a, b) for a, b in zip(light, dark, strict=True) if CSS_INK in a or CSS_BLUE in a}
     assert inks
     assert all(a != b for a, b in inks)
-    page.wait_for_timeout(100)
+    settle(page)
     assert np.abs(pixels(page, [(5, 55)]) - tokens).max() > 20
 
 
@@ -399,11 +401,15 @@ def test_motion_only_for_those_who_want_it(opened):
     moving = "document.getAnimations().length"
     still = opened([Shuffle()])
     still.get_by_role("button", name="Shuffle", exact=True).click()
-    still.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    settle(still)
     assert still.evaluate(moving) == 0
     lively = opened([Shuffle()], reduced_motion="no-preference")
-    lively.get_by_role("button", name="Shuffle", exact=True).click()
-    lively.wait_for_function(f"{moving} > 10")
+    pressed = """async (button) => {
+      button.click();
+      for (let k = 0; k < 3; k += 1) await new Promise(requestAnimationFrame);
+      return document.getAnimations().length;
+    }"""
+    assert lively.get_by_role("button", name="Shuffle", exact=True).evaluate(pressed) > 10
 
 
 def test_print_and_pages_without_javascript_show_the_still(opened):
@@ -422,7 +428,7 @@ def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
     """As in JupyterLab, which draws the cells that are out of sight."""
     page = opened([Timelapse()])
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_timeout(200)
+    settle(page)
     page.evaluate(
         """async () => {
           const { state, parts } = JSON.parse(document.querySelector("script[type$='widget-state+json']").textContent);
@@ -437,7 +443,7 @@ def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
         }"""
     )
     expect(page.locator(".rb-summary")).to_have_count(2)
-    page.wait_for_timeout(200)
+    settle(page)
     looks = page.locator(".rb-stage canvas").evaluate_all("all => all.map((c) => [c.width, c.height, c.toDataURL()])")
     assert looks[0] == looks[1]
 

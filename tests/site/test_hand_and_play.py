@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit.dials import declare
 from ropebook.explorers.kit.joining import join
-from tests.site.figures import dials
+from tests.site.figures import dials, settle
 
 
 class Line(Explorer):
@@ -32,9 +32,10 @@ import { explorer } from "./kit/mount.js";
           const showWide = hand(app, wide, { ...same, label: ({ end }) => `Area to ${end}`, area: true });
           play(app, {
             advance: ({ place, end }, seconds) => {
-              return place >= end ? null : { place: Math.min(end, Math.round(place + 25 * seconds)) };
+              return place >= end ? null : { place: Math.min(end, Math.round(place + 10 * seconds)) };
             },
             again: { place: 0 },
+            step: 2.5,
           });
           return ({ values }) => {
             showKnob([2 * values.place - 15, 5, 30, 30]);
@@ -117,9 +118,9 @@ def thumb(page: Page, points: list[tuple[float, float]]) -> None:
     for k, (x, y) in enumerate(points):
         kind = "touchMove" if k else "touchStart"
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
-        page.wait_for_timeout(30)
+        settle(page)
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_timeout(100)
+    settle(page)
 
 
 @pytest.mark.parametrize(("where", "scrolls"), [("Mark", False), ("Area to 100", True)])
@@ -130,6 +131,8 @@ def test_a_thumb_scrolls_the_page_but_on_the_handle(opened, where, scrolls):
     start = page.evaluate("scrollY")
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     thumb(page, [(x, y - 10 * k) for k in range(12)])
+    if scrolls:
+        page.wait_for_function("(start) => scrollY > start + 30", arg=start)
     assert (page.evaluate("scrollY") > start + 30) == scrolls
     assert place(page) == 40
     page.evaluate("y => scrollTo(0, y)", start)
@@ -148,34 +151,42 @@ def test_a_tap_moves_the_mark(opened):
 # ---- Play ----
 
 
+# Whether the mark moves within 30 frames: time passes by frames here, and a busy machine has fewer of them.
+MOVING = """async () => {
+  const place = () => document.querySelector('.explorer-live').ropebook.values().place;
+  const before = place();
+  for (let k = 0; k < 30 && place() === before; k += 1) await new Promise(requestAnimationFrame);
+  return place() !== before;
+}"""
+
+
 def moving(page: Page) -> bool:
-    before = place(page)
-    page.wait_for_timeout(200)
-    return place(page) != before
+    return page.evaluate(MOVING)
 
 
-def playing(opened, **options) -> Page:
+def playing(opened, start: int = 0, **options) -> Page:
     """A page where the mark moves since Play was pressed."""
-    page = opened([Line(place=0), Line()], reduced_motion="no-preference", **options)
+    page = opened([Line(place=start), Line()], reduced_motion="no-preference", **options)
     assert not moving(page)
     page.get_by_role("button", name="Play").first.click()
     assert moving(page)
     return page
 
 
-def stopped(page: Page) -> None:
-    """Soon, long before it would be at its end."""
-    expect(page.get_by_role("button", name="Play")).to_have_count(2, timeout=1500)
+def stopped(page: Page, end: bool = False) -> None:
+    """Long before it would be at its end, or there."""
+    expect(page.get_by_role("button", name="Play")).to_have_count(2)
+    assert (place(page) == 100) == end
     assert not moving(page)
 
 
 def test_it_plays_from_press_to_press_and_to_the_end(opened):
-    page = playing(opened)
+    page = playing(opened, start=60)
     page.get_by_role("button", name="Pause").click()
     stopped(page)
     page.get_by_role("button", name="Play").first.click()
     page.wait_for_function("document.querySelector('.explorer-live').ropebook.values().place === 100")
-    stopped(page)
+    stopped(page, end=True)
     page.get_by_role("button", name="Play").first.click()
     assert place(page) < 100
     work = page.evaluate("document.querySelector('.explorer-live').ropebook.work.length")

@@ -6,11 +6,12 @@ import re
 
 import pytest
 
+from tests.site.figures import rest, settle
 from tests.site.pages import FIRST
 
 STOPS = 12
 # Scrolls to so many places, then follows each link of the list; says what was marked where something else should be.
-# The page may move a little after it was scrolled, when something above changes its height: it has a second.
+# The page may move a little after it was scrolled, when something above changes its height: it has time.
 MARKED = """async stops => {
   document.documentElement.style.scrollBehavior = 'auto';
   const links = [...document.querySelectorAll('.page-toc a[href^="#"]')];
@@ -19,7 +20,7 @@ MARKED = """async stops => {
   const passed = () => links.filter(link => top(link) <= innerHeight * 0.3).at(-1)?.hash ?? '';
   const wrong = [];
   async function compare(what, wanted) {
-    for (let k = 0; k < 20; k += 1) {
+    for (const end = performance.now() + 15_000; performance.now() < end;) {
       await new Promise(done => setTimeout(done, 50));
       if (marked() === wanted()) return;
     }
@@ -91,7 +92,7 @@ def test_a_term_says_what_it_means_under_the_pointer(with_terms):
     meaning.wait_for(state="visible")
     assert len(meaning.inner_text()) > 20
     meaning.hover()
-    page.wait_for_timeout(400)
+    rest(page, 400)
     assert meaning.is_visible(), "the pointer may move into the text"
     page.mouse.move(0, 0)
     meaning.wait_for(state="hidden")
@@ -137,7 +138,7 @@ def test_code_that_scrolls_is_reached_by_keys_and_the_theme_does_not_measure_it(
         return [one.scrollWidth > one.clientWidth + 1, one.getAttribute('tabindex')]; })"""
     for place in page.locator("pre").all():
         place.scroll_into_view_if_needed()  # a phone lays out what is near
-        page.wait_for_timeout(50)
+        settle(page)
     found = page.evaluate(stops)
     assert {scrolls for scrolls, _ in found} == {True, False}
     assert all(stop == ("0" if scrolls else None) for scrolls, stop in found)

@@ -5,26 +5,39 @@ from __future__ import annotations
 import functools
 import http.server
 import threading
-import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.site.figures import Quiet
+from tests.site.conftest import SETTLED
+from tests.site.figures import Quiet, settle
 
-PAUSE = 0.7  # seconds between the pieces
-MOVED = """new Promise((done) => {
+# From a page's first paint on; what the browser has not told yet is asked for.
+WATCH = """
+  window.moved = () => { note(watcher.takeRecords()); return sum; };
   let sum = 0;
-  new PerformanceObserver((list) => {
-    for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) sum += value;
-  }).observe({ type: 'layout-shift', buffered: true });
-  setTimeout(() => done(sum), 300);
-})"""
+  const note = (entries) => { for (const { value, hadRecentInput } of entries) if (!hadRecentInput) sum += value; };
+  const watcher = new PerformanceObserver((list) => note(list.getEntries()));
+  watcher.observe({ type: 'layout-shift', buffered: true });
+"""
+
+
+@dataclass
+class Line:
+    """Where the site is served, and what a page's rest waits for."""
+
+    address: str
+    rest: threading.Event = field(default_factory=threading.Event)
 
 
 class InPieces(Quiet):
-    """Sends a page up to the middle of its text, and the rest later."""
+    """Sends a page up to the middle of its text, and the rest when the line lets it."""
+
+    def __init__(self, *given, line: Line, **more) -> None:
+        self.line = line
+        super().__init__(*given, **more)
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
@@ -39,17 +52,20 @@ class InPieces(Quiet):
         self.end_headers()
         self.wfile.write(body[:cut])
         self.wfile.flush()
-        time.sleep(PAUSE)
+        self.line.rest.wait(60)
         self.wfile.write(body[cut:])
         return None
 
 
-@pytest.fixture(scope="module")
-def slow(site: Path) -> Iterator[str]:
-    handler = functools.partial(InPieces, directory=str(site))
+@pytest.fixture
+def slow(site: Path) -> Iterator[Line]:
+    line = Line("")
+    handler = functools.partial(InPieces, directory=str(site), line=line)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    line.address = f"http://127.0.0.1:{server.server_port}"
+    yield line
+    line.rest.set()
     server.shutdown()
 
 
@@ -57,9 +73,17 @@ def slow(site: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", ["derivation_only", "efficient", "cheatsheet", "sinusoidal_order"])
 def test_what_was_read_stays_where_it_was(context, slow, name, width):
     page = context(viewport={"width": width, "height": 900}).new_page()
-    page.goto(f"{slow}/book/{name}.html", wait_until="load")
+    page.add_init_script(WATCH)
+    page.goto(f"{slow.address}/book/{name}.html", wait_until="commit")
+    page.wait_for_selector("article p")
+    settle(page)  # the first piece is seen
+    assert page.evaluate("document.readyState") == "loading"
+    slow.rest.set()
+    page.wait_for_load_state("load")
     page.wait_for_function("document.fonts.status === 'loaded'")
-    moved = page.evaluate(MOVED)
+    page.wait_for_function(SETTLED)
+    settle(page)
+    moved = page.evaluate("moved()")
     page.close()
     assert moved < 0.02
 
@@ -67,9 +91,10 @@ def test_what_was_read_stays_where_it_was(context, slow, name, width):
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_before_any_script_of_a_file_has_run_a_page_has_the_readers_look(context, slow, theme):
     page = context(color_scheme=theme).new_page()
-    page.goto(f"{slow}/book/derivation_only.html", wait_until="commit")
+    page.goto(f"{slow.address}/book/derivation_only.html", wait_until="commit")
     page.wait_for_selector("article p")
     look = page.evaluate("[document.readyState, document.documentElement.dataset.theme]")
+    slow.rest.set()
     page.wait_for_load_state("load")
     page.close()
     assert look == ["loading", theme]

@@ -9,7 +9,7 @@ from docutils.writers import html5_polyglot
 from playwright.sync_api import expect
 
 from ropebook.explorers.turn import Turn
-from tests.site.figures import STATIC, dials, enter, page_of
+from tests.site.figures import STATIC, dials, enter, page_of, settle
 from tests.test_steps import steps
 from tools import assets
 
@@ -61,13 +61,13 @@ def test_a_button_sets_the_figure_up_and_the_goal_is_seen(tried):
     page.get_by_role("button", name="Set up: Guess, then turn the position.").click()
     assert {name: dials(page)[name] for name in ("position", "dim", "pair")} == {"position": 3, "dim": 8, "pair": 1}
     enter(page, "Position m", 99)
-    page.wait_for_timeout(100)
+    settle(page)
     expect(mark).to_be_empty()
     enter(page, "Position m", 100)
     expect(mark).to_have_text("✓ Done")
     expect(mark).to_have_attribute("role", "status")
     enter(page, "Position m", 5)  # done is done
-    page.wait_for_timeout(100)
+    settle(page)
     expect(mark).to_have_text("✓ Done")
     page.get_by_role("button", name="Set up").click()
     expect(mark).to_be_empty()
@@ -78,7 +78,7 @@ def test_a_step_that_was_not_begun_is_not_done(tried):
     page = tried([FAR, ("From where it opens.", "", "position>=100")])
     enter(page, "Position m", 200)
     enter(page, "Dimension d", 8)
-    page.wait_for_timeout(100)
+    settle(page)
     expect(page.locator(".try-mark")).to_have_text(["", "✓ Done"])
 
 
@@ -103,8 +103,7 @@ def test_the_picture_comes_into_sight(tried):
     page.evaluate("document.body.insertAdjacentHTML('beforeend', '<div style=\"height: 4000px\"></div>')")
     page.locator(".try").evaluate("e => window.scrollTo(0, e.offsetTop - 80)")
     page.get_by_role("button", name="Set up").click()
-    page.wait_for_timeout(200)
-    assert page.locator(".rb-stage").bounding_box()["y"] >= 0
+    page.wait_for_function("document.querySelector('.rb-stage').getBoundingClientRect().y >= 0")
 
 
 def test_without_javascript_and_in_print_there_are_the_sentences(tried):

@@ -19,7 +19,7 @@ from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.turn import Turn
 from tests.explorers.registry import every
-from tests.site.figures import data, dials, enter, hash_of
+from tests.site.figures import data, dials, enter, hash_of, settle
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 16
@@ -73,7 +73,7 @@ def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
     page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
     if theme == "dark":
         page.add_style_tag(content="body { background: #12161c } html { --fig-paper: transparent }")
-    page.wait_for_timeout(300)
+    settle(page)
     shot = Image.open(io.BytesIO(page.locator(".rb-stage").screenshot()))
     width, height = stage_size(page)
     image = Image.open(saved(page, "PNG"))

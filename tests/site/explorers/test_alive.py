@@ -83,18 +83,17 @@ def test_the_page_answers_while_the_model_reads(opened):
     choose(page, "self_extend")
     expect(page.locator(".rb-tools .rb-note")).to_contain_text("Reading …")
     expect(page.locator(".rb-summary")).to_contain_text("Not read yet as the dials stand.")
-    longest = page.evaluate(
+    frames = page.evaluate(
         """async () => {
-          let [longest, last] = [0, performance.now()];
+          let frames = 0;
           while (document.querySelector('.rb-tools .rb-note').textContent) {
             await new Promise((done) => requestAnimationFrame(done));
-            longest = Math.max(longest, performance.now() - last);
-            last = performance.now();
+            frames += 1;
           }
-          return longest;
+          return frames;
         }"""
     )
-    assert longest < 1000  # it reads for seconds
+    assert frames > 20  # in the page's own thread there would be a few, between one part of the work and the next
     expect(page.locator(".rb-summary")).not_to_contain_text("Not read yet")
 
 

@@ -15,6 +15,7 @@ from tests.site.figures import (
     enter,
     hash_of,
     number,
+    settle,
     show_panel,
 )
 
@@ -107,7 +108,7 @@ def test_dials_of_the_pairs(opened):
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):
     page = opened([Pairing(permute_q=False)], reduced_motion=motion)
-    page.wait_for_timeout(100)
+    settle(page)
     first, second = (page.locator(".rb-piece").nth(n) for n in (0, 1))  # channel 1 goes to the middle
     before = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     wide = before - first.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
@@ -116,7 +117,7 @@ def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):
     at_once = second.evaluate(
         "(e, switch_) => { switch_.click(); return new DOMMatrix(getComputedStyle(e).transform).e; }", switch
     )
-    page.wait_for_timeout(700)
+    page.wait_for_function("document.getAnimations().length === 0")
     after = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     assert after - before == pytest.approx(3 * wide, abs=1)
     assert (at_once < after - 10) == (motion == "no-preference")
