@@ -85,7 +85,7 @@ class RotaryAttention(MultiHeadAttention):
         """(batch, seq, dim) to (batch, seq, dim), or with ``return_weights`` the pair (output, weights).
 
         ``positions``: (seq,) or (batch, seq); by default the tokens follow those in ``cache``, or start at 0.
-        ``mask`` and ``is_causal``: as in :func:`ropebook.attention.attention_weights`; the keys are those in the cache
+        ``mask`` and ``is_causal``: as in `ropebook.attention.attention_weights`; the keys are those in the cache
         and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq). The order in the row
         is what is causal, whatever the positions are. Weights have that shape, too.
 
