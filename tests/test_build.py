@@ -250,6 +250,19 @@ def test_a_second_build_with_nothing_changed_does_not_start_sphinx(monkeypatch, 
     assert "up to date" in capsys.readouterr().out
 
 
+def test_the_site_is_made_anew_for_what_it_is_made_from_and_not_for_a_test(monkeypatch, tmp_path):
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    for folder in ("book", "code/ropebook", "results", "tools", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+    seen = {book.fingerprint()}
+    for name in ("book/one.md", "code/ropebook/rope.py", "results/one.json", "tools/book.py", "_config.yml"):
+        (tmp_path / name).write_text("changed")
+        assert book.fingerprint() not in seen, name
+        seen.add(book.fingerprint())
+    (tmp_path / "tests/test_one.py").write_text("# a comment")
+    assert book.fingerprint() in seen
+
+
 def test_who_wants_the_site_waits_while_it_is_built(monkeypatch, tmp_path):
     monkeypatch.setattr(book, "STAMP", tmp_path / "stamp")
     monkeypatch.setattr(book, "LOCK", tmp_path / "lock")

@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +56,29 @@ def test_an_address_that_nobody_made_leads_on_or_nowhere(page):
 def test_what_every_object_has_is_no_entry_of_the_table(page, fragment):
     body = "const { decoded, targetOf } = globalThis.page; return targetOf(decoded(input), {}) ?? null;"
     assert js.evaluate(page, body, fragment) is None
+
+
+def test_a_page_that_is_gone_leads_on_whatever_stands_behind_its_name(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    import moved
+
+    monkeypatch.setattr(moved, "read", lambda: {"old.html": "new.html", "old.html#part": "other.html#its-part"})
+    (tmp_path / "book").mkdir()
+    config = SimpleNamespace(html_title="A book", root_doc="book/intro")
+    moved.write_gone(SimpleNamespace(builder=SimpleNamespace(format="html"), config=config, outdir=tmp_path), None)
+    script = re.search(r"<script>(.*?)</script>", (tmp_path / "book/old.html").read_text(encoding="utf-8"), re.S)[1]
+    texts = ["part", "constructor", "__proto__", "%", *json.loads(json.dumps(drawn(4)))]  # as Node reads them
+    led = js.evaluate(
+        "",
+        """const run = new Function("location", input.script);
+        return input.texts.map((text) => {
+          let to;
+          run({ hash: "#" + text, replace: (address) => { to = address; } });
+          return to;
+        });""",
+        {"script": script, "texts": texts},
+    )
+    assert led == ["other.html#its-part", *(f"new.html#{text}" for text in texts[1:])]
 
 
 def test_dials_of_any_address_are_read_or_refused_in_words():
