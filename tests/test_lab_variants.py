@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ropebook.lab import scores, trials, variants
-from ropebook.lab.model import SCHEMES, of_weights
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Trainer
 from ropebook.lab.variants import Variant
@@ -84,10 +84,10 @@ def test_partial_rotation_is_trained_stored_and_read(tmp_path):
     list(trainer.train())
     model = trainer.model.eval()
     state = {name: w.contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
-    again = of_weights(save(state), vars(run))
+    again = variants.of_weights(save(state), vars(run))
     tokens = torch.from_numpy(TEXT[None, :40].astype(np.int64))
     assert torch.equal(again(tokens), model(tokens))
-    whole = of_weights(save(state), vars(run) | {"rotary_dim": None})
+    whole = variants.of_weights(save(state), vars(run) | {"rotary_dim": None})
     assert not torch.allclose(whole(tokens), model(tokens), atol=1e-3)
 
 

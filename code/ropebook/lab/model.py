@@ -53,7 +53,7 @@ class LanguageModel(LlamaModel):
     """Bytes (batch, seq) to logits (batch, seq, 256), with a position scheme from `SCHEMES`.
 
     ``length`` is the trained length L: the learned scheme has no vector beyond it (``ValueError``). Sizes as in `LlamaModel`.
-    ``seed`` draws the weights. ``rotary_dim``: how many entries of each head rotate, all if None (`RotaryEmbedding`).
+    ``seed`` draws the weights.
 
     >>> model = LanguageModel("rope-10000", length=256)
     >>> sum(weight.numel() for weight in model.parameters())
@@ -70,17 +70,12 @@ class LanguageModel(LlamaModel):
         n_layers: int = 4,
         n_heads: int = 4,
         seed: int = 0,
-        rotary_dim: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
         self.scheme = checks.choice("scheme", scheme, SCHEMES)
         self.length = checks.integer("length", length, minimum=1)
         base = SCHEMES[scheme].base
-        if rotary_dim is not None and base is None:
-            raise ValueError(
-                f"rotary_dim must be None for the scheme {scheme!r}, which rotates nothing, got {rotary_dim}"
-            )
         super().__init__(
             VOCABULARY,
             dim,
@@ -93,7 +88,6 @@ class LanguageModel(LlamaModel):
             base=base or 1.0,
             layout="half",
             table_length=length,
-            rotary_dim=rotary_dim,
         )
         self.n_heads = n_heads
         for at, layer in enumerate(self.layers):
@@ -209,7 +203,7 @@ def of_weights(
 ) -> LanguageModel:
     """The model of a safetensors file without the output layer, which is the embedding; float32, whatever is stored.
 
-    ``run``: what was trained, with "scheme", "length", the sizes, and "rotary_dim" where only a part of each head rotates. ``int8``: as in `pretrained`.
+    ``run``: what was trained, with "scheme", "length" and the sizes. ``int8``: as in `pretrained`.
     """
     from safetensors.torch import load  # here: only this needs it
 
@@ -217,10 +211,7 @@ def of_weights(
     stored = restored(rounded(stored) if int8 else stored)
     stored = {name: weight.float() for name, weight in stored.items()}
     sizes = {key: run[key] for key in ("dim", "hidden_dim", "n_layers", "n_heads")}
-    rotary_dim = run.get("rotary_dim")
-    model = LanguageModel(
-        run["scheme"], run["length"], **sizes, rotary_dim=rotary_dim
-    )
+    model = LanguageModel(run["scheme"], run["length"], **sizes)
     model.load_state_dict(stored | {"lm_head.weight": stored["embedding.weight"]})
     return model.eval()
 

@@ -6,6 +6,7 @@ a model meets, or the length of its texts. What is chosen among variants is chos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
+from ropebook.efficient import RotaryEmbedding
+from ropebook.lab import model
 from ropebook.lab.model import SCHEMES, LanguageModel
 from ropebook.lab.trials import (
     EXTENDED,
@@ -73,7 +76,7 @@ class Variant(Trial):
 
     def build(self, **like: object) -> LanguageModel:
         """With ``rotary_dim``, where there is one."""
-        return super().build(**like, rotary_dim=self.rotary_dim)
+        return with_rotary_dim(super().build(**like), self.rotary_dim)
 
     def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
         """Of each row of a step, int64 (rows, length): counting from 0, with one gap; None without ``reach``.
@@ -92,6 +95,36 @@ class Variant(Trial):
         begins = draws.integers(1, self.length, (self.rows, 1))
         gaps = draws.integers(0, self.reach - self.length + 1, (self.rows, 1))
         return torch.from_numpy(places + gaps * (places >= begins))
+
+
+def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageModel:
+    """The model itself, of which only ``rotary_dim`` entries of each head rotate from now on; None: as it is.
+
+    ``ValueError`` for a model that does not rotate. (The model's own file is part of a rule that has been applied, so it
+    stays as it was.)
+
+    >>> model = with_rotary_dim(LanguageModel("rope-10000", 8, dim=16, n_heads=2), 4)
+    >>> model.layers[0].attention.rotary.rotary_dim
+    4
+    """
+    if rotary_dim is None:
+        return whole
+    old = whole.layers[0].attention.rotary
+    if not isinstance(old, RotaryEmbedding):
+        raise ValueError(
+            f"rotary_dim must be None for the scheme {whole.scheme!r}, which rotates nothing, got {rotary_dim}"
+        )
+    how = {"base": old.base, "layout": old.layout, "table_length": old.table_length}
+    rotary = RotaryEmbedding(old.dim, rotary_dim=rotary_dim, **how)
+    for layer in whole.layers:
+        if isinstance(layer.attention.rotary, RotaryEmbedding):
+            layer.attention.rotary = rotary
+    return whole
+
+
+def of_weights(weights: bytes, run: Mapping[str, object]) -> LanguageModel:
+    """As `ropebook.lab.model.of_weights`, for a `Variant` too: with the share of each head that it rotates."""
+    return with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
 
 
 MORE = tuple(
