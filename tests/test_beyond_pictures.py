@@ -38,13 +38,26 @@ def test_three_maps(shown):
 
 
 def test_sections_have_a_bar_for_each_pair(shown):
-    pictures.sections([4, 2, 2])
+    splits = {
+        "old": {"sections": (2, 3, 3), "interleaved": False},
+        "new": {"sections": (4, 2, 2), "interleaved": True},
+    }
+    pictures.sections(splits)
     [(fig, alt, _)] = shown
     colours = [patch.get_facecolor() for patch in fig.axes[0].patches]
     assert len(colours) == 16
-    assert colours[:4].count(colours[0]) == 4
-    assert colours[8] != colours[9]
-    assert "4 in blue for time, then 2 in orange" in alt
+    time, row, column = colours[0], colours[2], colours[5]
+    assert colours == [time] * 2 + [row] * 3 + [column] * 3 + [time, row, column] * 2 + [time] * 2
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == ["old", "new"]
+    assert "old: 2 for time, 3 for the row, 3 for the column, one after the other." in alt
+    assert "new: 4 for time, 2 for the row, 2 for the column, in turn, the last ones for time." in alt
+
+
+def test_the_sections_shown_are_those_of_the_models(shown):
+    pictures.sections()
+    [(_, alt, _)] = shown
+    assert "Qwen2-VL: 16 for time" in alt
+    assert "Qwen3-VL: 24 for time" in alt
 
 
 def test_shifts_have_two_lines_for_each_type(shown):

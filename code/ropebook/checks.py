@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -99,6 +99,17 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
     raise ValueError(
         f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}"
     )
+
+
+def listed(name: str, value: object, allowed: str) -> list:
+    """A list or another sequence; a text is none, nor is a tensor. ``allowed`` says what may come instead.
+
+    >>> listed("dims", (4, 2), "a list of integers")
+    [4, 2]
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise TypeError(f"{name} must be {allowed}, got {value!r}")
+    return list(value)
 
 
 LAYOUTS = ("interleaved", "half")

@@ -34,11 +34,19 @@ from ropebook.beyond.linear import (
     linear_weights,
     turning_state,
 )
-from ropebook.beyond.mrope import Grid, axis_of_pair, mrope, position_ids
+from ropebook.beyond.mrope import (
+    SPLITS,
+    Grid,
+    axis_of_pair,
+    mrope,
+    position_ids,
+    rope_delta,
+)
 from ropebook.beyond.shifts import shift_errors
 from ropebook.beyond.values import WAYS, attend, change, shift_change, turned_by
 
 __all__ = [
+    "SPLITS",
     "WAYS",
     "Cached",
     "Grid",
@@ -60,6 +68,7 @@ __all__ = [
     "numbers_cached",
     "operator",
     "position_ids",
+    "rope_delta",
     "score",
     "shift_change",
     "shift_error",

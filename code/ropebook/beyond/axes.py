@@ -7,6 +7,7 @@ Transformer* (axial and mixed).
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 
 import torch
@@ -30,8 +31,14 @@ def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves
     tensor([[1.0000, 0.1000, 0.0000],
             [0.0000, 0.0000, 1.0000]], dtype=torch.float64)
     """
-    bases = [base] * len(dims) if isinstance(base, int | float) else list(base)
-    if not dims or len(bases) != len(dims):
+    dims = checks.listed("dims", dims, "a list of integers")
+    if not dims:
+        raise ValueError("dims must have a number for each axis, got none")
+    if isinstance(base, numbers.Real):
+        bases = [base] * len(dims)
+    else:
+        bases = checks.listed("base", base, "a number or a list of numbers")
+    if len(bases) != len(dims):
         raise ValueError(
             f"base must be one number, or one for each of {len(dims)} dims, got {len(bases)}"
         )
@@ -68,6 +75,7 @@ def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
             [0.0000, 0.0000]], dtype=torch.float64)
     """
     theta = inv_freq(dim, base)
+    checks.floating("directions", directions)
     if directions.shape != theta.shape:
         raise ValueError(
             f"directions must have shape ({len(theta)},), one for each pair, got {tuple(directions.shape)}"

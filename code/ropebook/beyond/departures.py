@@ -140,6 +140,20 @@ def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 
+def evicted(
+    k: Vectors, start: int, stop: int, base: float = 10000.0
+) -> Float[Tensor, "*heads kept dim"]:
+    """Turned keys without those of the tokens ``start`` to ``stop`` − 1, the later ones moved down to close the gap.
+
+    These are the keys of the shorter text in the first layer only. In the layers above, a later token's key was made from
+    what it had read of the tokens that are gone.
+    """
+    checks.integer("stop", stop, minimum=0, maximum=k.shape[-2])
+    checks.integer("start", start, minimum=0, maximum=stop)
+    later = moved(k[..., stop:, :], start - stop, base)
+    return torch.cat((k[..., :start, :], later), -2)
+
+
 # --- Places ---------------------------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,14 @@ class Grid(NamedTuple):
     step: float = 1
 
 
+SPLITS = {
+    "Qwen2-VL": {"sections": (16, 24, 24), "base": 1e6, "interleaved": False},
+    "Qwen3-VL": {"sections": (24, 20, 20), "base": 5e6, "interleaved": True},
+}
+"""What `mrope` is called with, as the published config.json has it: Qwen/Qwen2-VL-7B-Instruct (2024; Qwen2.5-VL kept it) and
+Qwen/Qwen3-VL-8B-Instruct (2025), both with 64 pairs a head."""
+
+
 def axis_of_pair(
     sections: Sequence[int], *, interleaved: bool = False
 ) -> Int[Tensor, " pairs"]:
@@ -35,23 +43,37 @@ def axis_of_pair(
     ``sections``: how many pairs each axis has. One after the other, as in Qwen2-VL; ``interleaved``: in turn from the first pair
     on, as long as row and column have pairs left, as in Qwen3-VL. Time has the rest.
 
+    ``ValueError`` for a row or column that would run past the last pair before its section is full. (transformers gives
+    such an axis fewer pairs, and time more, without a word.)
+
     >>> axis_of_pair([2, 3, 3])
     tensor([0, 0, 1, 1, 1, 2, 2, 2])
     >>> axis_of_pair([4, 2, 2], interleaved=True)
     tensor([0, 1, 2, 0, 1, 2, 0, 0])
     """
-    for section in sections:
-        checks.integer("every section", section, minimum=0)
+    sections = _checked(sections)
     n_axes, pairs = len(sections), sum(sections)
     if not interleaved:
         return torch.arange(n_axes).repeat_interleave(torch.tensor(sections))
-    if n_axes * max(sections[1:], default=0) > pairs:
-        raise ValueError(
-            f"sections must leave room to interleave, {n_axes} times the largest after the first at most {pairs}, got {list(sections)}"
-        )
     found = torch.zeros(pairs, dtype=torch.int64)
     for axis, section in enumerate(sections[1:], start=1):
+        room = len(range(axis, pairs, n_axes))
+        if section > room:
+            raise ValueError(
+                f"sections must leave room to interleave: axis {axis} can have {room} of {pairs} pairs in turn, "
+                f"got {section} in {sections}"
+            )
         found[axis : n_axes * section : n_axes] = axis
+    return found
+
+
+def _checked(sections: Sequence[int]) -> list[int]:
+    found = [
+        checks.integer("every section", section, minimum=0)
+        for section in checks.listed("sections", sections, "a list of integers")
+    ]
+    if not sum(found):
+        raise ValueError(f"sections must hold at least one pair, got {found}")
     return found
 
 
@@ -73,19 +95,20 @@ def mrope(
 def position_ids(
     parts: Sequence[int | Grid], *, follow: str = "grid"
 ) -> Int[Tensor, "tokens 3"]:
-    """Time, row and column of every token of a text with images and videos.
+    """Time, row and column of every token of a prompt with images and videos.
 
     ``parts``: a whole number is so many tokens of text, a `Grid` an image or a video. A token of text has three equal ids. A
-    grid begins where the text stood, on each axis. What comes after it begins behind the larger of its rows and columns
-    (``follow="grid"``, transformers 5), or behind the largest id that was given (``"largest"``, the paper). The two differ for
-    videos with more frames than that.
+    grid starts at the next id of the text, on each axis. The text after it continues behind the larger of its rows and
+    columns (``follow="grid"``: the Qwen-VL models in transformers 5.23), or behind the largest id so far (``"largest"``:
+    the paper, and transformers 4). The two differ for videos with more frames than that. What the model *writes* follows
+    the largest id by either rule: see `rope_delta`.
 
     >>> position_ids([2, Grid(1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
     """
     checks.choice("follow", follow, ("grid", "largest"))
     start, found = 0, [torch.zeros(0, 3, dtype=torch.int64)]
-    for part in parts:
+    for part in checks.listed("parts", parts, "a list of numbers and grids"):
         if isinstance(part, Grid):
             ids = start + _of_grid(part)
             start += max(part.rows, part.columns)
@@ -97,6 +120,21 @@ def position_ids(
             start += tokens
         found.append(ids)
     return torch.cat(found)
+
+
+def rope_delta(ids: Int[Tensor, "tokens 3"]) -> int:
+    """What is added to the number of tokens so far to get the id of the next one that the model writes.
+
+    It makes the first such id one more than the largest id of the prompt, whatever its last token has, and is negative
+    where images saved ids. transformers keeps it as ``rope_deltas``.
+
+    >>> ids = position_ids([2, Grid(1, 2, 2), 1])
+    >>> rope_delta(ids), len(ids) + rope_delta(ids)
+    (-2, 5)
+    """
+    if not len(ids):
+        raise ValueError("ids must have at least one token, got none")
+    return int(ids.max()) + 1 - len(ids)
 
 
 def _of_grid(grid: Grid) -> Tensor:

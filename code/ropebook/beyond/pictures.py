@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 
 from ropebook.beyond.axes import angles, axial, mixed
-from ropebook.beyond.mrope import axis_of_pair
+from ropebook.beyond.mrope import SPLITS, axis_of_pair
 from ropebook.beyond.shifts import shift_errors
 from ropebook.figures import (
     BLUE,
@@ -64,26 +65,33 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
     )
 
 
-def sections(given: list[int]) -> None:
-    """Which axis each pair listens to, one after the other and interleaved."""
+def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
+    """Which axis each pair listens to: a row of bars for each split, by name, fast pairs first."""
     fig, ax = figure(560, 130)
-    for row, interleaved in enumerate((False, True)):
-        for pair, axis in enumerate(axis_of_pair(given, interleaved=interleaved)):
+    names, rows = [], []
+    for at, (name, split) in enumerate(splits.items()):
+        given, in_turn = split["sections"], split["interleaved"]
+        for pair, axis in enumerate(axis_of_pair(given, interleaved=in_turn)):
             ax.barh(
-                row, 1, left=pair, height=0.7, color=COLOURS[axis], linewidth=0.3
+                at, 1, left=pair, height=0.7, color=COLOURS[axis], linewidth=0.3
             )
+        names.append(name)
+        counts = f"{given[0]} for time, {given[1]} for the row, {given[2]} for the column"
+        order = (
+            "in turn, the last ones for time" if in_turn else "one after the other"
+        )
+        rows.append(f"{name}: {counts}, {order}.")
     ax.set(
-        yticks=[0, 1],
-        yticklabels=["in sections", "interleaved"],
-        xlim=(0, sum(given)),
+        yticks=range(len(names)),
+        yticklabels=names,
+        xlim=(0, max(sum(split["sections"]) for split in splits.values())),
         xlabel="pair i, from fast to slow",
     )
     ax.invert_yaxis()
     ax.grid(False)
     display_figure(
         fig,
-        f"Two rows of {sum(given)} bars, one for each pair. In sections: {given[0]} in blue for time, then {given[1]} in orange for the row, "
-        f"then {given[2]} in green for the column. Interleaved: the three colours take turns, and the last bars are blue.",
+        f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
         "Blue: time, orange: row, green: column.",
     )
 
