@@ -210,6 +210,30 @@ def test_keys_that_are_moved_are_keys_of_the_later_places():
     assert largest(D.moved(D.turned(k, PLACES), 50) - theirs) < 2e-5
 
 
+@pytest.mark.parametrize(("start", "stop"), [(2, 4), (0, 3), (5, SEQ), (3, 3), (0, SEQ)])
+def test_a_gap_is_closed(start, stop):
+    k = random(1, HEADS, SEQ, DIM)
+    left = [place for place in range(SEQ) if not start <= place < stop]
+    expected = D.turned(k[..., left, :], torch.arange(len(left)), 500.0)
+    assert largest(D.evicted(D.turned(k, PLACES, 500.0), start, stop, 500.0) - expected) < 1e-12
+
+
+def test_what_comes_after_the_turn_has_to_commute_as_a_product():
+    q, k = random(2, 1, SEQ, DIM)
+    w = 1 + random(DIM).abs()
+
+    def moves(of_q, of_k):
+        there, here = ((D.turned(q, m) * of_q) @ (D.turned(k, m) * of_k).mT for m in (PLACES + 100, PLACES))
+        return B.change(there, here)
+
+    alike = w[: DIM // 2].repeat(2)
+    assert moves(w, 1 / w) < 1e-12
+    assert moves(w, alike / w) < 1e-12
+    assert moves(alike, 1) < 1e-12
+    for of_q, of_k in ((w, 1), (w, w), (1, w), (w, alike)):
+        assert moves(of_q, of_k) > 0.01
+
+
 @pytest.mark.parametrize("sizes", [(2, 3), (5, 4)])
 def test_places_of_dino_are_shares_of_the_image(sizes):
     theirs = dino.get_patches_center_coordinates(*sizes, dtype=torch.float64, device="cpu")
@@ -255,6 +279,8 @@ def test_who_stays_relative():
         (lambda: D.partly(random(2, 4), [0, 1], 6), "rotary_dim must be at most dim = 4, got 6"),
         (lambda: D.donors(["near", "far"], 1), "shared must leave a layer of each kind, got 1, which leaves none of"),
         (lambda: D.trimmed(random(1, 2, 4), 1), "window must be an integer >= 2, got 1"),
+        (lambda: D.evicted(random(1, 4, 2), 1, 5), "stop must be an integer >= 0 and <= 4, got 5"),
+        (lambda: D.evicted(random(1, 4, 2), 3, 2), "start must be an integer >= 0 and <= 2, got 3"),
         (lambda: D.centred(0, 2), "rows must be an integer >= 1, got 0"),
         (lambda: D.layers_that_turn(3, 0), "every must be an integer >= 1, got 0"),
         (lambda: D.layers_that_turn(-3), "n_layers must be an integer >= 1, got -3"),
