@@ -154,6 +154,8 @@ BAD = [
         ValueError,
         "p must be probabilities, >= 0 and summing to 1 along the last axis, got tensor([ 1.5000, -0.5000])",
     ),
+    (lambda: A.softmax_jacobian(torch.ones(1), 0), ValueError, "divisor must be a finite number > 0, got 0"),
+    (lambda: A.softmax_gradient_norm(torch.ones(1), "8"), TypeError, "divisor must be a finite number > 0, got '8'"),
     (lambda: A.softmax_jacobian(torch.tensor(1.0)), ValueError, "p must be (…, n) with n >= 1, got ()"),
     (lambda: A.softmax_jacobian(torch.zeros(2, 0)), ValueError, "p must be (…, n) with n >= 1, got (2, 0)"),
     (lambda: A.attention_cost(0, 1, 1), ValueError, "seq_len must be an integer >= 1, got 0"),

@@ -1,4 +1,4 @@
-"""What the scale 1/√d does: variances, and how much of a gradient a softmax lets through."""
+"""What the scale 1/√d does: variances, and how far weights move when a dot product does."""
 
 import itertools
 import math
@@ -67,7 +67,8 @@ def test_score_rows_come_from_the_generator():
     assert A.score_rows(4, 3).shape == (1000, 3)
 
 
-# Medians over 2000 rows of Gaussian scores, of another program: keys, dimension, without the scale, with it.
+# Medians over 2000 rows of Gaussian scores, of another program: keys, dimension, without the scale, with it. With it the
+# program took the derivative by the scores; the division by √d, for that by the dot products, is made below.
 MEDIANS = [(16, 64, 0.11, 0.30), (64, 64, 0.195, 0.179), (256, 64, 0.27, 0.097), (1024, 64, 0.28, 0.050)]
 MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 
@@ -77,8 +78,8 @@ def test_without_the_scale_a_row_of_many_keys_keeps_its_gradient(keys, dim, with
     scores = A.score_rows(dim, keys, 2000, torch.Generator().manual_seed(1))
     spread = math.sqrt(dim / (2 * math.log(keys)))  # of the gap, and so of the gradient's logarithm
     noise = 3 * math.sqrt(2 / 2000) * spread  # three standard errors of a difference of two such medians
-    for scale, expected, allowed in ((1, without, noise), (dim**-0.5, with_scale, 0.03)):
-        median = A.softmax_gradient_norm((scores * scale).softmax(-1)).median().item()
+    for divisor, expected, allowed in ((1, without, noise), (dim**0.5, with_scale / dim**0.5, 0.03)):
+        median = A.softmax_gradient_norm((scores / divisor).softmax(-1), divisor).median().item()
         assert median == pytest.approx(expected, rel=allowed)
 
 
@@ -91,6 +92,32 @@ def test_softmax_jacobian_is_autograds(seed, n):
         theirs = torch.autograd.functional.jacobian(lambda z: z.softmax(-1), z[i, j])
         assert (ours[i, j] - theirs).abs().max() < 1e-14
     assert_close(A.softmax_gradient_norm(z.softmax(-1)), ours.square().sum((-2, -1)).sqrt())
+
+
+@pytest.mark.parametrize("divisor", [1, math.sqrt(24), 24])
+def test_the_derivative_is_by_the_dot_products_and_has_the_divisor_in_it(divisor):
+    q, k = draw(24, seed=1) / 4, draw(5, 24, seed=2)  # a row near one-hot would cost autograd its digits
+    dots = k @ q
+    theirs = torch.autograd.functional.jacobian(lambda dots: (dots / divisor).softmax(-1), dots)
+    p = (dots / divisor).softmax(-1)
+    assert_close(A.softmax_jacobian(p, divisor), theirs)
+    assert_close(A.softmax_gradient_norm(p, divisor), theirs.square().sum().sqrt())
+    by_query = torch.autograd.functional.jacobian(lambda q: (k @ q / divisor).softmax(-1), q)
+    assert_close(A.softmax_jacobian(p, divisor) @ k, by_query)  # the chain rule: keys follow, no further factor
+
+
+@pytest.mark.parametrize("dim", [16, 64, 256])
+def test_the_gradient_of_rows_has_the_divisor_in_it(dim):
+    dots = A.score_rows(dim, 4, 20, torch.Generator().manual_seed(7))
+    for divisor in (1, math.sqrt(dim)):
+
+        def weights(row, divisor=divisor):
+            return (row / divisor).softmax(-1)
+
+        sizes = torch.stack([torch.autograd.functional.jacobian(weights, row).norm() for row in dots])
+        found = A.rows_of(dim, 4, divisor, rows=20, seed=7)
+        assert found.gradient == pytest.approx(sizes.median().item(), rel=1e-9)
+        assert found.mean_gradient == pytest.approx(sizes.mean().item(), rel=1e-9)
 
 
 def test_softmax_jacobian_in_fractions():
@@ -121,12 +148,12 @@ def test_one_hot_lets_no_gradient_through():
 
 
 @given(seeds, st.integers(1, 8), st.floats(0.1, 30))
-def test_softmax_gradient_norm_is_bounded(seed, n, sharpness):
-    p = (draw(n, seed=seed) * sharpness).softmax(-1)
+def test_softmax_gradient_norm_is_bounded(seed, n, divisor):
+    p = (draw(n, seed=seed) * 30 / divisor).softmax(-1)
     s = p.square().sum()
-    norm = A.softmax_gradient_norm(p)
+    norm = divisor * A.softmax_gradient_norm(p, divisor)
     assert norm <= torch.sqrt(s * (1 - s).clamp(min=0)) + 1e-7
-    assert norm <= 0.5
+    assert norm <= 0.5 + 1e-12
 
 
 def test_rows_of_measures_the_rows_it_draws():
@@ -134,7 +161,7 @@ def test_rows_of_measures_the_rows_it_draws():
     scores = A.score_rows(dim, keys, rows, torch.Generator().manual_seed(3)) / 2
     found = A.rows_of(dim, keys, 2, rows, seed=3)
     weights = scores.softmax(-1).sort(-1, descending=True).values
-    sizes = A.softmax_jacobian(weights).flatten(-2).norm(dim=-1)
+    sizes = A.softmax_jacobian(weights, divisor=2).flatten(-2).norm(dim=-1)
     leads = scores.sort(-1, descending=True).values
     leads = leads[:, 0] - leads[:, 1]
     assert found.largest == pytest.approx(weights[:, 0].median().item(), rel=1e-12)
@@ -142,6 +169,13 @@ def test_rows_of_measures_the_rows_it_draws():
     assert found.mean_gradient == pytest.approx(sizes.mean().item(), rel=1e-9)
     assert found.lead == pytest.approx(leads.mean().item(), rel=1e-12)
     assert found.close == pytest.approx((leads < 1).sum().item() / rows, rel=1e-12)
+
+
+@pytest.mark.parametrize(("dim", "least", "most"), [(64, 2, 4), (128, 1.1, 2.2), (512, 0.02, 0.1)])
+def test_with_sixteen_keys_the_typical_gradient_vanishes_at_512_and_not_at_64(dim, least, most):
+    without, scaled = (A.rows_of(dim, 16, divisor, rows=8000) for divisor in (1, math.sqrt(dim)))
+    assert least < without.gradient / scaled.gradient < most
+    assert without.mean_gradient > 3 * scaled.mean_gradient  # the mean does not vanish: a few rows keep it up
 
 
 def test_the_same_rows_whatever_they_are_divided_by():

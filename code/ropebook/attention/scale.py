@@ -1,4 +1,4 @@
-"""What the scale 1/√d does: how large scores are without it, and what a softmax lets through of a gradient."""
+"""What the scale 1/√d does: how large scores are without it, and how far weights move when a dot product q·k does."""
 
 from __future__ import annotations
 
@@ -55,14 +55,15 @@ def score_rows(
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What softmax makes of many rows of scores; made by :func:`rows_of`. All are shares, or sizes at most 1/2."""
+    """What softmax makes of many rows of dot products; made by :func:`rows_of`. A gradient is the size of ∂p/∂(q·k),
+    the derivative of a row's weights by its dot products: :func:`softmax_gradient_norm`."""
 
     largest: float
     """The largest weight of the typical row: the median."""
     gradient: float
-    """The size of the softmax gradient in the typical row: the median of :func:`softmax_gradient_norm`."""
+    """The gradient of the typical row: the median."""
     mean_gradient: float
-    """The same size, its mean over all rows."""
+    """The mean gradient over all rows."""
     close: float
     """The share of rows whose two largest scores are less than 1 apart."""
     lead: float
@@ -76,22 +77,21 @@ def rows_of(
     rows: int = 1000,
     seed: int = 0,
 ) -> Rows:
-    """Draw scores by :func:`score_rows`, divide them by ``divisor``, and measure their softmax.
+    """Draw dot products by :func:`score_rows`, divide them by ``divisor``, and measure their softmax.
 
-    The same ``seed`` draws the same scores, whatever they are divided by. ``n_keys`` is at least 2.
+    The same ``seed`` draws the same dot products, whatever they are divided by. ``n_keys`` is at least 2.
 
     >>> without, scaled = rows_of(512, 16, 1), rows_of(512, 16, 512**0.5)
-    >>> without.gradient < 0.01 < 0.2 < scaled.gradient
+    >>> without.gradient < scaled.gradient / 5
     True
     """
-    checks.number("divisor", divisor, above=0)
     checks.integer("n_keys", n_keys, minimum=2)
     generator = torch.Generator().manual_seed(
         checks.integer("seed", seed, minimum=0)
     )
-    scores = score_rows(dim, n_keys, rows, generator) / divisor
+    scores = score_rows(dim, n_keys, rows, generator) / _divisor(divisor)
     weights = scores.softmax(-1)
-    sizes = softmax_gradient_norm(weights)
+    sizes = softmax_gradient_norm(weights, divisor)
     first, second = scores.topk(2).values.T
     return Rows(
         largest=weights.amax(-1).median().item(),
@@ -102,10 +102,12 @@ def rows_of(
     )
 
 
-def softmax_jacobian(p: Tensor) -> Tensor:
-    """∂softmax(z)/∂z at the probabilities ``p`` = softmax(z): diag(p) − p pᵀ; (…, n) in, (…, n, n) out.
+def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
+    """∂p/∂a of the weights ``p`` = softmax(a / ``divisor``): (diag(p) − p pᵀ) / divisor; (…, n) in, (…, n, n) out.
 
-    ``p`` must be float32 or float64, ≥ 0, and sum to 1 along the last axis.
+    In attention a is a row of dot products q·k, before they are divided by anything, and ``divisor`` is √d. By the
+    chain rule a division of a divides the derivative as well. ``p`` must be float32 or float64, ≥ 0, and sum to 1 along
+    the last axis.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -116,17 +118,20 @@ def softmax_jacobian(p: Tensor) -> Tensor:
     others = outer - torch.diag_embed(outer.diagonal(dim1=-2, dim2=-1))
     # On the diagonal p(1 − p) is written as the sum of p times every other p: 1 − p loses all its digits as p nears 1,
     # and that is where one looks.
-    return torch.diag_embed(others.sum(-1)) - others
+    return (torch.diag_embed(others.sum(-1)) - others) / _divisor(divisor)
 
 
-def softmax_gradient_norm(p: Tensor) -> Tensor:
-    """The Frobenius norm of :func:`softmax_jacobian`: how much of a gradient a softmax lets through; (…, n) to (…).
+def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
+    """The Frobenius norm of :func:`softmax_jacobian`: how far weights move as dot products do; (…, n) to (…).
 
-    With s = Σ p² it is at most √(s(1 − s)), hence at most 1/2 (two entries that share all the weight reach it), and it
-    falls to 0 as ``p`` nears one-hot. Computed without the matrix, so that rows of thousands of keys are cheap.
+    With s = Σ p² it is at most √(s(1 − s)) / divisor, hence at most 1/(2 · divisor) (two entries that share all the
+    weight reach it), and it falls to 0 as ``p`` nears one-hot. Computed without the matrix, so that rows of thousands
+    of keys are cheap.
 
     >>> softmax_gradient_norm(torch.tensor([0.5, 0.5]))
     tensor(0.5000)
+    >>> softmax_gradient_norm(torch.tensor([0.5, 0.5]), divisor=8)
+    tensor(0.0625)
     """
     _check_probabilities(p)
     # Column j is p_j times a vector of 1 − p_j and the other p. Beside the largest p that difference loses its digits,
@@ -136,7 +141,12 @@ def softmax_gradient_norm(p: Tensor) -> Tensor:
     missing = (1 - p).scatter(-1, at, rest.sum(-1, keepdim=True))
     squares = rest.square().sum(-1, keepdim=True)
     others = (squares - rest.square() + largest.square()).scatter(-1, at, squares)
-    return torch.linalg.vector_norm(p * torch.hypot(missing, others.sqrt()), dim=-1)
+    columns = p * torch.hypot(missing, others.sqrt())
+    return torch.linalg.vector_norm(columns, dim=-1) / _divisor(divisor)
+
+
+def _divisor(divisor: float) -> float:
+    return checks.number("divisor", divisor, above=0)
 
 
 def _cpu_generator(generator: torch.Generator | None) -> torch.Generator | None:

@@ -14,20 +14,28 @@ from ropebook.proofs.measuring import off, random
 # --- Identities ------------------------------------------------------------------------------------------------------
 
 # three keys: every pair of indices that can behave differently occurs
-S = sympy.symbols("S_1:4", real=True)
+DOTS = [sympy.Symbol(rf"q \cdot k_{{{key}}}", real=True) for key in (1, 2, 3)]
 P = sympy.symbols("p_1:4", real=True)
+c = sympy.Symbol("c", positive=True)
 
 
 @identity(
-    "eq-attention-jacobian", "S_{1}", "S_{2}", "S_{3}", twin="a plus before p_j"
+    "eq-attention-jacobian",
+    r"q \cdot k_{1}",
+    r"q \cdot k_{2}",
+    r"q \cdot k_{3}",
+    "c",
+    twin="the derivative by q·k/c, not by q·k: no 1/c in front",
 )
 def jacobian(wrong: bool = False) -> Pairs:
-    """∂p_i/∂S_j = p_i (δ_ij − p_j)."""
-    total = sum(sympy.exp(score) for score in S)
-    p = [sympy.exp(score) / total for score in S]
-    sign = 1 if wrong else -1
+    """∂p_i/∂(q·k_j) = p_i (δ_ij − p_j) / c."""
+    total = sum(sympy.exp(dot / c) for dot in DOTS)
+    p = [sympy.exp(dot / c) / total for dot in DOTS]
     return [
-        (sympy.diff(p[i], S[j]), p[i] * (sympy.KroneckerDelta(i, j) + sign * p[j]))
+        (
+            sympy.diff(p[i], DOTS[j]),
+            p[i] * (sympy.KroneckerDelta(i, j) - p[j]) / (1 if wrong else c),
+        )
         for i in range(3)
         for j in range(3)
     ]
@@ -38,12 +46,13 @@ def jacobian(wrong: bool = False) -> Pairs:
     "p_{1}",
     "p_{2}",
     "p_{3}",
+    "c",
     twin="the middle term once, not twice",
 )
 def jacobian_norm(wrong: bool = False) -> Pairs:
-    """‖J‖² = Σp² − 2Σp³ + (Σp²)²: holds for any numbers p, so the p need not be weights."""
+    """c²‖J‖² = Σp² − 2Σp³ + (Σp²)²: holds for any numbers p, so the p need not be weights."""
     entries = [
-        P[i] * (sympy.KroneckerDelta(i, j) - P[j])
+        P[i] * (sympy.KroneckerDelta(i, j) - P[j]) / c
         for i in range(3)
         for j in range(3)
     ]
@@ -51,7 +60,9 @@ def jacobian_norm(wrong: bool = False) -> Pairs:
     return [
         (
             sympy.expand(sum(entry**2 for entry in entries)),
-            squares - (1 if wrong else 2) * cubes + squares**2,
+            sympy.expand(
+                (squares - (1 if wrong else 2) * cubes + squares**2) / c**2
+            ),
         )
     ]
 
