@@ -1,6 +1,6 @@
-// What dividing by √d is for: without it the softmax of longer and longer vectors picks one key and stops learning.
+// What dividing by √d is for: without it the softmax of longer and longer vectors picks one key.
 
-import { dials, DRAWS, MEAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
+import { dials, DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
 import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -20,23 +20,29 @@ const products = lastCall(() => Array.from({ length: DRAWS }, (_, draw) => {
   });
 }));
 
+const factorOf = (dim, scaled) => (scaled ? 1 / Math.sqrt(dim) : 1);
+
 function scoresOf(draw, keys, dim, scaled) {
-  const factor = scaled ? 1 / Math.sqrt(dim) : 1;
-  return products()[draw].slice(0, keys).map((sums) => sums[dim - 1] * factor);
+  return products()[draw].slice(0, keys).map((sums) => sums[dim - 1] * factorOf(dim, scaled));
+}
+
+// How far the weights move when the dot products q·k do. By the chain rule the factor on q·k is in it, too.
+function gradientOf(weights, dim, scaled) {
+  return softmaxGradientNorm(weights) * factorOf(dim, scaled);
 }
 
 // One draw at every d.
 const everyDim = lastCall((draw, keys, scaled) => {
   const weights = Array.from({ length: MOST_DIMS }, (_, i) => softmax(scoresOf(draw, keys, i + 1, scaled)));
-  return { weights, gradient: weights.map(softmaxGradientNorm) };
+  return { weights, gradient: weights.map((row, i) => gradientOf(row, i + 1, scaled)) };
 });
 
-// All draws, at some d: the mean size of the gradient.
-const means = lastCall((keys) => {
-  const [scaled, raw] = [true, false].map((divided) => MEAN_DIMS.map((d) => {
-    let sum = 0;
-    for (let draw = 0; draw < DRAWS; draw += 1) sum += softmaxGradientNorm(softmax(scoresOf(draw, keys, d, divided)));
-    return sum / DRAWS;
+// All draws, at some d: the median size of the gradient.
+const medians = lastCall((keys) => {
+  const [scaled, raw] = [true, false].map((divided) => MEDIAN_DIMS.map((d) => {
+    const sizes = Array.from({ length: DRAWS },
+      (_, draw) => gradientOf(softmax(scoresOf(draw, keys, d, divided)), d, divided)).sort((a, b) => a - b);
+    return (sizes[DRAWS / 2 - 1] + sizes[DRAWS / 2]) / 2;
   }));
   return { scaled, raw };
 });
@@ -51,9 +57,9 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
     entropy: entropy(weights),
     everyDim: every.weights,
     everyGradient: every.gradient,
-    meanDims: MEAN_DIMS,
-    meanScaled: means(keys).scaled,
-    meanRaw: means(keys).raw,
+    medianDims: MEDIAN_DIMS,
+    medianScaled: medians(keys).scaled,
+    medianRaw: medians(keys).raw,
   };
 }
 
@@ -61,6 +67,8 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
 
 const LEFT = 38;
 const MAP_TOP = 46;
+const POWERS = ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
+const LEAST = 1e-4; // a smaller gradient is drawn on the floor
 
 // One picture with shared sides: the weights of every key for every d as a map, beside it the same keys' at one d as
 // bars, under it the size of the gradient for every d.
@@ -101,7 +109,7 @@ function placesOf(width, most) {
     width, wide, height, mapHeight, mapFloor: MAP_TOP + mapHeight, columns, top, floor, barsWidth,
     barsLeft: width - barsWidth - 10,
     x: scale([1, MOST_DIMS], [LEFT, LEFT + columns], true),
-    y: scale([0, 0.5], [floor, top]),
+    y: (size) => scale([LEAST, 0.5], [floor, top], true)(Math.max(size, LEAST)),
   };
 }
 
@@ -136,7 +144,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
 // What stays when only d is turned. Where one column of pixels holds several d, the map shows their mean and the curve
 // becomes the band from least to greatest.
 function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) {
-  const { width, wide, height, mapHeight, mapFloor, top, floor, columns, x, y } = places;
+  const { width, wide, height, mapHeight, mapFloor, floor, columns, x, y } = places;
   const here = scaled ? "1" : "2";
   const firstDims = Array.from({ length: columns + 1 }, (_, column) => Math.round(MOST_DIMS ** (column / columns)));
   const map = [LEFT, MAP_TOP, columns, mapHeight];
@@ -155,12 +163,13 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
   const band = svg("path", { d: bandPath(middles, low.map(y), high.map(y)), "stroke-linejoin": "round",
     style: `fill: var(--rb-${here}); stroke: var(--rb-${here}); opacity: 0.35` });
   const dots = (values, colour) => values.map((value, i) => {
-    return svg("circle", { cx: x(data.meanDims[i]), cy: y(value), r: 3, style: `fill: var(--rb-${colour})` });
+    return svg("circle", { cx: x(data.medianDims[i]), cy: y(value), r: 3, style: `fill: var(--rb-${colour})` });
   });
   const sideways = svg("g", { transform: `translate(0 ${floor})` });
   axis(sideways, "bottom", x, [1, 4, 16, 64, 256]);
   const up = svg("g", { transform: `translate(${LEFT} 0)` });
-  axis(up, "left", y, [0, 0.25, 0.5]);
+  const power = (n) => y(LEAST * 10 ** n);
+  axis(up, "left", power, [0, 1, 2, 3], (n) => POWERS[n]);
   const level = (at, name) => {
     return svg("line", { x1: LEFT, x2: LEFT + columns, y1: at, y2: at, style: `stroke: var(--rb-${name})` });
   };
@@ -168,11 +177,11 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
     ...titled(LEFT, 0, wide ? "Weights of the keys, for every d" : "Weights, every d", "a row for each key"),
     svg("rect", { x: LEFT, y: MAP_TOP, width: columns, height: mapHeight,
       style: "fill: none; stroke: var(--rb-grid)" }),
-    ...titled(LEFT, mapFloor + 18, wide ? "Size of the softmax gradient" : "Softmax gradient",
-      wide ? "the line is this draw" : "line: this draw"),
+    ...titled(LEFT, mapFloor + 18, wide ? "How far weights move as q·k does" : "Softmax gradient",
+      wide ? "the size of the gradient; the line is this draw" : "by q·k; line: this draw"),
     ...legend(places),
-    level(y(0.25), "grid"), level(top, "grid"), level(floor, "muted"),
-    band, ...dots(data.meanScaled, 1), ...dots(data.meanRaw, 2), sideways, up,
+    ...[1, 2, 3].map((n) => level(power(n), "grid")), level(floor, "muted"),
+    band, ...dots(data.medianScaled, 1), ...dots(data.medianRaw, 2), sideways, up,
     svg("text", { x: LEFT + columns / 2, y: floor + 38, "text-anchor": "middle", "font-size": 12, class: "rb-quiet" },
       "head dimension d"),
   ]);
@@ -185,7 +194,7 @@ function legend({ wide, barsLeft, top, floor }) {
     svg("text", { x: barsLeft + 18, y: (top + floor) / 2 - 6 + 24 * k, "font-size": 13, ...inColour(colour) }, text),
   ];
   const quiet = svg("text", { x: barsLeft, y: (top + floor) / 2 - 30, "font-size": 12, class: "rb-quiet" },
-    wide ? `Dots: mean of ${DRAWS} draws` : `dots: ${DRAWS} draws`);
+    wide ? `Dots: median of ${DRAWS}` : `dots: ${DRAWS} draws`);
   return [quiet, ...line(0, "1", "with 1/√d"), ...line(1, "2", "without")];
 }
 
@@ -199,10 +208,10 @@ function drawCursor(group, { mapFloor, top, floor, x, y }, { gradient }, { dim, 
 function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {
   const most = Math.max(...weights);
   const how = scaled ? "divided by √d" : "not divided by √d";
-  const end = most > 0.95 ? "One key takes nearly everything, and there is little left to learn from."
+  const end = most > 0.95 ? "One key takes nearly everything."
     : most < 2 / keys ? "The keys share the weight." : "Several keys share the weight.";
   return `Scores of ${keys} keys with d = ${dim}, ${how}: the strongest key gets ${tidy(most)} of the weight and the `
-    + `size of the gradient is ${tidy(gradient)}. ${end}`;
+    + `gradient by q·k has the size ${tidy(gradient)}. ${end}`;
 }
 
 export default explorer({
@@ -214,7 +223,7 @@ export default explorer({
   build,
   stats: ({ weights, gradient, entropy: nats }, { n_keys: keys }) => [
     ["Largest weight", tidy(Math.max(...weights))],
-    ["Size of the gradient", tidy(gradient), "of at most 0.5"],
+    ["Size of the gradient", tidy(gradient), "by q·k"],
     ["Entropy", tidy(nats), `nats, of at most ${tidy(Math.log(keys))}`],
   ],
   describe,

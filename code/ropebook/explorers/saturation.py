@@ -10,12 +10,12 @@ from ropebook.explorers.kit import dials
 MOST_DIMS = 512
 MOST_KEYS = 32
 DRAWS = 16
-MEAN_DIMS = sorted({round(2 ** (k / 3)) for k in range(28)})
-"""Where the mean over all draws is taken."""
+MEDIAN_DIMS = sorted({round(2 ** (k / 3)) for k in range(28)})
+"""Where the median over all draws is taken."""
 
 
 class Saturation(Explorer):
-    """The softmax weights of random keys, their entropy, and the size of the softmax's gradient.
+    """The softmax weights of random keys, their entropy, and the size of the weights' gradient by the dot products q·k.
 
     ``dim``: the length of query and keys, 1 to 512. ``n_keys``: 2 to 32. ``draw``: which random numbers, 0 to 15.
     ``scaled``: divide the scores by √dim. Bad values raise ``TraitError``.
@@ -58,5 +58,6 @@ class Saturation(Explorer):
     def _default_alt(self) -> str:
         return (
             "Softmax weights of random keys as bars. Beside them, against the head dimension d, the weights as a map "
-            "and the size of the softmax gradient: divided by √d it stays level, undivided it falls towards zero."
+            "and the size of the gradient by q·k: divided by √d it falls slowly, undivided it stays larger at first and "
+            "then drops steeply."
         )

@@ -11,21 +11,25 @@ import torch
 from torch import Tensor
 
 from ropebook.attention import attention_weights, softmax_gradient_norm
-from ropebook.explorers.saturation import DRAWS, MEAN_DIMS, MOST_DIMS, MOST_KEYS
+from ropebook.explorers.saturation import DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS
 from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Scores, weights, gradient norm and entropy at ``dim``; weights and gradient norm of this draw at every dim;
-    the gradient norm's mean over all draws."""
+    """Scores, weights, the size of ∂weights/∂(q·k) and entropy at ``dim``; weights and gradient of this draw at every
+    dim; the gradient's median over all draws."""
     dim, n_keys = dials["dim"], dials["n_keys"]
     draw, scaled = dials["draw"], dials["scaled"]
     query, keys = (table[draw] for table in vectors())
     scores = keys[:n_keys, :dim] @ query[:dim]
-    every = weights(n_keys, [draw], list(range(1, MOST_DIMS + 1)), scaled)[0]
-    gradient = softmax_gradient_norm(every)
+    dims = list(range(1, MOST_DIMS + 1))
+    every = weights(n_keys, [draw], dims, scaled)[0]
+    gradient = gradients(every, dims, scaled)
     draws = list(range(DRAWS))
-    mean = {on: softmax_gradient_norm(weights(n_keys, draws, MEAN_DIMS, on)).mean(0) for on in (True, False)}
+    median = {
+        on: gradients(weights(n_keys, draws, MEDIAN_DIMS, on), MEDIAN_DIMS, on).quantile(0.5, dim=0)
+        for on in (True, False)
+    }
     return {
         "scores": (scores / math.sqrt(dim) if scaled else scores).tolist(),
         "weights": every[dim - 1].tolist(),
@@ -33,9 +37,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "entropy": torch.special.entr(every[dim - 1]).sum().item(),
         "everyDim": every.tolist(),
         "everyGradient": gradient.tolist(),
-        "meanDims": MEAN_DIMS,
-        "meanScaled": mean[True].tolist(),
-        "meanRaw": mean[False].tolist(),
+        "medianDims": MEDIAN_DIMS,
+        "medianScaled": median[True].tolist(),
+        "medianRaw": median[False].tolist(),
     }
 
 
@@ -53,9 +57,9 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
         "entropy": math.log(dials["n_keys"]),
         "everyDim": 1.0,
         "everyGradient": 0.5,
-        "meanDims": 0.0,
-        "meanScaled": 0.5,
-        "meanRaw": 0.5,
+        "medianDims": 0.0,
+        "medianScaled": 0.5,
+        "medianRaw": 0.5,
     }
 
 
@@ -76,3 +80,9 @@ def weights(n_keys: int, draws: list[int], dims: list[int], scaled: bool) -> Ten
     if scaled:
         queries = queries / torch.tensor(dims, dtype=torch.float64).sqrt()[:, None]
     return attention_weights(queries, keys[:, :n_keys], scale=1.0)
+
+
+def gradients(weights: Tensor, dims: list[int], scaled: bool) -> Tensor:
+    """The size of ∂weights/∂(q·k), (draws, dims): the derivative by the scores, and their factor on q·k."""
+    factor = torch.tensor(dims, dtype=torch.float64).rsqrt() if scaled else 1.0
+    return softmax_gradient_norm(weights) * factor
