@@ -67,8 +67,8 @@ def test_score_rows_come_from_the_generator():
     assert A.score_rows(4, 3).shape == (1000, 3)
 
 
-# Medians over 2000 rows of Gaussian scores, of another program: keys, dimension, without the scale, with it. With it the
-# program took the derivative by the scores; the division by √d, for that by the dot products, is made below.
+# Medians over 2000 rows of Gaussian scores, of another program: keys, dimension, without the scale, with it. With
+# it the program took the derivative by the scores; the division by √d, for that by the dot products, is made below.
 MEDIANS = [(16, 64, 0.11, 0.30), (64, 64, 0.195, 0.179), (256, 64, 0.27, 0.097), (1024, 64, 0.28, 0.050)]
 MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 

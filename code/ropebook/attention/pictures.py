@@ -25,8 +25,8 @@ def gradient_sizes(
     scaled: Mapping[int, Sequence[Rows]],
     without: Mapping[int, Sequence[Rows]],
 ) -> None:
-    """The typical size of the softmax gradient against the head dimension, for each number of keys: with the scale and
-    without."""
+    """The gradient of the typical row, by its dot products, against the head dimension, for each number of keys: with the
+    scale and without."""
     fig, ax = figure(480, 320)
     for n, colour in zip(scaled, (ORANGE, BLUE, VIOLET), strict=True):
         for rows, line, name in (
@@ -39,7 +39,7 @@ def gradient_sizes(
         xscale="log",
         yscale="log",
         xlabel="head dimension d",
-        ylabel="size of the softmax gradient, median",
+        ylabel="gradient by q·k, median",
         ylim=(1e-4, 1),
     )
     powers(ax.xaxis, 2)
@@ -47,9 +47,9 @@ def gradient_sizes(
     ax.legend(loc="lower left", fontsize=10.5)
     display_figure(
         fig,
-        "Median size of the softmax gradient against the head dimension, both logarithmic, for 16, 256 and 4096 keys. With "
-        "the scale the lines are level, the lower the more keys there are. Without it they rise a little, then drop away "
-        "steeply, the later the more keys there are.",
+        "Median size of the gradient by the dot products against the head dimension, both logarithmic, for 16, 256 and 4096 "
+        "keys. With the scale the lines fall evenly. Without it they begin above those, and then drop steeply, the later the "
+        "more keys there are: only that of 16 keys drops far below its line with the scale.",
         "Where a solid line is above the dashed one of its colour, the typical row has the larger gradient without the scale.",
     )
 
