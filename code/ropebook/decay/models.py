@@ -91,7 +91,13 @@ LONG_MODELS = (
         "openai2025",
     ),
     LongModel(
-        "Qwen3-4B-Instruct-2507", 128, 5e6, 262_144, None, "2025-08", "qwen2025"
+        "Qwen3-4B-Instruct-2507",
+        128,
+        5e6,
+        262_144,
+        None,
+        "2025-08",
+        "qwen2025config",
     ),
     LongModel(
         "Ministral 3 8B",
