@@ -6,8 +6,8 @@ const BROWSER = [
   "AbortController", "Blob", "document", "Event", "getComputedStyle", "history", "Image", "ImageData",
   "IntersectionObserver", "location", "MutationObserver", "navigator", "OffscreenCanvas", "Path2D", "performance",
   "requestAnimationFrame", "cancelAnimationFrame", "ResizeObserver", "setInterval", "clearInterval", "setTimeout",
-  "clearTimeout", "addEventListener", "innerHeight", "scrollY", "TextEncoder", "URL", "window", "Option", "XMLSerializer",
-  "atob", "DecompressionStream", "MessageChannel", "Response", "self", "TextDecoder", "Worker",
+  "clearTimeout", "addEventListener", "innerHeight", "scrollY", "TextEncoder", "URL", "URLSearchParams", "window", "Option",
+  "XMLSerializer", "atob", "DecompressionStream", "MessageChannel", "Response", "self", "TextDecoder", "Worker",
 ];
 
 export default [

@@ -57,8 +57,8 @@ export const STYLE = `
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 
-/* The picture keeps its place on the screen while the dials go by, and no longer: it ends with the work, so that it never
-   slides over the words below. The page says in --rb-top what covers the window's upper edge. */
+/* The picture keeps its place on the screen while the dials go by, and no longer: it ends with the work, so that it
+   never slides over the words below. The page says in --rb-top what covers the window's upper edge. */
 .rb-stage {
   --rb-room: 0.5rem;
   z-index: 1; inset-block-start: calc(var(--rb-top, 0px) + var(--rb-room)); margin-block: var(--rb-room);
