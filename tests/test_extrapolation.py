@@ -142,6 +142,18 @@ def test_bad_options(name, options, error, message):
         X.make(name, **complete)
 
 
+def test_make_knows_the_names_that_transformers_has():
+    """All of its rope_types, and an attention layer by such a name."""
+    options = {"dynamic": EXAMPLES["dynamic_ntk"]} | EXAMPLES
+    for kind in ROPE_INIT_FUNCTIONS:
+        method = X.make(kind, **options[kind])
+        assert method.facts.transformers == kind
+    layers = [
+        X.ExtendedAttention(8, 1, method=name, options=options[name]) for name in ("dynamic", "dynamic_ntk", "yarn")
+    ]
+    assert [layer.keep for layer in layers] == ["unrotated", "unrotated", "rotated"]
+
+
 @pytest.mark.parametrize("name", FREQUENCIES)
 @pytest.mark.parametrize(
     "theta, error, message",

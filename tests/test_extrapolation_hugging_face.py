@@ -33,6 +33,8 @@ KINDS = {
     # turns neighbours
     "Cohere": GROUPED,
 }
+# two tables: in the layers with a window base 10,000, in the other one a million
+GEMMA3 = GROUPED | {"head_dim": 8, "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
 THEIRS = {
     "linear": {"rope_type": "linear", "factor": 4.0},
     "dynamic": {"rope_type": "dynamic", "factor": 1.0},
@@ -231,6 +233,130 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
     model.config.rope_parameters["rope_theta"] = 777.0
     with pytest.raises(ValueError, match=r"must have a rotary_emb that gives cosines and sines of base 777\.0 for 8"):
         install(model, make("rerope", window=9))
+
+
+# --- Two kinds of layers ---------------------------------------------------------------------------------------------
+
+
+def gemma3(full: dict[str, object] | None = None, **sizes) -> torch.nn.Module:
+    """Of two layers, one with a window of 16 tokens; ``full``: the other one's rope_parameters, beside the base."""
+    config = transformers.Gemma3TextConfig(**GEMMA3 | {"num_hidden_layers": 2} | sizes)
+    asked = config.rope_parameters["full_attention"]
+    config.rope_parameters["full_attention"] = asked | (full or {})
+    torch.manual_seed(0)
+    return transformers.Gemma3ForCausalLM(config).eval().double()
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_in_gemma_3_the_layers_that_see_everything_get_the_method(name):
+    text, model = tokens(100), gemma3()
+    theirs, plain = gemma3(THEIRS[name]), logits(model, text)
+    theirs.load_state_dict(model.state_dict())
+    base = model.config.rope_parameters["full_attention"]["rope_theta"]
+    install(model, from_transformers(THEIRS[name] | {"rope_theta": base}, TRAINED).method)
+    found = logits(model, text)
+    torch.testing.assert_close(found, logits(theirs, text), **CLOSE)
+    assert (found - plain).abs().max() > 1e-3
+    install(model, None)
+    assert torch.equal(logits(model, text), plain)
+
+
+@pytest.mark.parametrize("name", ["rerope", "ntk_by_parts", "log_n", "dynamic_ntk"])
+def test_in_gemma_3_a_window_layer_is_as_it_was(name):
+    model, text, seen = gemma3(), tokens(100), []
+    model.model.layers[0].register_forward_hook(lambda layer, given, out: seen.append(out))
+    plain = logits(model, text)
+    install(model, make(name, **OURS[name]))
+    found = logits(model, text)
+    torch.testing.assert_close(seen[1], seen[0], rtol=0, atol=1e-12)
+    assert (found - plain).abs().max() > 1e-3
+
+
+def test_without_a_layer_that_sees_everything_there_is_nothing_to_put_a_method_into():
+    model = gemma3()
+    del model.config.rope_parameters["full_attention"]
+    with pytest.raises(ValueError, match=r"must have 'full_attention' for a method .* got \['sliding_attention'\]"):
+        install(model, make("rerope", window=12))
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if not name.startswith("dynamic")])
+def test_in_gemma_3_a_cache_changes_nothing(name):
+    model, text = gemma3(), tokens(60)
+    install(model, make(name, **OURS[name]))
+    whole = logits(model, text)
+    with torch.no_grad():
+        cache = model(text[:, :50], use_cache=True).past_key_values
+        for at in range(50, 60):
+            last = model(text[:, at : at + 1], past_key_values=cache).logits
+    torch.testing.assert_close(last[:, 0], whole[:, -1], **CLOSE)
+
+
+def test_in_gemma_3_another_rope_type_is_refused_by_the_name_of_its_layers():
+    with pytest.raises(ValueError, match=r"rope_parameters\['full_attention'\]\['rope_type'\] must be .* got 'linear'"):
+        install(gemma3(THEIRS["linear"]), make("rerope", window=9))
+
+
+def test_attention_sinks_are_refused():
+    """They come as an argument, which the attention function would pass over."""
+    model = built("Llama")
+    install(model, make("rerope", window=9))
+    attend = transformers.AttentionInterface()[model.config._attn_implementation]
+    x = torch.ones(1, 4, 2, 8)
+    with pytest.raises(ValueError, match=r"must have no attention sinks .* got LlamaAttention with s_aux"):
+        attend(model.model.layers[0].self_attn, x, x, x, None, s_aux=torch.ones(4))
+
+
+# --- Saved -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [*KINDS, "Gemma3"])
+@pytest.mark.parametrize("part", ["model", "its base"])
+def test_a_saved_model_has_the_method_when_it_is_loaded(build, part, tmp_path):
+    model, text = gemma3() if build == "Gemma3" else built(build), tokens(100)
+    asked = model.config.to_dict()["rope_parameters"]
+    methods = {
+        "yarn": {"factor": 4.0, "trained_length": TRAINED},
+        "ntk": {"factor": 4.0},
+        "dynamic": {"trained_length": TRAINED},
+    }
+    for name, options in methods.items():
+        install(model, make(name, **options))
+        found = logits(model, text)
+        (model if part == "model" else model.base_model).save_pretrained(tmp_path)
+        loaded = type(model).from_pretrained(tmp_path, dtype=torch.float64)
+        loaded.load_state_dict(model.state_dict())  # the head, too
+        torch.testing.assert_close(logits(loaded.eval(), text), found, **CLOSE)
+        assert torch.equal(logits(model, text), found)
+        assert model.config.to_dict()["rope_parameters"] == asked
+    install(model, None)
+    plain = logits(model, text)
+    assert (plain - found).abs().max() > 1e-3
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path, dtype=torch.float64).eval()
+    torch.testing.assert_close(logits(loaded, text), plain, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (
+            make("rerope", window=12),
+            r"method must be one that transformers has .* got ReRoPE\(window=12\): install\(mo",
+        ),
+        (make("log_n", trained_length=16), "method must be one that transformers has"),
+        (make("ntk_by_parts", factor=4.0, trained_length=64), "method must be one that transformers has"),
+        (make("dynamic", trained_length=16), "trained_length must be config.max_position_embeddings .* got 16 and 64"),
+    ],
+)
+def test_what_a_saved_model_would_lack_is_refused(method, message, tmp_path):
+    model = built("Llama")
+    install(model, method)
+    for part in (model, model.model):
+        with pytest.raises(ValueError, match=message):
+            part.save_pretrained(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    install(model, None)
+    model.save_pretrained(tmp_path)
 
 
 # --- Training --------------------------------------------------------------------------------------------------------

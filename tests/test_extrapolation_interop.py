@@ -11,7 +11,8 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from transformers import GPTJConfig
+from transformers import GPTJConfig, LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXRotaryEmbedding
 
 from ropebook import extrapolation as X
@@ -166,11 +167,40 @@ def test_an_unknown_config_is_refused():
         X.from_transformers({"rope_type": "default"}, 4096)
     with pytest.raises(ValueError, match=r"rope_type.*got None"):
         X.from_transformers({}, 4096)
-    for kind, missing in [("linear", "factor"), ("yarn", "original_max_position_embeddings")]:
-        with pytest.raises(ValueError, match=f"must give '{missing}' for '{kind}'"):
+    for kind in ("linear", "yarn", "llama3"):
+        with pytest.raises(ValueError, match=f"must give 'factor' for '{kind}'"):
             X.from_transformers({"rope_type": kind}, 4096)
+    for kind in ("yarn", "llama3", "longrope"):
+        with pytest.raises(ValueError, match=f"must give 'original_max_position_embeddings' for '{kind}'"):
+            X.from_transformers({"rope_type": kind, "factor": 4.0})
     with pytest.raises(TypeError, match="options of 'longrope' must be"):
         X.from_transformers({"rope_type": "longrope", "original_max_position_embeddings": 64}, 128)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "None", "beside the dictionary"])
+@pytest.mark.parametrize("rope_type", ["yarn", "llama3", "longrope"])
+def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type, where):
+    """As `standardize_rope_params` has it, by which every config of transformers goes."""
+    key = "original_max_position_embeddings"
+    parameters = {"rope_type": rope_type, "rope_theta": 100.0} | ROPES[rope_type]
+    del parameters[key]
+    config = LlamaConfig(head_dim=8, max_position_embeddings=48, rope_parameters=dict(parameters))
+    if where == "None":
+        parameters[key] = None
+    if where == "beside the dictionary":
+        config.original_max_position_embeddings = 16  # as in Phi-3's configs
+        config.rope_parameters[key] = 48
+        given = (config,)
+    else:
+        # as it is written in a file, which transformers itself would complete
+        del config.rope_parameters[key]
+        given = (parameters, 48)
+        assert X.from_transformers(config) == X.from_transformers(*given)
+    method = X.from_transformers(*given)
+    assert method.method.trained_length == (16 if where == "beside the dictionary" else 48)
+    for length in (10, 40, 60):
+        other = ROPE_INIT_FUNCTIONS[rope_type](config, None, seq_len=length)
+        assert_same(method(plain(8, 100.0), length), other)
 
 
 @pytest.mark.parametrize("key", ["mrope_section", "alpha", "beta_fast", "original_max_position_embeddings"])

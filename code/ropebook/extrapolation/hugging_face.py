@@ -4,10 +4,14 @@ Such a model computes one table of cosines and sines per call, in a module that 
 rotate with it. Another module in its place is all that a method of frequencies needs. A method that changes distances, or
 follows the length, rotates inside the attention instead: the table then holds angle 0, so that the cache keeps keys that
 are not rotated, and the attention function turns queries and keys by the positions of now.
+
+Models such as Gemma 3 have one table for layers that see everything and another one for those with a sliding window. There
+a method belongs to the former; the latter never see a distance that is longer than their window, and stay as they are.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import torch
@@ -16,11 +20,15 @@ from torch import Tensor, nn
 from ropebook import checks, rope
 from ropebook.attention import repeat_heads
 from ropebook.extrapolation.frequencies import Frequencies
+from ropebook.extrapolation.interop import to_transformers
 from ropebook.extrapolation.methods import Extension
 from ropebook.extrapolation.parts import about_equal, rotated
 
 # Under this name the attention function is known to transformers.
 ATTENTION = "ropebook"
+
+# Where a model has tables for several types of layers, the one for layers that see the whole text.
+SEES_ALL = "full_attention"
 
 
 def install(model: nn.Module, method: Extension | None) -> None:
@@ -30,7 +38,11 @@ def install(model: nn.Module, method: Extension | None) -> None:
     GPT-NeoX do, and whose config asks for no method of its own, for two do not add up. Base, layout and how many entries
     turn are read off the model. Its weights stay as they are. Where transformers has the method too, the logits of a
     text are equal. A method that follows the length differs from there on: keys of a cache are turned by the frequencies of
-    now, where transformers leaves them as they came. Its length is that of the longest row.
+    now, where transformers leaves them as they came. Its length is that of the longest row. In a model with another table
+    for layers with a sliding window, as Gemma 3 has it, these layers keep theirs.
+
+    ``model.save_pretrained`` writes the method into the saved config where transformers has it, so that a model loaded from
+    there has it, too. For any other method it raises ``ValueError``, because the loaded model would lack it without a word.
 
     ``TypeError`` for another kind of method; ``ValueError`` for a model that is made otherwise, for one whose config asks
     for a method, and for `Partial`, which would leave out entries that the weights were trained to turn.
@@ -49,21 +61,41 @@ def install(model: nn.Module, method: Extension | None) -> None:
             f"method must be one of ropebook.extrapolation or None, got {method!r}"
         )
     owner = _owner(model)
-    theirs, attention = owner.rotary_emb, model.config._attn_implementation
+    config = owner.config
+    theirs, attention = owner.rotary_emb, config._attn_implementation
     if isinstance(theirs, InstalledRotary):
         theirs, attention = theirs.theirs, theirs.attention
     if method is None:
         owner.rotary_emb = theirs
     else:
-        owner.rotary_emb = InstalledRotary(theirs, model.config, method, attention)
+        owner.rotary_emb = InstalledRotary(theirs, config, method, attention)
     ours = method is not None and owner.rotary_emb.rotates_late
     if ours or (method is not None and method.query_scale is not None):
         _register()
         attention = ATTENTION
-    model.set_attn_implementation(attention)
-    for layer in owner.layers:
+    owner.set_attn_implementation(attention)
+    for i, layer in enumerate(owner.layers):
         # in a tuple, for a module set as an attribute would become a part of the layer
-        _attention_of(layer).ropebook = (owner.rotary_emb, layer)
+        has_method = method is not None and owner.rotary_emb.serves(i)
+        _attention_of(layer).ropebook = (
+            (owner.rotary_emb, layer) if has_method else None
+        )
+    for part in model.modules():
+        if hasattr(type(part), "save_pretrained"):
+            part.__dict__.pop("save_pretrained", None)
+            if method is not None:
+                part.save_pretrained = functools.partial(_save, part, owner)
+
+
+def _save(part: nn.Module, owner: nn.Module, *args, **options) -> None:
+    """``part.save_pretrained(*args, **options)``, with the method in the config."""
+    rotary, config = owner.rotary_emb, owner.config
+    kept = config.rope_parameters
+    config.rope_parameters = rotary.saved(config)
+    try:
+        type(part).save_pretrained(part, *args, **options)
+    finally:
+        config.rope_parameters = kept
 
 
 class InstalledRotary(nn.Module):
@@ -74,9 +106,13 @@ class InstalledRotary(nn.Module):
     ):
         super().__init__()
         self.method, self.attention = method, attention
-        self.base, self.layout = _read(theirs, config)
+        types = getattr(config, "layer_types", None) or ()
+        self.several = _of_several(config)
+        # the type of each layer, where these differ in their tables
+        self.layer_types = types if self.several else ()
+        self.base, self.layout, pairs = _read(theirs, config, self.several)
         frequencies = isinstance(method, Frequencies)
-        self.rotary_dim = 2 * len(theirs.inv_freq)
+        self.rotary_dim = 2 * pairs
         if "rotary_dim" in method.rotary(self.rotary_dim):
             raise ValueError(
                 f"method must turn the entries that the weights were trained with, got {method!r}"
@@ -92,8 +128,39 @@ class InstalledRotary(nn.Module):
     def theirs(self) -> nn.Module:
         return self._kept[0]
 
+    def serves(self, layer: int) -> bool:
+        """Whether the method is for this layer."""
+        return not self.several or self.layer_types[layer] == SEES_ALL
+
+    def saved(self, config: object) -> dict[str, object]:
+        """The ``rope_parameters`` with which transformers does the method; ``ValueError`` if it can't."""
+        way_out = "install(model, None) takes it out before saving, and install puts it in again after loading"
+        try:
+            found = to_transformers(self.method, self.rotary_dim, self.base)
+        except ValueError:
+            raise ValueError(
+                f"method must be one that transformers has for a model to be saved with it, got {self.method!r}: {way_out}"
+            ) from None
+        trained, most = (
+            getattr(self.method, "trained_length", None),
+            config.max_position_embeddings,
+        )
+        if found["rope_type"] == "dynamic" and trained != most:
+            raise ValueError(
+                "trained_length must be config.max_position_embeddings for a model to be saved with dynamic NTK, "
+                f"got {trained} and {most}: {way_out}"
+            )
+        asked = config.rope_parameters
+        if self.several:
+            return asked | {SEES_ALL: asked[SEES_ALL] | found}
+        return asked | found
+
     @torch.no_grad()
-    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, position_ids: Tensor, layer_type: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        if layer_type != (SEES_ALL if self.several else None):
+            return self.theirs(x, position_ids, layer_type)
         self.positions = position_ids
         if self.rotates_late:
             shape = (*position_ids.shape, self.rotary_dim)
@@ -140,6 +207,14 @@ def _attend(
     """Attention as transformers calls it: (batch, heads, seq, head_dim) to (batch, seq, heads, head_dim)."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+    if options.get("s_aux") is not None:
+        raise ValueError(
+            "the model must have no attention sinks for a method that acts in the attention, "
+            f"got {type(module).__name__} with s_aux"
+        )
+    if module.ropebook is None:
+        given = module, query, key, value, attention_mask
+        return sdpa_attention_forward(*given, scaling=scaling, **options)
     rotary: InstalledRotary = module.ropebook[0]
     method, here = rotary.method, _positions(module, options).to(query.device)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
@@ -226,28 +301,45 @@ def _attention_of(layer: nn.Module) -> nn.Module:
     )
 
 
-def _read(theirs: nn.Module, config: object) -> tuple[float, str]:
-    """Base and layout, once the model's own table is what they give."""
+def _of_several(config: object) -> bool:
+    """Whether the config has rope_parameters for each type of layer."""
     asked = getattr(config, "rope_parameters", None) or {}
+    return any(isinstance(value, Mapping) for value in asked.values())
+
+
+def _read(
+    theirs: nn.Module, config: object, several: bool
+) -> tuple[float, str, int]:
+    """Base, layout and how many pairs turn, once the model's own table is what they give."""
+    asked = getattr(config, "rope_parameters", None) or {}
+    name, prefix, which = "rope_parameters", "", ()
+    if several:
+        name, prefix, which = f"{name}[{SEES_ALL!r}]", f"{SEES_ALL}_", (SEES_ALL,)
+        if asked.get(SEES_ALL) is None:
+            raise ValueError(
+                f"model.config.rope_parameters must have {SEES_ALL!r} for a method to be put in, got {list(asked)}"
+            )
+        asked = asked[SEES_ALL]
     kind = asked.get("rope_type")
     if kind != "default":
         raise ValueError(
-            f"model.config.rope_parameters['rope_type'] must be 'default' for a method to be put in, got {kind!r}"
+            f"model.config.{name}['rope_type'] must be 'default' for a method to be put in, got {kind!r}"
         )
     base = checks.number("rope_theta", asked.get("rope_theta"), minimum=1)
-    dim = 2 * len(theirs.inv_freq)
-    inv_freq = rope.inv_freq(dim, base).to(theirs.inv_freq)
+    table = getattr(theirs, f"{prefix}inv_freq")
+    dim = 2 * len(table)
+    inv_freq = rope.inv_freq(dim, base).to(table)
     positions = torch.arange(4, device=inv_freq.device)[None]
-    found = theirs(inv_freq.new_zeros(1, 1), positions)
+    found = theirs(inv_freq.new_zeros(1, 1), positions, *which)
     expected = rope.tables(positions, inv_freq, inv_freq.dtype)
     for layout in checks.LAYOUTS:
-        ours = [rope.join(table, table, layout) for table in expected]
+        ours = [rope.join(x, x, layout) for x in expected]
         alike = all(
             a.shape == b.shape and torch.allclose(a, b, atol=1e-3)
             for a, b in zip(found, ours, strict=True)
         )
-        if alike and about_equal(theirs.inv_freq, inv_freq):
-            return base, layout
+        if alike and about_equal(table, inv_freq):
+            return base, layout, dim // 2
     raise ValueError(
         f"model must have a rotary_emb that gives cosines and sines of base {base} for {dim} entries, "
         f"got {type(theirs).__name__}"

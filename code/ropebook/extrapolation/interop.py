@@ -150,7 +150,8 @@ def from_transformers(
     """The method that a config of transformers asks for: a config, or its ``rope_parameters`` and ``max_position_embeddings``.
 
     All of transformers' scaling methods, with their options and defaults; "default" is none, and refused. Where "factor"
-    is missing it is ``max_position_embeddings`` over the trained length, as there. The base (rope_theta), and a
+    is missing it is ``max_position_embeddings`` over the trained length, as there; and where
+    "original_max_position_embeddings" is missing, the trained length is ``max_position_embeddings``. The base (rope_theta), and a
     partial_rotary_factor for any but "proportional", are not the method's: it comes as `Configured`, with what the config
     says of them, and `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. The layout is not in a
     config, and weights go with it: it has to be named, "half" for transformers' Llama. A key that transformers does not
@@ -166,13 +167,16 @@ def from_transformers(
     >>> from_transformers(LlamaConfig(rope_parameters={"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5})) == method
     True
     """
+    trained_length = None
     if hasattr(rope_parameters, "max_position_embeddings"):
         if max_position_embeddings is not None:
             raise ValueError(
                 f"max_position_embeddings must be left out with a config, which says it, got {max_position_embeddings}"
             )
-        max_position_embeddings = rope_parameters.max_position_embeddings
-        rope_parameters = rope_parameters.rope_parameters
+        config, rope_parameters = rope_parameters, rope_parameters.rope_parameters
+        max_position_embeddings = config.max_position_embeddings
+        # as Phi-3 has it, where it counts more than what the dictionary says
+        trained_length = getattr(config, "original_max_position_embeddings", None)
     if not isinstance(rope_parameters, Mapping):
         raise TypeError(
             f"rope_parameters must be a config of transformers or its rope_parameters, got {rope_parameters!r}"
@@ -197,6 +201,8 @@ def from_transformers(
             f"the keys of rope_parameters must be among {', '.join(map(repr, allowed))} "
             f"for {kind!r}, got {', '.join(map(repr, unknown))}"
         )
+    if trained_length is not None and kind in _OUR_OPTIONS:
+        given["original_max_position_embeddings"] = trained_length
     method = _method_of(kind, given, max_position_embeddings)
     fraction = given.get("partial_rotary_factor")
     if kind == "proportional":
@@ -284,7 +290,15 @@ def _method_of(
         return Proportional(
             given.get("partial_rotary_factor", 1.0), given.get("factor", 1.0)
         )
-    trained_length = needed("original_max_position_embeddings")
+    if max_position_embeddings is None:
+        needed("original_max_position_embeddings")
+    # as transformers does it
+    trained_length = given.get(
+        "original_max_position_embeddings", max_position_embeddings
+    )
+    if "original_max_position_embeddings" not in given and kind != "longrope":
+        # neither lengths nor a factor: it would be s = 1
+        needed("factor")
     factor = given.get("factor")
     if factor is None:
         factor = length_factor(trained_length, max_position_embeddings)

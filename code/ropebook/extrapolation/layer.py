@@ -17,7 +17,7 @@ from ropebook.attention import (
     whole_mask,
 )
 from ropebook.efficient import apply_rotary
-from ropebook.extrapolation.registry import METHODS, make
+from ropebook.extrapolation.registry import make
 from ropebook.rope import wide
 from ropebook.rotary_attention import KVCache, RotaryAttention
 from ropebook.shapes import Float, Real, Shaped
@@ -52,7 +52,7 @@ class ExtendedAttention(RotaryAttention):
         built = make(method, **options)
         ways = ("unrotated",) if built.distances else ("rotated", "unrotated")
         if keep is None:
-            keep = "rotated" if METHODS[method].cache_safe else "unrotated"
+            keep = "rotated" if built.facts.cache_safe else "unrotated"
         checks.choice("keep", keep, ways)
         width = checks.integer("dim", dim, minimum=1)
         width //= checks.integer("n_heads", n_heads, minimum=1)

@@ -20,17 +20,26 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 
+# The rope_types of transformers that are called otherwise here.
+_THEIRS = {"dynamic": "dynamic_ntk"}
+
 
 def make(name: str, **options: object) -> Extension:
     """The method of this name from `METHODS`, with its options, which are the fields of its class.
 
+    The names that transformers has (its rope_types, such as "dynamic") are understood as well.
+
     >>> make("yarn", factor=4.0, trained_length=4096, beta=16.0).beta
     16.0
+    >>> make("dynamic", trained_length=4096)
+    DynamicNTK(trained_length=4096, factor=1.0)
     >>> make("ntk", scale=4.0)
     Traceback (most recent call last):
         ...
     TypeError: options of 'ntk' must be (factor), got (scale)
     """
+    if isinstance(name, str):
+        name = _THEIRS.get(name, name)
     built = METHODS[checks.choice("name", name, METHODS)].form
     signature = inspect.signature(built)
     try:
