@@ -10,6 +10,7 @@ import torch
 from torch._dynamo.testing import CompileCounter
 
 from ropebook import rope
+from ropebook.efficient import RotaryEmbedding
 from ropebook.extrapolation import make
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from tests.helpers import random
@@ -63,3 +64,82 @@ def test_a_model_is_two_graphs_over_many_lengths(method):
     model = LlamaModel(50, 16, 24, n_layers=2, n_heads=2, scaling=scaling)
     texts = (torch.arange(2 * n).view(2, n) % 50 for n in (5, 9, 17, 33))
     assert lengths(model, *((text,) for text in texts)) <= 2
+
+
+def turned_alike(compiled, module, length, *places):
+    x = random(2, 2, length, 8, dtype=torch.float32)
+    for found, expected in zip(compiled(x, x, *places), module(x, x, *places), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+# For each method the options of one module, and of a second one in the same process.
+TWO = {
+    "yarn": [{"factor": 4.0, "trained_length": 64}, {"factor": 8.0, "trained_length": 32}],
+    "llama3": [{"factor": 8.0}, {"factor": 32.0}],
+    "dynamic_yarn": [{"trained_length": 4, "beta": 4.0}, {"trained_length": 6, "beta": 4.0}],
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", TWO)
+def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dynamic):
+    """The compiler then has one graph for any factor, in which a float is a symbol."""
+    for options in TWO[name]:
+        module = RotaryEmbedding(8, scaling=make(name, **options))
+        compiled = torch.compile(module, fullgraph=True, dynamic=dynamic, backend="eager")
+        for length in (5, 9):
+            turned_alike(compiled, module, length)
+
+
+def test_lengths_without_positions_and_then_positions():
+    """By then a length is a symbol, and so is what the shape of the positions is compared with."""
+    module = RotaryEmbedding(8)
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    turned_alike(compiled, module, 3)
+    turned_alike(compiled, module, 5)
+    for places in (torch.arange(7), torch.arange(9)[None], torch.tensor([[0, 1, 2], [5, 7, 6]])):
+        turned_alike(compiled, module, places.shape[-1], places)
+
+
+OPEN = {
+    "none": None,
+    "yarn": {"factor": 4.0, "trained_length": 64},
+    "dynamic_ntk": {"trained_length": 8, "factor": 2.0},
+    "longrope": {"short_factors": [1.0, 1.1, 1.2, 1.3], "long_factors": [2.0] * 4, "trained_length": 8, "factor": 4.0},
+}
+
+
+@pytest.mark.parametrize(("for_onnx", "most"), [(False, None), (True, 1000)])
+@pytest.mark.parametrize("name", OPEN)
+def test_exported_with_an_open_length_it_is_right_at_every_length(name, for_onnx, most, monkeypatch):
+    monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
+    module = RotaryEmbedding(8, scaling=OPEN[name] and make(name, **OPEN[name]))
+    x, length = random(2, 2, 5, 8, dtype=torch.float32), {2: torch.export.Dim("length", max=most)}
+    program = torch.export.export(module, (x, x), dynamic_shapes={"q": length, "k": length}).module()
+    for at in (5, 2, 8, 9, 100):
+        turned_alike(program, module, at)
+
+
+def test_dynamic_yarn_says_that_it_has_no_formula_for_all_lengths():
+    module = RotaryEmbedding(8, scaling=make("dynamic_yarn", trained_length=8, beta=4.0))
+    x, length = random(2, 2, 5, 8), {2: torch.export.Dim("length", max=1000)}
+    with pytest.raises(ValueError, match=r"length must be a number for dynamic YaRN.* fix the frequencies"):
+        torch.export.export(module, (x, x), dynamic_shapes={"q": length, "k": length})
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+def test_vmap_over_positions(layout):
+    module, x = RotaryEmbedding(8, layout=layout), random(1, 2, 5, 8)
+    places = torch.stack([torch.arange(5), torch.arange(5) + 3, 7 * torch.arange(5)])
+    found = torch.func.vmap(lambda m: module(x, x, m)[0])(places)
+    for one, m in zip(found, places, strict=True):
+        torch.testing.assert_close(one, module(x, x, m)[0])
+    slopes = torch.func.vmap(torch.func.grad(lambda m: module(x, x, m)[0].sum()))(places.double())
+    for one, m in zip(slopes, places.double(), strict=True):
+        torch.testing.assert_close(one, torch.func.grad(lambda m: module(x, x, m)[0].sum())(m))
+
+
+def test_jit_script_is_not_supported():
+    """As the module says; torch's own message names the reason."""
+    with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
+        torch.jit.script(RotaryEmbedding(8))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ def integer(
     most = value if maximum is None else maximum
     if type(value) is int and least <= value <= most:
         # nearly always; to rotate a token takes less time than the words below
+        return value
+    if _of_a_graph(value):
         return value
     allowed = "an integer" + _limits((">=", minimum), ("<=", maximum))
     value = int(_of_kind(name, value, numbers.Integral, allowed))
@@ -70,6 +73,8 @@ def number(
     """
     limits = (">", above), (">=", minimum), ("<=", maximum)
     allowed = "a finite number" + _limits(*limits)
+    if _of_a_graph(value):
+        return value
     value = _of_kind(name, value, numbers.Real, allowed)
     try:
         result = float(value)
@@ -77,7 +82,8 @@ def number(
         # an integer beyond float's range
         result = math.inf
     inside = (
-        math.isfinite(result)
+        # math.isfinite takes no float that torch.compile has for any number
+        -math.inf < result < math.inf
         and (above is None or result > above)
         and (minimum is None or result >= minimum)
         and (maximum is None or result <= maximum)
@@ -174,6 +180,18 @@ def entries(
     return value
 
 
+def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
+    """Whether it is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). Sizes one by one, because
+    torch.compile can't look for a shape of symbols in a list of shapes.
+
+    >>> rows_fit((3,), 2, 3), rows_fit((2, 3), 2, 3), rows_fit((2, 3), 4, 3)
+    (True, True, False)
+    """
+    if not 1 <= len(shape) <= 2 or shape[-1] != seq_len:
+        return False
+    return len(shape) == 1 or shape[0] == 1 or shape[0] == batch
+
+
 def finite(name: str, value: torch.Tensor) -> torch.Tensor:
     """A tensor without NaN and infinity. Reads the values, as `entries`."""
     outside = ~value.isfinite()
@@ -185,10 +203,19 @@ def finite(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def readable(value: torch.Tensor) -> bool:
-    """Whether its values may be looked at: not while compiling, nor where that means waiting for a device."""
+    """Whether its values may be looked at: not while compiling, nor where that means waiting for a device, nor inside a
+    ``torch.func.vmap``, where one tensor stands for many."""
     import torch
 
-    return value.device.type == "cpu" and not torch.compiler.is_compiling()
+    if value.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(value)
+
+
+def _of_a_graph(value: object) -> bool:
+    """Whether it stands for any number in a graph that torch.export makes. To compare it would tie the graph to what is so."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, (torch.SymInt, torch.SymFloat))
 
 
 def _limits(*limits: tuple[str, float | None]) -> str:

@@ -175,6 +175,8 @@ class RotaryEmbedding(nn.Module):
     (:func:`ropebook.extrapolation.from_transformers`) asks for the config's base and rotary_dim, and for a layout that is
     named, since configs do not say it: ``ValueError`` for others.
 
+    ``torch.compile`` and ``torch.export`` take the module; ``torch.jit.script``, which has no arguments by name alone, does not.
+
     There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays so whatever ``.half()``,
     ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for float64 data).
     ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,), of which each reading is a copy, belong together
@@ -299,7 +301,7 @@ class RotaryEmbedding(nn.Module):
                 f"offset must be 0 where positions are given, got {offset}"
             )
         rope.check_positions(positions)
-        if positions.shape not in ((seq_len,), (1, seq_len), (batch, seq_len)):
+        if not checks.rows_fit(positions.shape, batch, seq_len):
             raise ValueError(
                 f"positions must have shape ({seq_len},) or ({batch}, {seq_len}), "
                 f"got {tuple(positions.shape)}"
@@ -350,11 +352,13 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         offset = checks.integer("offset", offset, minimum=0)
         end = offset + seq_len
-        if end > rope.LARGEST_POSITION:
+        # of a graph for all lengths, which must not ask how long the text is
+        any_length = isinstance(end, torch.SymInt)
+        if not any_length and end > rope.LARGEST_POSITION:
             raise ValueError(
                 f"offset must leave positions below {rope.LARGEST_POSITION}, got {offset}"
             )
-        if self.scaling is not None:
+        if any_length or self.scaling is not None:
             positions = torch.arange(offset, end, device=device)
             return self._tables(positions, dtype, length=end)
         table = self._table

@@ -292,6 +292,11 @@ class DynamicYaRN(Dynamic):
     def __call__(
         self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
     ) -> Scaled:
+        if isinstance(length, torch.SymInt):
+            raise ValueError(
+                "length must be a number for dynamic YaRN, which has no one formula for all lengths to export, "
+                f"got {length}: fix the frequencies (fixed(target_length))"
+            )
         scale = self.effective_scale(length)
         if scale == 1:
             return frequencies(inv_freq), 1.0
@@ -388,18 +393,28 @@ class LongRoPE(Frequencies):
     def __call__(
         self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
     ) -> Scaled:
-        long = grown_to(length, self.trained_length) > 1
-        name = "long_factors" if long else "short_factors"
+        grown = grown_to(length, self.trained_length)
+        if isinstance(length, torch.SymInt):
+            # 0 up to L and 1 beyond, in a graph for any length
+            long = torch.sym_min(torch.sym_max(length - self.trained_length, 0), 1)
+            short_ones = self._divided(inv_freq, "short_factors")
+            long_ones = self._divided(inv_freq, "long_factors")
+            scaled = (1 - long) * short_ones + long * long_ones
+        else:
+            name = "long_factors" if grown > 1 else "short_factors"
+            scaled = self._divided(inv_freq, name)
+        if self.attention_factor is not None:
+            return scaled, float(self.attention_factor)
+        growth = math.log(self.factor) / math.log(self.trained_length)
+        return scaled, math.sqrt(1 + growth)
+
+    def _divided(self, inv_freq: Tensor, name: str) -> Tensor:
         factors = getattr(self, name)
         if len(factors) != len(frequencies(inv_freq)):
             raise ValueError(
                 f"{name} must be one for each of {len(inv_freq)} pairs, got {len(factors)}"
             )
-        scaled = inv_freq / torch.tensor(factors, dtype=torch.float64).to(inv_freq)
-        if self.attention_factor is not None:
-            return scaled, float(self.attention_factor)
-        growth = math.log(self.factor) / math.log(self.trained_length)
-        return scaled, math.sqrt(1 + growth)
+        return inv_freq / torch.tensor(factors, dtype=torch.float64).to(inv_freq)
 
 
 def pair_factors(name: str, values: Sequence[float]) -> tuple[float, ...]:

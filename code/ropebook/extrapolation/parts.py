@@ -27,13 +27,16 @@ def length_factor(trained_length: int, target_length: int) -> float:
 
 
 def grown_to(length: int | None, trained_length: int) -> float:
-    """max(1, n/L)."""
+    """max(1, n/L): of an int a float, and of a length that torch.export leaves open what it gives at any length."""
     if length is None:
         raise ValueError(
             "length must be known where the frequencies follow it, got None: "
             "give an offset in place of positions, or fix the frequencies (fixed(target_length))"
         )
-    return max(1.0, checks.integer("length", length, minimum=1) / trained_length)
+    length = checks.integer("length", length, minimum=1)
+    if isinstance(length, torch.SymInt):
+        return torch.sym_max(length, trained_length) / trained_length
+    return max(1.0, length / trained_length)
 
 
 # --- Frequencies ----------------------------------------------------------------------------------------------------
