@@ -19,6 +19,7 @@ P, V = torch.arange(5), random(5, 8)
 ROPE = E.RotaryEmbedding(8)
 TABLES = "cos and sin must have shape"
 BAD = [
+    ("transformers_to_meta({}, {})", TypeError, r"params\['dim'\] must be an integer >= 2, got None"),
     ("meta_to_transformers({}, {})", TypeError, r"params\['dim'\] must be an integer >= 2, got None"),
     ("cos_sin([1, 2], INV)", TypeError, "positions must be a tensor, got list"),
     (

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from ropebook.efficient import meta_to_transformers
+from ropebook.efficient import meta_to_transformers, transformers_to_meta
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import largest, random
 
@@ -125,3 +125,30 @@ def test_heads_that_do_not_fit_are_refused(changes, message):
 def test_other_names_are_refused(name):
     with pytest.raises(ValueError, match=f"state_dict must have the names of Meta's Llama, got '{name}'"):
         meta_to_transformers({name: random(4, 4)}, PARAMS)
+
+
+def test_there_and_back():
+    meta = of_meta()
+    theirs = meta_to_transformers(meta, PARAMS)
+    found = transformers_to_meta(theirs, PARAMS)
+    del meta["rope.freqs"]  # which is computed
+    assert found.keys() == meta.keys()
+    for name, weight in found.items():
+        assert torch.equal(weight, meta[name]), name
+    bias = {"model.layers.11.self_attn.k_proj.bias": torch.arange(16.0)}
+    back = transformers_to_meta(bias, PARAMS)
+    assert list(back) == ["layers.11.attention.wk.bias"]
+    assert torch.equal(meta_to_transformers(back, PARAMS)["model.layers.11.self_attn.k_proj.bias"], torch.arange(16.0))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model.layers.0.self_attn.wq.weight", "layers.0.attention.wq.weight", "lm_head", "model.rotary_emb.inv_freq"],
+)
+def test_a_name_that_transformers_llama_has_not_is_refused(name):
+    with pytest.raises(ValueError, match=f"state_dict must have the names of transformers' Llama, got '{name}'"):
+        transformers_to_meta({name: torch.ones(32, 32)}, PARAMS)
+    with pytest.raises(
+        ValueError, match=r"params must give the heads of model\.layers\.0\.self_attn\.k_proj\.weight, 32 rows"
+    ):
+        transformers_to_meta({"model.layers.0.self_attn.k_proj.weight": torch.ones(32, 32)}, PARAMS)

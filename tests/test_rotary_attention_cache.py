@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ropebook import attention as A
 from ropebook import rotary_attention as R
-from tests.helpers import seeds
+from tests.helpers import largest, seeds
 from tests.rotary_attention_helpers import CHUNKS, CLOSE, DIM, HEADS, LAYOUTS, draw, error, in_chunks, make
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
@@ -172,3 +172,52 @@ def test_padding_on_the_left_changes_nothing(chunks, dtype):
 def test_segments_of_left_padded_rows():
     assert R.left_padded([0, 2, 3], 3).tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
     assert torch.equal(R.left_padded(torch.tensor([2]), 3), R.left_padded([2], 3))
+
+
+# --- Reset, crop, reorder --------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_a_cropped_cache_goes_on_as_if_the_rest_had_not_been():
+    layer, x, wrong, cache = make(), draw(2, 6, DIM), draw(2, 3, DIM), R.KVCache(6)
+    whole = layer(x)
+    layer(x[:, :3], cache=cache)
+    layer(wrong, cache=cache)
+    cache.crop(3)
+    assert largest(layer(x[:, 3:], cache=cache) - whole[:, 3:]) < 1e-12
+    cache.crop(0)
+    assert cache.length == 0
+    assert largest(layer(x, cache=cache) - whole) < 1e-12
+    for length in (-1, 7):
+        with pytest.raises(ValueError, match="length must be an integer >= 0 and <= 6"):
+            cache.crop(length)
+
+
+@torch.no_grad()
+def test_reordered_rows_go_on_as_those_that_they_were():
+    layer, x, rows, cache = make(), draw(3, 6, DIM), torch.tensor([2, 0, 2]), R.KVCache(8)
+    layer(x[:, :4], cache=cache)
+    cache.reorder(rows)
+    assert cache.length == 4
+    assert largest(layer(x[rows][:, 4:], cache=cache) - layer(x[rows])[:, 4:]) < 1e-12
+    for wrong, kind, message in (
+        ([2, 0, 1], TypeError, "rows must be a tensor of int64, got list"),
+        (rows.int(), TypeError, "rows must be a tensor of int64, got torch.int32"),
+        (rows[:2], ValueError, r"rows must be one for each of 3 rows, got shape \(2,\)"),
+        (rows + 1, ValueError, "rows must lie between 0 and 2, got 3"),
+    ):
+        with pytest.raises(kind, match=message):
+            cache.reorder(wrong)
+    with pytest.raises(ValueError, match="rows must be of a cache that holds tokens, got an empty one"):
+        R.KVCache(8).reorder(rows)
+
+
+@torch.no_grad()
+def test_a_cache_that_is_reset_takes_another_batch():
+    layer, cache = make(), R.KVCache(5)
+    layer(draw(2, 5, DIM), cache=cache)
+    cache.reset()
+    assert cache.length == 0
+    assert not hasattr(cache, "keys")
+    x = draw(3, 5, DIM)
+    assert largest(layer(x, cache=cache) - layer(x)) < 1e-12

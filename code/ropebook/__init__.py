@@ -1,7 +1,48 @@
 """The code of the book *RoPE, Turn by Turn*: one module per chapter, under the chapter's name.
 
-Import the module you need, for example ``from ropebook import attention``. This file imports nothing, so that a
-module costs only what it uses itself.
+Import the module you need, for example ``from ropebook import attention``. What models use can be imported from here as well:
+
+>>> from ropebook import RotaryEmbedding
+>>> RotaryEmbedding(dim=8, layout="half")
+RotaryEmbedding(dim=8, base=10000, layout='half', rotary_dim=8)
+
+Nothing is imported before it is asked for, so a module costs only what it uses itself.
 """
 
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
 __version__ = "0.1.0"
+
+# The module of each main name; `__init__.pyi` tells type checkers the same.
+_HOMES = {
+    "RotaryEmbedding": "efficient",
+    "apply_rotary": "efficient",
+    "apply_rotary_qk": "efficient",
+    "convert_weight": "efficient",
+    "meta_to_transformers": "efficient",
+    "transformers_to_meta": "efficient",
+    "from_transformers": "extrapolation",
+    "install": "extrapolation",
+    "make": "extrapolation",
+    "to_transformers": "extrapolation",
+    "KVCache": "rotary_attention",
+    "LlamaModel": "rotary_attention",
+    "RotaryAttention": "rotary_attention",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A main name, or a module of the package, imported now."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"ropebook.{_HOMES[name]}"), name)
+    own = f"ropebook.{name}"
+    if name.startswith("_") or importlib.util.find_spec(own) is None:
+        raise AttributeError(f"module 'ropebook' has no attribute {name!r}")
+    return importlib.import_module(own)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

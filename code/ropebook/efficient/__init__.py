@@ -3,13 +3,16 @@
 - `forms`: the ladder, from the matrix in the paper to one loop over the data.
 - `rotary`: what models use, `RotaryEmbedding` and `apply_rotary`.
 - `layouts`: from interleaved pairs to half-split ones and back.
-- `checkpoints`: from Meta's names and layout to those of transformers.
+- `checkpoints`: from Meta's names and layout to those of transformers, and back.
 - `cost`: operations and bytes of each form.
 
 Cosines, sines and pairs are those of `ropebook.rope`.
 """
 
-from ropebook.efficient.checkpoints import meta_to_transformers
+from ropebook.efficient.checkpoints import (
+    meta_to_transformers,
+    transformers_to_meta,
+)
 from ropebook.efficient.cost import RotationCost, rotation_cost
 from ropebook.efficient.forms import (
     FORMS,
@@ -73,4 +76,5 @@ __all__ = [
     "rotate_sparse",
     "rotation_cost",
     "split_pairs",
+    "transformers_to_meta",
 ]

@@ -1,4 +1,4 @@
-"""From a checkpoint of Meta's Llama to one of transformers: the names, and the layout of queries and keys."""
+"""From a checkpoint of Meta's Llama to one of transformers and back: the names, and the layout of queries and keys."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ _IN_LAYER = {
     "attention_norm": "input_layernorm",
     "ffn_norm": "post_attention_layernorm",
 }
+_TOP_BACK = {theirs: ours for ours, theirs in _TOP.items()}
+_IN_LAYER_BACK = {theirs: ours for ours, theirs in _IN_LAYER.items()}
+_THEIR_LAYER = re.compile(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)")
 _LAYER = re.compile(r"layers\.(\d+)\.(.+)\.(weight|bias)")
 # What is computed anew, and not a weight.
 _TABLES = {"rope.freqs"}
@@ -66,9 +69,42 @@ def meta_to_transformers(
             )
         if parts[2] in ("attention.wq", "attention.wk"):
             n_heads = heads if parts[2] == "attention.wq" else kv_heads
-            weight = _in_halves(name, weight, n_heads, dim // heads)
+            weight = _in_layout("half", name, weight, n_heads, dim // heads)
         theirs = f"model.layers.{parts[1]}.{_IN_LAYER[parts[2]]}.{parts[3]}"
         found[theirs] = weight
+    return found
+
+
+def transformers_to_meta(
+    state_dict: Mapping[str, Tensor], params: Mapping[str, object]
+) -> dict[str, Tensor]:
+    """The inverse of `meta_to_transformers`: Meta's names, and neighbours in the rows of the query and key projections.
+
+    ``params`` as there. "rope.freqs", which Meta's code computes anew, is not made. ``ValueError`` for a name that
+    transformers' ``LlamaForCausalLM`` has not, and for heads that do not fit the weights.
+
+    >>> import torch
+    >>> rows, params = torch.arange(8.0)[:, None].expand(8, 8), {"dim": 8, "n_heads": 2}
+    >>> found = transformers_to_meta({"model.layers.0.self_attn.q_proj.weight": rows}, params)
+    >>> found["layers.0.attention.wq.weight"][:, 0]
+    tensor([0., 2., 1., 3., 4., 6., 5., 7.])
+    """
+    dim, heads, kv_heads = _heads(params)
+    found = {}
+    for name, weight in state_dict.items():
+        if name in _TOP_BACK:
+            found[_TOP_BACK[name]] = weight
+            continue
+        parts = _THEIR_LAYER.fullmatch(name)
+        if parts is None or parts[2] not in _IN_LAYER_BACK:
+            raise ValueError(
+                f"state_dict must have the names of transformers' Llama, got {name!r}"
+            )
+        ours = _IN_LAYER_BACK[parts[2]]
+        if ours in ("attention.wq", "attention.wk"):
+            n_heads = heads if ours == "attention.wq" else kv_heads
+            weight = _in_layout("interleaved", name, weight, n_heads, dim // heads)
+        found[f"layers.{parts[1]}.{ours}.{parts[3]}"] = weight
     return found
 
 
@@ -84,9 +120,11 @@ def _heads(params: Mapping[str, object]) -> tuple[int, int, int]:
     return dim, heads, checks.integer("params['n_kv_heads']", kv_heads, minimum=1)
 
 
-def _in_halves(name: str, weight: Tensor, n_heads: int, head_dim: int) -> Tensor:
+def _in_layout(
+    to: str, name: str, weight: Tensor, n_heads: int, head_dim: int
+) -> Tensor:
     if weight.shape[0] != n_heads * head_dim:
         raise ValueError(
             f"params must give the heads of {name}, {weight.shape[0]} rows; got {n_heads} heads of {head_dim}"
         )
-    return convert_weight(weight, n_heads, head_dim, to="half")
+    return convert_weight(weight, n_heads, head_dim, to=to)

@@ -51,6 +51,47 @@ class KVCache:
         self.values[:, :, start : self.length] = v
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
+    def reset(self) -> None:
+        """Empty it: the next keys may be of another batch size, dtype or device."""
+        self.length = 0
+        self.__dict__.pop("keys", None)
+        self.__dict__.pop("values", None)
+
+    def crop(self, length: int) -> None:
+        """Keep the first ``length`` tokens, as after a guess at the next tokens that was wrong; a new one takes place ``length``.
+
+        >>> cache = KVCache(max_len=6)
+        >>> cache.append(torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5, 8))[0].shape
+        torch.Size([1, 2, 5, 8])
+        >>> cache.crop(3)
+        >>> cache.length
+        3
+        """
+        self.length = checks.integer("length", length, 0, self.length)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row i becomes what row ``rows[i]`` was, as a beam search wants it: int64, (batch,); a row may be taken twice."""
+        if not isinstance(rows, Tensor) or rows.dtype != torch.int64:
+            found = getattr(rows, "dtype", type(rows).__name__)
+            raise TypeError(f"rows must be a tensor of int64, got {found}")
+        if self.length == 0:
+            raise ValueError(
+                "rows must be of a cache that holds tokens, got an empty one"
+            )
+        batch = len(self.keys)
+        if rows.shape != (batch,):
+            raise ValueError(
+                f"rows must be one for each of {batch} rows, got shape {tuple(rows.shape)}"
+            )
+        if checks.readable(rows):
+            checks.entries("rows", rows, 0, batch - 1)
+        rows = rows.to(self.keys.device)
+        for kept in (self.keys, self.values):
+            # index_select makes a copy, so no row is overwritten before it is read
+            kept[:, :, : self.length] = kept[:, :, : self.length].index_select(
+                0, rows
+            )
+
     def _check(self, k: Tensor, v: Tensor) -> None:
         if checks.floating("k", k).dim() != 4:
             raise ValueError(
