@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ropebook import rope
+from ropebook import efficient as E
+from ropebook import rope, triton_kernel
 from ropebook.checks import LAYOUTS
 from ropebook.efficient import RotaryEmbedding, apply_rotary, apply_rotary_qk
 from ropebook.extrapolation import ExtendedAttention, make
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import largest, random
+from tests.rotations import qk, tables
 
 Q, K = random(2, 4, 5, 8), random(2, 2, 5, 8, seed=1)
 PLACES = [{}, {"offset": 7}, {"positions": torch.tensor([3, 1, 4, 1, 5])}, {"positions": torch.arange(10).view(2, 5)}]
@@ -221,3 +223,47 @@ def test_a_model_of_extended_layers_generates(name, options):
     for layer in model.layers:
         layer.attention = ExtendedAttention.of(layer.attention, method=name, options=options)
     assert torch.equal(model.generate(TOKENS, 8), greedy(model, TOKENS, 8))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_wrong_is_called_by_its_name(layout):
+    """And not by torch's words, which do not say which argument it is."""
+    q, k = qk(dtype=torch.float32)
+    cos, sin = tables(range(5), 8, dtype=torch.float32)
+    rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn
+    for given, message in (
+        ((q, k.to(away)), "k must be on the device of q, cpu, got meta"),
+        ((q.to(small), k), r"q must be of two bytes a number or more to be rotated, got dtype torch\.float8_e4m3fn"),
+        ((q, k.to(small)), "k must be of two bytes"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            rope(*given)
+    for call, message in (
+        (lambda: E.apply_rotary(q.to(small), cos, sin, layout=layout), "x must be of two bytes"),
+        (
+            lambda: E.apply_rotary(q, cos.to(away), sin.to(away), layout=layout),
+            "x must be on the device of cos and sin, m",
+        ),
+        (
+            lambda: E.apply_rotary(q, cos, sin.to(away), layout=layout),
+            "cos and sin must be on one device, got cpu and m",
+        ),
+        (
+            lambda: E.apply_rotary_qk(q, k.to(away), cos, sin, layout=layout),
+            "k must be on the device of cos and sin, cpu",
+        ),
+        (lambda: E.apply_rotary_qk(q, k[..., :7], cos, sin, layout=layout), "k must have an even last axis"),
+        (
+            lambda: E.apply_rotary_qk(q, k[:, :, :3], cos, sin, layout=layout),
+            r"cos and sin must have .* for \(2, .*\) of k",
+        ),
+        (lambda: E.join_pairs([1], q, layout), "first must be a tensor, got list"),
+        (lambda: E.join_pairs(q, [1], layout), "second must be a tensor, got list"),
+        (lambda: E.join_pairs(q, q[:1], layout), r"second must have shape \(…, d/2\), the same as the other, got \(1,"),
+        (lambda: E.join_pairs(cos[0, 0], sin[0, 0], layout), r"first must have shape .* got \(\)"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
+    if not triton_kernel.INTERPRETED:
+        with pytest.raises(RuntimeError, match=r"\(backend 'triton'\) runs on CUDA, got tensors on cpu"):
+            E.apply_rotary(q, cos, sin, backend="triton")

@@ -130,7 +130,8 @@ def test_the_rows_of_the_last_token_are_those_that_are_asked_for():
         (8, "half", torch.float64),
         (0, "half", torch.float64),
     ):
-        rope.layout = layout
+        if layout != rope.layout:
+            rope.layout = layout
         for found, x in zip(rope(*one_token(dtype=dtype), offset=offset), one_token(dtype=dtype), strict=True):
             assert largest(found - exact(x, [offset], layout)) < (1e-6 if dtype == torch.float32 else 1e-14)
     with pytest.raises(TypeError, match="offset must be an integer"):

@@ -56,6 +56,22 @@ def test_what_does_not_fit_together_is_refused(attend):
         attend(R.ALiBi(2 * HEADS), q, k, v)
 
 
+@pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
+def test_what_is_wrong_is_named(attend):
+    q, k, v = vectors()
+    for scheme in ("alibi", R.ALiBi, None):
+        with pytest.raises(TypeError, match=r"scheme must be a Scheme of ropebook\.relatives, such as Rope\(64\), got"):
+            attend(scheme, q, k, v)
+    for given, name in (((q, k.float(), v), "k"), ((q, k, v.float()), "v"), ((q, k, v.to("meta")), "v")):
+        with pytest.raises(TypeError, match=f"{name} must fit q, .*torch.float64, 'cpu'.*, got"):
+            attend(R.ALiBi(HEADS), *given)
+    for given, name in ((([1.0], k, v), "q"), ((q, [1.0], v), "k"), ((q, k, [1.0]), "v")):
+        with pytest.raises(TypeError, match=f"{name} must be a floating-point tensor, got list"):
+            attend(R.ALiBi(HEADS), *given)
+    with pytest.raises(ValueError, match=r"q must be \(…, heads, seq, dim\), got \(\)"):
+        attend(R.ALiBi(HEADS), torch.tensor(1.0), k, v)
+
+
 def test_attention_by_hand():
     q = torch.zeros(1, 1, 3, 2, dtype=torch.float64)
     v = torch.tensor([0.0, 1, 10]).double().view(1, 1, 3, 1)

@@ -8,6 +8,7 @@ import torch
 
 from ropebook import attention as A
 from ropebook import rotary_attention as R
+from ropebook.extrapolation import ExtendedAttention
 from tests.rotary_attention_helpers import (
     DEFAULT,
     llama,
@@ -20,6 +21,9 @@ X = torch.zeros(2, 5, 8)
 
 
 LAYER = R.RotaryAttention(8, 2)
+
+
+UNROTATED = ExtendedAttention(8, 2, method="rerope", options={"window": 4})
 
 
 MODEL = R.LlamaModel(7, 8, 12, 2, 2)
@@ -70,6 +74,8 @@ BAD = [
         ValueError,
         "mask must broadcast to the scores' shape, (2, 2, 5, 5), got (4, 4)",
     ),
+    (lambda: LAYER(X, cache={}), TypeError, "cache must be a KVCache or None, got dict"),
+    (lambda: UNROTATED(X, cache=[]), TypeError, "cache must be a KVCache or None, got list"),
     (lambda: R.KVCache(0), ValueError, "max_len must be an integer >= 1, got 0"),
     (lambda: filled().append(K, K), ValueError, "the cache must have room for 3 more tokens, got 3 of max_len = 4"),
     (lambda: R.KVCache(2).append(K, K), ValueError, "the cache must have room for 3 more tokens, got 0 of max_len = 2"),

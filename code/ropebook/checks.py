@@ -164,6 +164,15 @@ def floating(name: str, value: object) -> torch.Tensor:
     return value
 
 
+def rotatable(name: str, value: object) -> torch.Tensor:
+    """A `floating` tensor of at least two bytes a number: with float8 torch does no arithmetic."""
+    if floating(name, value).dtype.itemsize == 1:
+        raise TypeError(
+            f"{name} must be of two bytes a number or more to be rotated, got dtype {value.dtype}"
+        )
+    return value
+
+
 def entries(
     name: str, value: torch.Tensor, minimum: int, maximum: int, note: str = ""
 ) -> torch.Tensor:

@@ -304,6 +304,11 @@ def join_pairs(
     tensor([0, 1, 2, 3])
     """
     checks.layout(layout)
+    for name, x in (("first", first), ("second", second)):
+        if checks.tensor(name, x).ndim == 0 or x.shape != first.shape:
+            raise ValueError(
+                f"{name} must have shape (…, d/2), the same as the other, got {tuple(x.shape)}"
+            )
     return join(first, second, layout)
 
 
@@ -326,11 +331,13 @@ def join(
     return torch.stack((first, second), axis).flatten(-2)
 
 
-def check_pairs(x: Tensor) -> None:
+def check_pairs(x: Tensor, name: str = "x") -> None:
     """``TypeError`` unless x is a tensor, ``ValueError`` unless it has pairs: (…, d) with d even."""
-    if checks.tensor("x", x).ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
+    if checks.tensor(name, x).ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
         shape = tuple(x.shape)
-        raise ValueError(f"x must have an even last axis >= 2, got shape {shape}")
+        raise ValueError(
+            f"{name} must have an even last axis >= 2, got shape {shape}"
+        )
 
 
 def concatenated_order(dim: int) -> Int[Tensor, " dim"]:

@@ -317,11 +317,11 @@ def available(device: torch.device | str | None = None) -> bool:
 
 def _why_not(device: torch.device) -> str | None:
     if triton is None:
-        return 'the Triton kernel needs Triton, which is not installed (pip install "ropebook[gpu]")'
+        return 'the Triton kernel (backend "triton") needs Triton, which is not installed (pip install "ropebook[gpu]")'
     if device.type == "cuda" or (device.type == "cpu" and INTERPRETED):
         return None
     return (
-        f"the Triton kernel runs on CUDA, got tensors on {device}; on the CPU it can be "
+        f"the Triton kernel (backend 'triton') runs on CUDA, got tensors on {device}; on the CPU it can be "
         "interpreted, if TRITON_INTERPRET=1 is set before Triton is imported"
     )
 

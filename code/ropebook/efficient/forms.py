@@ -69,12 +69,20 @@ def check_tables(cos: Tensor, sin: Tensor) -> None:
         raise ValueError(
             f"cos and sin must be alike, got {cos.dtype} {tuple(cos.shape)} and {sin.dtype} {tuple(sin.shape)}"
         )
+    if cos.device != sin.device:
+        raise ValueError(
+            f"cos and sin must be on one device, got {cos.device} and {sin.device}"
+        )
 
 
-def check_rows(x: Tensor, cos: Tensor, partial: bool) -> None:
-    """The part of `fit` that asks for x, and for rows of cos for its tokens."""
-    checks.floating("x", x)
-    rope.check_pairs(x)
+def check_rows(x: Tensor, cos: Tensor, partial: bool, name: str = "x") -> None:
+    """The part of `fit` that asks for x, by its ``name``, and for rows of cos for its tokens."""
+    checks.rotatable(name, x)
+    rope.check_pairs(x, name)
+    if x.device != cos.device:
+        raise ValueError(
+            f"{name} must be on the device of cos and sin, {cos.device}, got {x.device}"
+        )
     tokens = x.shape[-2] if x.ndim > 1 else None
     rows = [(tokens,)]
     if x.ndim in (3, 4):
@@ -84,7 +92,7 @@ def check_rows(x: Tensor, cos: Tensor, partial: bool) -> None:
     if not fits or cos.shape[:-1] not in rows:
         raise ValueError(
             "cos and sin must have shape (T, d/2) or (B, T, d/2) for x (..., T, d), "
-            f"got {tuple(cos.shape)} for {tuple(x.shape)}"
+            f"got {tuple(cos.shape)} for {tuple(x.shape)} of {name}"
         )
 
 

@@ -74,7 +74,7 @@ def apply_rotary_qk(
     ``in_place``: two tensors that have numbers in common are refused (``ValueError``), for these would be rotated twice.
     """
     fit(q, cos, sin, layout, partial=True)
-    check_rows(k, cos, partial=True)
+    check_rows(k, cos, partial=True, name="k")
     if in_place:
         return _overwritten((q, k), cos, sin, layout)
     return _rotated((q, k), cos, sin, layout, backend)
@@ -240,7 +240,6 @@ class RotaryEmbedding(nn.Module):
             )
         if name == "layout":
             checks.layout(value)
-            self.__dict__["_last"] = None
         super().__setattr__(name, value)
 
     def forward(
@@ -266,7 +265,7 @@ class RotaryEmbedding(nn.Module):
         given = (q,) if k is None else (q, k)
         axes = "batch, seq, heads" if tokens_first else "batch, heads, seq"
         for name, x in zip("qk", given, strict=False):
-            checks.floating(name, x)
+            checks.rotatable(name, x)
             if x.ndim != 4 or x.shape[-1] != self.dim:
                 raise ValueError(
                     f"{name} must have shape ({axes}, {self.dim}), got {tuple(x.shape)}"
@@ -276,6 +275,10 @@ class RotaryEmbedding(nn.Module):
         if given[0].shape[::2] != given[-1].shape[::2]:
             raise ValueError(
                 f"q and k must agree in batch and seq, got {tuple(q.shape)} and {tuple(k.shape)}"
+            )
+        if k is not None and k.device != q.device:
+            raise ValueError(
+                f"k must be on the device of q, {q.device}, got {k.device}"
             )
         cos, sin, rows = self._places(given[0], positions, offset)
         if in_place:
@@ -312,7 +315,7 @@ class RotaryEmbedding(nn.Module):
             return self._last[1]
         cos, sin = self._places_kept(q, None, offset, dtype)
         whole = self.layout == "half" and self.rotary_dim == self.dim
-        if self.scaling is not None or not whole or not ordinary(cos):
+        if self.scaling is not None or not whole:
             return cos, sin, None
         # rows that inference mode made would be refused by a later training step
         with torch.inference_mode(False):
@@ -448,7 +451,7 @@ class RotaryEmbedding(nn.Module):
         # no values there, no float64 here
         if device.type not in ("meta", "mps"):
             self._inv_freq = self._inv_freq.to(device)
-        self._table = self._last = None
+        self._table = None
         return self
 
     def extra_repr(self) -> str:

@@ -154,6 +154,10 @@ class ExtendedAttention(RotaryAttention):
             raise ValueError(
                 f"x must be (batch, seq, {self.dim}), got {tuple(x.shape)}"
             )
+        if cache is not None and not isinstance(cache, KVCache):
+            raise TypeError(
+                f"cache must be a KVCache or None, got {type(cache).__name__}"
+            )
         if positions is not None and cache is not None:
             raise ValueError(
                 "positions must be None with a cache of unrotated keys, which does not keep theirs"

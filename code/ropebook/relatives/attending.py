@@ -29,7 +29,7 @@ def attend(
 
     ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together, here and in the other two.
     """
-    places = _places(q, k, v)
+    places = _places(scheme, q, k, v)
     scores = scheme.score(q, k, places, places)
     if causal:
         seen = causal_mask(q.shape[-2], device=q.device)
@@ -41,7 +41,7 @@ def attend_fused(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
     """`attend`, by ``torch.nn.functional.scaled_dot_product_attention``: what is added goes where a mask does."""
-    places = _places(q, k, v)
+    places = _places(scheme, q, k, v)
     q, k, added = scheme.parts(q, k, places, places)
     if added is None:
         return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
@@ -73,9 +73,8 @@ def attend_flex(
         flex_attention,
     )
 
-    length = q.shape[-2]
-    q, k, row = _parts_by_row(scheme, q, k, _places(q, k, v))
-    mask = None
+    q, k, row = _parts_by_row(scheme, q, k, _places(scheme, q, k, v))
+    mask, length = None, q.shape[-2]
     if causal:
         mask = create_block_mask(
             lambda b, h, m, n: m >= n, None, None, length, length, q.device
@@ -89,10 +88,21 @@ def attend_flex(
     )
 
 
-def _places(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """0 … T − 1, if q, k and v are of one text."""
+def _places(scheme: Scheme, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """0 … T − 1, if there is a scheme, and q, k and v are of one text."""
+    if not isinstance(scheme, Scheme):
+        raise TypeError(
+            f"scheme must be a Scheme of ropebook.relatives, such as Rope(64), got {scheme!r}"
+        )
+    if checks.floating("q", q).ndim < 3:
+        raise ValueError(f"q must be (…, heads, seq, dim), got {tuple(q.shape)}")
+    for name, x in (("k", k), ("v", v)):
+        checks.floating(name, x)
+        found, wanted = ((t.dtype, str(t.device)) for t in (x, q))
+        if found != wanted:
+            raise TypeError(f"{name} must fit q, {wanted}, got {found}")
     places, _ = fit(q, k, *[torch.arange(q.shape[-2], device=q.device)] * 2)
-    if checks.floating("v", v).shape[:-1] != k.shape[:-1]:
+    if v.shape[:-1] != k.shape[:-1]:
         raise ValueError(
             f"v must have k's shape but for its width, k's being {tuple(k.shape)}, got {tuple(v.shape)}"
         )

@@ -99,6 +99,10 @@ class RotaryAttention(MultiHeadAttention):
             raise ValueError(
                 f"x must be (batch, seq, {self.dim}), got {tuple(x.shape)}"
             )
+        if cache is not None and not isinstance(cache, KVCache):
+            raise TypeError(
+                f"cache must be a KVCache or None, got {type(cache).__name__}"
+            )
         batch, seq_len, _ = x.shape
         cached = 0 if cache is None else cache.length
         if seq_len == 1:
