@@ -127,6 +127,13 @@ def test_other_names_are_refused(name):
         meta_to_transformers({name: random(4, 4)}, PARAMS)
 
 
+@pytest.mark.parametrize("turn", [meta_to_transformers, transformers_to_meta])
+def test_one_head_of_keys_is_enough_and_none_is_not(turn):
+    assert turn({}, {"dim": 8, "n_heads": 2, "n_kv_heads": 1}) == {}
+    with pytest.raises(ValueError, match=r"params\['n_kv_heads'\] must be an integer >= 1, got 0"):
+        turn({}, {"dim": 8, "n_heads": 2, "n_kv_heads": 0})
+
+
 def test_there_and_back():
     meta = of_meta()
     theirs = meta_to_transformers(meta, PARAMS)

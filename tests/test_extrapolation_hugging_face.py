@@ -235,6 +235,29 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
         install(model, make("rerope", window=9))
 
 
+def test_positions_below_0_are_those_of_short_texts_to_log_n():
+    model, text = built("Llama"), tokens(10)
+    places = torch.arange(-3, 7)[None]
+    plain = logits(model, text, position_ids=places)
+    install(model, make("log_n", trained_length=16))
+    torch.testing.assert_close(logits(model, text, position_ids=places), plain, **CLOSE)
+    install(model, make("log_n", trained_length=2))
+    assert (logits(model, text, position_ids=places) - plain).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["rerope", "dynamic_ntk"])
+def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
+    """As if a mask showed all keys."""
+    model = built("Llama")
+    install(model, make(name, **OURS[name]))
+    attend = transformers.AttentionInterface()[model.config._attn_implementation]
+    layer = model.model.layers[0].self_attn
+    q, k, v = (torch.randn(1, heads, 90, 8, generator=torch.Generator().manual_seed(heads)) for heads in (4, 2, 3))
+    v, here = v[:, :2], {"position_ids": torch.tensor([[87, 88, 89]])}
+    seen = attend(layer, q[:, :, :3], k, v, torch.zeros(1, 1, 3, 90), **here)[0]
+    torch.testing.assert_close(attend(layer, q[:, :, :3], k, v, None, **here, is_causal=False)[0], seen)
+
+
 # --- Two kinds of layers ---------------------------------------------------------------------------------------------
 
 

@@ -54,6 +54,16 @@ def test_what_does_not_fit_together_is_refused(attend):
         attend(R.ALiBi(HEADS), q, torch.cat((k, k), -2), torch.cat((v, v), -2))
     with pytest.raises(ValueError, match=f"q must have {2 * HEADS} heads, as the scheme has, got"):
         attend(R.ALiBi(2 * HEADS), q, k, v)
+    with pytest.raises(ValueError, match=f"q must have {HEADS - 1} heads, as the scheme has, got {HEADS}"):
+        attend(R.ALiBi(HEADS - 1), q, k, v)
+
+
+@pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@torch.no_grad()
+def test_all_keys_are_seen_unless_it_is_to_be_causal(attend):
+    q, k, v = random(3, 2, HEADS, SEQ, DIM, dtype=torch.float32)
+    assert torch.equal(attend(R.ALiBi(HEADS), q, k, v), attend(R.ALiBi(HEADS), q, k, v, causal=False))
 
 
 @pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
