@@ -194,9 +194,6 @@ OTHERS += [lengths, not_linear, turned_start, uneven_angles]
 def test_what_the_gallery_lacks_is_named_too(function, dim):
     report = diagnose(function, dim=dim)
     expected = {function.__name__}
-    # a turn that starts elsewhere by a quarter, backwards: both are said
-    if function is swapped_cos_sin:
-        expected |= {"clockwise"}
     if function is uneven_angles:
         assert expected <= set(report.mistakes)
         return
@@ -212,7 +209,7 @@ def test_another_base_is_told_with_the_scaling_that_would_explain_it():
     report = diagnose(scaled, base=10000.0)
     assert list(report.mistakes) == ["other_base"]
     assert "NTK-aware scaling by 4 " in report.mistakes["other_base"]
-    smaller = diagnose(functools.partial(mistakes.correct, base=100.0), base=10000.0)
+    smaller = diagnose(functools.partial(mistakes.correct, base=300.0), base=10000.0)
     assert list(smaller.mistakes) == ["other_base"]
     assert "NTK" not in str(smaller)
 
@@ -268,9 +265,16 @@ SCALED = [
 
 @pytest.mark.parametrize(("parameters", "kind", "said"), SCALED, ids=[kind for _, kind, _ in SCALED])
 @pytest.mark.parametrize("base", [None, 10000.0])
-def test_scaling_is_told_and_is_no_mistake(parameters, kind, said, base):
-    report = diagnose(llama(rope_parameters={"rope_theta": 10000.0, **parameters}), base=base)
-    assert report.sound
+def test_scaling_is_told_and_has_to_be_declared(parameters, kind, said, base):
+    rotate = llama(rope_parameters={"rope_theta": 10000.0, **parameters})
+    report = diagnose(rotate, base=base)
+    assert report.verdict == "undetermined"
+    assert "declare inv_freq" in report.undetermined["scaling"]
+    factor = 0.1 * math.log(4) + 1 if parameters["rope_type"] == "yarn" else None
+    declared = {"inv_freq": report.inv_freq, "attention_factor": factor}
+    assert diagnose(rotate, base=base, layout="half", length=8192, **declared).sound
+    other = diagnose(rotate, base=base, inv_freq=0.9 * report.inv_freq, attention_factor=factor)
+    assert other.verdict == "wrong"
     assert report.scaling == kind
     assert report.base == 10000.0
     assert report.evidence["scaling"].startswith(said)
@@ -452,8 +456,10 @@ def test_slow_starts_and_pairs_that_stand_are_no_mistake():
         return turned(x, angles, "half")
 
     report = diagnose(proportional)
-    assert report.sound
+    assert report.verdict == "undetermined"
+    assert "Declare inv_freq" in report.undetermined["still_pairs"]
     assert "16 of 32 pairs turn" in report.evidence["part"]
+    assert diagnose(proportional, inv_freq=rope.inv_freq(64) * (torch.arange(32) < 16)).sound
 
 
 def test_a_table_that_ends_is_told():

@@ -1,4 +1,4 @@
-"""``python -m ropebook.diagnose module:function``: the report, and 0 if it is sound, 1 if not, 2 if it could not be told."""
+"""``python -m ropebook.diagnose module:function``: the report, and 0 if it is sound, 1 if it is wrong, 2 if it can't be told."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
         "--layout", choices=checks.LAYOUTS, help="that of the weights"
     )
     parser.add_argument("--base", type=float, help="that of the weights")
+    parser.add_argument("--length", type=int, help="of the longest text")
+    parser.add_argument(
+        "--rotary-dim", type=int, help="how many entries of a head turn"
+    )
     parser.add_argument("--dim", type=int, help="width of a head")
     parser.add_argument(
         "--call", help='roles of the arguments, as "q, k, positions"'
@@ -38,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
     print(report)
-    return 0 if report.sound else 1
+    return {"sound": 0, "wrong": 1, "undetermined": 2}[report.verdict]
 
 
 def imported(name: str) -> object:

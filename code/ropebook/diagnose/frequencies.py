@@ -22,6 +22,7 @@ class Frequencies(NamedTuple):
     base: float | None
     factor: float  # the largest θ expected / θ found
     said: str
+    slowed: bool = False  # whether no pair is faster than the base has it, nor less slowed than the one before
 
 
 def read(
@@ -73,28 +74,54 @@ def read(
         (theta[0] / theta[1]).item() ** (1 / step), tolerance / 10
     )
     ratio = rope.inv_freq(dim, max(fast, 1.0))[: len(theta)] / theta
-    return _scaled(ratio, fast, tolerance)
+    return _scaled(ratio, theta, fast, tolerance)
 
 
 def _scaled(
-    ratio: Float[torch.Tensor, " pairs"], base: float, tolerance: float
+    ratio: Float[torch.Tensor, " pairs"],
+    theta: Float[torch.Tensor, " pairs"],
+    base: float,
+    tolerance: float,
 ) -> Frequencies:
     """What is said of pairs that are slowed by different factors."""
     last = ratio[-1].item()
     fast = int(((ratio - 1).abs() < 10 * tolerance).sum())
     slow = int(((ratio / last - 1).abs() < 10 * tolerance).sum())
-    rising = bool((ratio.diff() > -1e-3).all())
-    between = (
-        f"θ expected / θ found runs from {ratio.min():.4g} to {ratio.max():.4g}"
-    )
-    if rising and fast and slow > 1 and last > 1 + 1e-3:
+    rising = bool((ratio.diff() > -1e-3).all()) and bool((ratio > 1 - 1e-3).all())
+    if rising and fast and slow > 1 and last > 1 + 1e-3 and _ramp(ratio):
         said = (
             f"the {fast} fastest pairs are as base {base:,.0f} has them, the {slow} slowest turn {last:.4g} times "
             f"too slowly, the {len(ratio) - fast - slow} between them in between"
         )
         return Frequencies("by parts", base, _round(last, tolerance / 10), said)
-    said = f"they are no power of a base: against base {base:,.0f}, {between}"
-    return Frequencies("uneven", base, ratio.max().item(), said)
+    # no method of extension makes equal steps of frequencies
+    steps = theta.diff()
+    even = bool((steps - steps.mean()).abs().max() < 1e-4 * steps.abs().max())
+    # the nearest rule: one factor for all pairs, in the middle of what is found
+    factor = math.sqrt(ratio.min().item() * ratio.max().item())
+    off = math.sqrt(ratio.max().item() / ratio.min().item()) - 1
+    scaled = "" if abs(factor - 1) < 1e-3 else f", all divided by {factor:.3g}"
+    said = (
+        f"θ is no power of a base. The nearest rule is base {base:,.0f}{scaled}, from which a pair is off by up to "
+        f"{off:.1%} (θ expected / θ found runs from {ratio.min():.4g} to {ratio.max():.4g})"
+    )
+    return Frequencies(
+        "uneven", base, ratio.max().item(), said, rising and not even
+    )
+
+
+def _ramp(ratio: Float[torch.Tensor, " pairs"]) -> bool:
+    """Whether the share that is slowed rises from pair to pair as a straight line (YaRN) or along the frequency (Llama 3)."""
+    share = (1 - 1 / ratio) / (1 - 1 / ratio[-1])
+    between = (share > 1e-3) & (share < 1 - 1e-3)
+    share = share[between]
+    if len(share) < 3:
+        return True
+    # along the frequency, what is kept falls by nearly one factor a pair
+    line = (share.diff().diff().abs() < 1e-3).all()
+    kept = 1 - share
+    curved = (kept.diff() < 0).all() and (share.diff().diff() < 1e-3).all()
+    return bool(line or curved)
 
 
 def _rounded(

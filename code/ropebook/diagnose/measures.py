@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -31,7 +32,8 @@ Angles = Float[Tensor, "seq pairs"]
 class Turn:
     """What is done to one tensor: the kind of map, its pairs, and for each pair the angle at every position."""
 
-    kind: str  # identity, rotation, missing_sin, missing_minus, swapped_layout, lengths, no_pairs or unknown
+    # identity, rotation, missing_sin, missing_minus, swapped_layout, mixed_tables, lengths, no_pairs or unknown
+    kind: str
     dim: int
     first: tuple[int, ...] = ()
     second: tuple[int, ...] = ()
@@ -41,6 +43,10 @@ class Turn:
     factor: float = 1.0  # by which lengths change
     table: torch.dtype | None = None  # the half type of its table
     off: float = 0.0  # how far its matrices are from those of a rotation
+    order: tuple[int, ...] = ()  # rows to take, where entries come back elsewhere
+    flaws: tuple[str, ...] = ()  # kinds of map that were undone before it was read
+    # how its cosines and sines are read off its matrices, where there are flaws
+    reader: Callable[[Matrices], tuple[Angles, Angles]] | None = None
 
     @property
     def layout(self) -> str | None:
@@ -86,7 +92,47 @@ def matrices(call: Call, positions: Int[Tensor, " seq"]) -> dict[str, Matrices]:
 
 
 def measured(matrix: Matrices) -> Turn:
-    """What one tensor's matrices at positions 0, 1, 2, … do."""
+    """What one tensor's matrices at positions 0, 1, 2, … do, in whatever order the entries come back."""
+    turn = _in_place(matrix)
+    if turn.kind not in ("no_pairs", "unknown"):
+        return turn
+    unit = torch.eye(turn.dim, dtype=torch.float64)
+    changed = ((matrix - unit).abs().amax(0) > NOTHING).any(-1).nonzero().flatten()
+    start, stop = changed[0].item(), changed[-1].item() + 1
+    # a last pair that stands still is not seen
+    stop += (stop - start) % 2
+    order = torch.arange(start, stop)
+    if stop <= turn.dim:
+        halves = order.unflatten(0, (2, -1)).T.flatten()
+        neighbours = order.unflatten(0, (-1, 2)).T.flatten()
+        for rows in (halves, neighbours):
+            whole = torch.cat(
+                (torch.arange(start), rows, torch.arange(stop, turn.dim))
+            )
+            other = _in_place(matrix[:, whole])
+            if other.kind == "rotation":
+                return replace(other, order=tuple(whole.tolist()))
+    return turn
+
+
+def turned(
+    dim: int,
+    first: tuple[int, ...],
+    second: tuple[int, ...],
+    cos: Angles,
+    sin: Angles,
+) -> Turn | None:
+    """The rotation with these tables, or None if they are those of none."""
+    matrix = torch.eye(dim, dtype=torch.float64).repeat(len(cos), 1, 1)
+    first, second = list(first), list(second)
+    matrix[:, first, first] = matrix[:, second, second] = cos
+    matrix[:, second, first], matrix[:, first, second] = sin, -sin
+    turn = _of_pairs(matrix, first, second)
+    return turn if turn.kind == "rotation" else None
+
+
+def _in_place(matrix: Matrices) -> Turn:
+    """What the matrices do, if every entry comes back where it was."""
     dim = matrix.shape[-1]
     largest = matrix.abs().amax(0)
     coupled = (largest > NOTHING) & ~torch.eye(dim, dtype=torch.bool)
@@ -126,6 +172,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
     if (
         still < SINGLE
         and _off(a - e) < close
+        and _off(torch.hypot(a, c) - torch.hypot(a, c)[0]) > SINGLE
         and min(b.abs().min(), c.abs().min()) > 0.5
     ):
         return Turn("missing_sin", **at, off=still)
@@ -135,7 +182,15 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
         factor = lengths.mean().item()
         spread = _off(lengths - factor)
         if spread > max(close, 1e-3):
-            return Turn("lengths", **at, off=spread)
+            logs = lengths.log()
+            rates, _, bent = _rates(logs)
+            trend = _off(rates) * len(logs)
+            if trend > 1e-3 and bent < 0.3 * trend:
+                return Turn("lengths", **at, off=spread)
+            if spread > 0.05:
+                return Turn("mixed_tables", **at, off=spread)
+            # lengths that tremble: tables of a half type, and a factor or a second turn after them
+            at["table"] = torch.bfloat16
         kind = "rotation"
         return Turn(
             kind,

@@ -1,4 +1,4 @@
-"""What was found: the mistakes by name, and what was measured, each in a sentence."""
+"""What was found: the verdict, the mistakes by name, and what was measured, each in a sentence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from torch import Tensor
 class Report:
     """The diagnosis of one rotation. Printed, it is a page of plain text.
 
-    ``mistakes`` and ``evidence`` are sentences by name: what is wrong, and what was measured.
+    ``mistakes``, ``undetermined`` and ``evidence`` are sentences by name: what is wrong, what can only be judged once
+    more is declared, and what was measured.
     """
 
     name: str
     mistakes: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
+    undetermined: Mapping[str, str] = field(default_factory=dict)
     layout: str | None = None
     base: float | None = None
     rotary_dim: int = 0
@@ -26,20 +28,28 @@ class Report:
     inv_freq: Tensor | None = None
 
     @property
+    def verdict(self) -> str:
+        """ "wrong", "undetermined" or "sound": the first of them that applies."""
+        if self.mistakes:
+            return "wrong"
+        return "undetermined" if self.undetermined else "sound"
+
+    @property
     def sound(self) -> bool:
-        """Whether no mistake was found."""
-        return not self.mistakes
+        """Whether no mistake was found, and nothing is left to declare."""
+        return self.verdict == "sound"
 
     def __str__(self) -> str:
         """The verdict, then what was measured."""
-        head = (
-            f"{self.name}: sound"
-            if self.sound
-            else f"{self.name}: {', '.join(self.mistakes)}"
-        )
+        said = {
+            "sound": "sound",
+            "undetermined": f"undetermined ({', '.join(self.undetermined)})",
+            "wrong": ", ".join(self.mistakes),
+        }
         found = [("✗ " + name, said) for name, said in self.mistakes.items()]
+        found += [("? " + name, said) for name, said in self.undetermined.items()]
         found += list(self.evidence.items())
-        wide = max(len(name) for name, _ in found) + 2
+        wide = max((len(name) for name, _ in found), default=0) + 2
         lines = [
             textwrap.fill(
                 f"{name:<{wide}}{said}",
@@ -50,4 +60,4 @@ class Report:
             )
             for name, said in found
         ]
-        return "\n".join([head, *lines])
+        return "\n".join([f"{self.name}: {said[self.verdict]}", *lines])

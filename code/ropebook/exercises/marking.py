@@ -120,6 +120,8 @@ class Rotation:
             return Feedback(name, f"{said}. {self.hints.get(name, '')}".strip())
         if report.scaling:
             return Feedback("scaled", f"{report.evidence['scaling']}.")
+        for said in report.undetermined.values():
+            return Feedback("undetermined", f"{said}.")
         if report.rotary_dim != self.dim:
             return Feedback("partial", f"{report.evidence['part']}.")
         return Feedback(None, self.praise)

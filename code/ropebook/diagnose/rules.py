@@ -1,0 +1,150 @@
+"""The rules by which frequencies are made, right and wrong ones, and which of them explains those that were measured."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from ropebook import rope
+from ropebook.diagnose.findings import within_half
+from ropebook.shapes import Float
+
+Theta = Float[torch.Tensor, " pairs"]
+
+
+class Rule(NamedTuple):
+    """What would make frequencies as they were measured: its names (none if they are right), and the exact ones."""
+
+    names: tuple[str, ...]
+    theta: torch.Tensor
+
+    @property
+    def clockwise(self) -> bool:
+        """Whether all angles have the other sign."""
+        return "clockwise" in self.names
+
+
+def explained(
+    theta: Theta,
+    expected: Theta,
+    *,
+    dim: int,
+    base: float | None,
+    coarse: bool = False,
+) -> Rule | None:
+    """The rule with the fewest mistakes that gives ``theta``, as measured (known up to whole turns), or None.
+
+    ``expected`` are the frequencies that the weights need, ``dim`` is the width of the head, ``base`` that of the weights.
+
+    >>> right = rope.inv_freq(16)
+    >>> explained(right.deg2rad(), right, dim=16, base=None).names
+    ('degrees',)
+    """
+    still = theta == 0
+    tried = sorted(
+        _combined(expected, dim, base),
+        key=lambda one: (len(one[0]), "turned_twice" in one[0]),
+    )
+    ends = int((~still).sum())
+    tail = bool(still.any()) and bool(still[ends:].all()) and ends > 0
+    for names, candidate in tried:
+        if not tail and _same(theta, candidate, coarse):
+            return Rule(names, candidate)
+        if tail and _same(theta[:ends], candidate[:ends], coarse):
+            lost = ("still_pairs",) if expected[ends:].any() else ()
+            return Rule((*names, *lost), candidate * ~still)
+    return None
+
+
+def uniform(theta: Theta, expected: Theta, coarse: bool) -> Rule | None:
+    """All pairs too fast by one factor; too slow is a scaling.
+
+    >>> uniform(rope.inv_freq(16) * 3, rope.inv_freq(16), False).names
+    ('faster',)
+    """
+    slow = len(theta) // 2
+    ratio = (theta[slow:] / expected[slow:]).median().item()
+    if not abs(ratio) > 1 + 1e-4 or not math.isfinite(ratio):
+        return None
+    names = ("faster",) if ratio > 0 else ("faster", "clockwise")
+    if not _same(theta, ratio * expected, coarse):
+        return None
+    return Rule(names, ratio * expected)
+
+
+def _combined(
+    expected: Theta, dim: int, base: float | None
+) -> Iterator[tuple[tuple[str, ...], torch.Tensor]]:
+    """Every exponent with every unit, once and twice, in both directions."""
+    units = (((), 1.0), (("degrees",), math.pi / 180))
+    times = (((), 1.0), (("turned_twice",), 2.0))
+    signs = (((), 1.0), (("clockwise",), -1.0))
+    for exponent, unit, twice, sign in itertools.product(
+        _exponents(expected, dim, base), units, times, signs
+    ):
+        names = (*exponent[0], *unit[0], *twice[0], *sign[0])
+        yield names, exponent[1] * unit[1] * twice[1] * sign[1]
+
+
+def _exponents(
+    expected: Theta, dim: int, base: float | None
+) -> list[tuple[tuple[str, ...], torch.Tensor]]:
+    width = 2 * len(expected)
+    found = [((), expected)]
+    if base is not None:
+        plain = rope.inv_freq(width, base)
+        if not torch.allclose(plain, expected, rtol=1e-6, atol=0):
+            found.append((("unscaled",), plain))
+        found += [
+            (("halved_dim",), rope.inv_freq(width, base**2)),
+            (("doubled_dim",), rope.inv_freq(width, base**0.5)),
+            (("shifted_exponent",), plain * base ** (-1 / width)),
+            (("shifted_exponent",), plain * base ** (-2 / width)),
+        ]
+        if dim > width:
+            wider = rope.inv_freq(dim, base)[: len(expected)]
+            found.append((("wider_exponent",), wider))
+    found.append((("growing_frequencies",), 1 / expected))
+    found.append((("reversed_frequencies",), expected.flip(0)))
+    halves = (torch.bfloat16, torch.float16)
+    found += [
+        (("half_frequencies",), expected.to(half).double()) for half in halves
+    ]
+    return found
+
+
+def _same(theta: Theta, candidate: Theta, coarse: bool) -> bool:
+    """Whether frequencies agree, up to whole turns: to five digits, or to two where tables or angles are rounded."""
+    # a function in float32 is off by 1e-6, base 10,050 for 10,000 by 1e-4
+    relative, absolute = (1e-2, 2e-6) if coarse else (2e-5, 3e-8)
+    allowed = relative * candidate.abs() + absolute
+    seen = allowed < 0.1
+    if int(seen.sum()) < min(2, len(theta)):
+        return False
+    off = within_half(theta - candidate).abs()
+    return bool((off <= allowed)[seen].all())
+
+
+def unwound(theta: Theta) -> Theta:
+    """Frequencies with the whole turns that a fast pair makes between two positions, as the line through slow pairs has it.
+
+    >>> fast = 4 * rope.inv_freq(32)
+    >>> bool((unwound(within_half(fast)) - fast).abs().max() < 1e-9)
+    True
+    """
+    moving = theta != 0
+    pair = torch.arange(len(theta), dtype=torch.float64)
+    slow = moving & (pair >= len(theta) // 2)
+    if slow.sum() < 2 or not (theta[slow].sign() == theta[slow][0].sign()).all():
+        return theta
+    sign, logs = theta[slow][0].sign(), theta[slow].abs().log()
+    centred = pair[slow] - pair[slow].mean()
+    slope = (centred * logs).sum() / centred.square().sum()
+    line = sign * (logs.mean() + slope * (pair - pair[slow].mean())).exp()
+    near = within_half(theta - line)
+    on_line = (near.abs() < 1e-3 * line.abs() + 1e-6) & (line.abs() < 50)
+    return torch.where(on_line, line + near, theta)

@@ -1,0 +1,402 @@
+"""How q and k are turned: by which frequencies, in which direction, from where, and whether their lengths stay."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose import frequencies, rules
+from ropebook.diagnose.findings import Findings, within_half
+from ropebook.diagnose.measures import Turn
+
+SAID = {
+    "unscaled": "frequencies are those of the base alone: the scaling that was declared is missing",
+    "halved_dim": "the base is {square:,.6g} = {base:,.6g}²: half of d stands in the exponent",
+    "doubled_dim": "the base is {root:,.6g} = √{base:,.6g}: the factor 2 is missing in the exponent",
+    "shifted_exponent": "the exponent is shifted: pair 0 turns by {first:.4g} radians a position instead of {right:.4g}",
+    "wider_exponent": "the exponent is divided by the width of the head, not by that of the part that turns",
+    "growing_frequencies": "the minus is missing in the exponent: frequencies grow from pair to pair",
+    "reversed_frequencies": "the frequencies are in reverse order: pair 0 is the slowest",
+    "half_frequencies": "each θ is rounded to a half type, off by up to {off:.2%}",
+    "degrees": "angles are taken for degrees: pair 0 turns by {first:.5f} radians a position",
+    "turned_twice": "both q and k are turned twice: pair 0 turns by {first:.4g} radians a position",
+    "faster": "every pair turns {times:.4g} times as fast as it should",
+    "clockwise": "clockwise: pair 0 turns by {first:+.6f} radians a position. Scores still depend on m − n alone, but "
+    "they are those of −Δ in place of Δ",
+    "still_pairs": "{still} of {pairs} pairs, the slowest, stand still",
+}
+
+
+def turning(findings: Findings) -> None:
+    """Everything that the angles and lengths of q and k say."""
+    turn = findings.main
+    _frequencies(findings, turn)
+    rounded = [one for one in findings.rotating.values() if one.table is not None]
+    _table(findings, rounded[0] if rounded else turn)
+    _start(findings)
+    _length(findings)
+
+
+def whole(turn: Turn, rotary_dim: int) -> Tensor:
+    """The frequencies of all pairs of the part that turns, 0 where one stands still."""
+    if not turn.layout:
+        return turn.theta
+    first = torch.tensor(turn.first) - min(turn.first)
+    at = first // 2 if turn.layout == "interleaved" else first
+    theta = torch.zeros(
+        max(rotary_dim // 2, int(at.max()) + 1), dtype=torch.float64
+    )
+    theta[at] = turn.theta
+    return theta
+
+
+def _frequencies(findings: Findings, turn: Turn) -> None:
+    declared = findings.declared
+    uneven = turn.uneven > max(10 * turn.tolerance, 1e-2)
+    coarse = turn.table is not None or turn.uneven > 1e-4
+    if findings.call.tables:
+        findings.theta = turn.theta
+        said = "not seen: angles come from the tables that it is given"
+        findings.evidence["base"] = said
+        _direction(findings, turn.theta)
+        _uneven_angles(findings, turn, uneven)
+        return
+    if not turn.theta.any():
+        findings.mistakes["nothing_turns"] = "no pair turns with the position"
+        findings.theta = turn.theta
+        return
+    width = declared.rotary_dim or turn.rotary_dim
+    theta = whole(turn, width)
+    expected = declared.frequencies(2 * len(theta))
+    if expected is not None and len(expected) != len(theta):
+        expected = None
+    rule = None
+    if expected is not None:
+        rule = rules.explained(
+            theta, expected, dim=turn.dim, base=declared.base, coarse=coarse
+        )
+        two = rule is not None and {"unscaled", "turned_twice"} <= set(rule.names)
+        if two or (rule is None and not (len(theta) > 1 and _based(theta, turn))):
+            rule = rules.uniform(theta, expected, coarse) or rule
+    if rule is not None:
+        _named(findings, rule, theta, expected)
+        exact = rule.theta[rule.theta != 0]
+        findings.theta = exact if len(exact) == len(turn.theta) else turn.theta
+    else:
+        _read(findings, turn, theta)
+        findings.theta = None if coarse else turn.theta
+    _uneven_angles(findings, turn, uneven)
+
+
+def _based(theta: Tensor, turn: Turn) -> bool:
+    """Whether these are the frequencies of some base, not scaled."""
+    moving = rules.unwound(theta).abs()
+    return (
+        frequencies.read(moving, 2 * len(theta), turn.tolerance, None).kind
+        == "plain"
+    )
+
+
+def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
+    """Angles that are no line: rounded to a half type, or something else."""
+    if findings.theta is not None and turn.uneven > 1e-4:
+        m = torch.arange(len(next(iter(findings.near.values()))))[:, None]
+        role = next(role for role in findings.turns if findings.turns[role] is turn)
+        seen = findings.near[role]
+        cos = seen[:, turn.first, turn.first] / turn.factor
+        exact = m * findings.theta
+        # elsewhere cosines lie where the order of the entries puts them
+        if not turn.order and not turn.flaws:
+            if ((exact + turn.phase).cos() - cos).abs().max() < max(
+                2**-8, turn.tolerance
+            ):
+                # a table of a half type explains it
+                return
+            for half in (torch.bfloat16, torch.float16):
+                rounded = (exact.to(half).double() + turn.phase).cos()
+                if (rounded - cos).abs().max() < 2e-3 + turn.tolerance:
+                    findings.mistakes["half_angles"] = (
+                        "angles are rounded to a half type before their cosine and sine are taken: near the start they "
+                        f"are off by up to {turn.uneven:.2g} radians, and the further the more"
+                    )
+                    return
+    if uneven:
+        findings.mistakes["uneven_angles"] = (
+            "angles are not proportional to the position: they miss a straight line by up to "
+            f"{turn.uneven:.2g} radians"
+        )
+
+
+def _named(
+    findings: Findings, rule: rules.Rule, theta: Tensor, expected: Tensor
+) -> None:
+    declared = findings.declared
+    base = declared.base or 1.0
+    moving = theta != 0
+    values = {
+        "base": base,
+        "square": base**2,
+        "root": base**0.5,
+        "first": theta[0].item(),
+        "right": expected[0].item(),
+        "off": (rule.theta / expected - 1).abs().max().item(),
+        "times": (rule.theta[-1] / expected[-1]).abs().item(),
+        "still": int((~moving).sum()),
+        "pairs": len(theta),
+    }
+    for name in rule.names:
+        if name == "clockwise" and "opposite_signs" in findings.mistakes:
+            continue
+        if (
+            name == "still_pairs"
+            and 2 * values["still"] >= len(theta)
+            and declared.inv_freq is None
+        ):
+            findings.undetermined["still_pairs"] = (
+                f"{SAID[name].format(**values)}, as p-RoPE has it: right only for weights that are trained so. "
+                "Declare inv_freq, with zeros for pairs that stand still"
+            )
+            continue
+        findings.mistakes[name] = SAID[name].format(**values)
+    exponent = {"halved_dim": base**2, "doubled_dim": base**0.5}
+    known = [exponent[name] for name in rule.names if name in exponent]
+    if declared.base is not None:
+        findings.base = known[0] if known else declared.base
+        findings.evidence["base"] = f"{findings.base:,.6g}"
+    else:
+        findings.evidence["base"] = (
+            "not seen: frequencies are those that were declared"
+        )
+    if "degrees" not in rule.names:
+        findings.evidence["unit"] = "radians"
+    _direction(findings, rule.theta)
+
+
+def _direction(findings: Findings, theta: Tensor) -> None:
+    """Which way pairs turn, by the slow ones: a fast one may turn by more than half a turn a position."""
+    moving = theta[theta != 0]
+    if not len(moving):
+        return
+    clockwise = bool((moving[len(moving) // 2 :] < 0).double().mean() > 0.5)
+    first = theta[0].item()
+    if not clockwise:
+        said = f"counter-clockwise: pair 0 turns by {first:+.6f} radians a position"
+        findings.evidence["direction"] = said
+    elif "opposite_signs" not in findings.mistakes:
+        findings.mistakes.setdefault(
+            "clockwise", SAID["clockwise"].format(first=first)
+        )
+
+
+def _read(findings: Findings, turn: Turn, theta: Tensor) -> None:
+    """Frequencies of no rule that was declared: what base and what scaling they have."""
+    declared = findings.declared
+    straight = rules.unwound(theta)
+    _direction(findings, straight)
+    width = 2 * len(theta)
+    found = frequencies.read(straight.abs(), width, turn.tolerance, declared.base)
+    findings.base = found.base
+    said = [] if found.base is None else [f"{found.base:,.6g}"]
+    # what scaling does is said where scaling is
+    said += [found.said] if found.kind not in ("by parts", "uneven") else []
+    findings.evidence["base"] = ": ".join(said)
+    if found.kind == "degrees":
+        findings.mistakes["degrees"] = f"angles are taken for degrees: {found.said}"
+    else:
+        findings.evidence["unit"] = "radians"
+    if found.kind == "half":
+        findings.mistakes["half_frequencies"] = found.said
+    if found.kind in ("linear", "by parts", "uneven"):
+        findings.scaling, findings.factor = found.kind, found.factor
+        _scaling(findings, found, straight.abs())
+    still = int((theta == 0).sum())
+    if still and found.kind not in ("one",):
+        said = f"{still} of {len(theta)} pairs stand still"
+        if declared.inv_freq is not None or 2 * still < len(theta):
+            findings.mistakes["still_pairs"] = said
+        else:
+            findings.undetermined["still_pairs"] = (
+                f"{said}, as p-RoPE has it: right only for weights that are trained so. "
+                "Declare inv_freq, with zeros for pairs that stand still"
+            )
+    _base(findings, found, turn)
+
+
+def _scaling(
+    findings: Findings, found: frequencies.Frequencies, theta: Tensor
+) -> None:
+    told = findings.declared.inv_freq is not None
+    if found.kind == "linear" and found.factor < 1:
+        times = 1 / found.factor
+        said = f"all pairs turn {times:.4g} times as fast as base^(−2i/d)"
+        findings.evidence["scaling"] = said
+        name = "turned_twice" if abs(times - 2) < 1e-3 else "faster"
+        findings.mistakes[name] = said
+        return
+    said = {
+        "linear": f"linear, by {found.factor:.4g}: positions count 1/{found.factor:.4g} each (position interpolation)",
+        "by parts": f"by parts, by {found.factor:.4g}, as YaRN or Llama 3 do: {found.said}",
+        "uneven": f"of no known kind: {found.said}",
+    }[found.kind]
+    findings.evidence["scaling"] = said
+    if told:
+        findings.mistakes["other_scaling"] = (
+            f"not the frequencies that were declared: {said}"
+        )
+    elif found.kind != "uneven" or found.slowed:
+        findings.undetermined["scaling"] = (
+            f"{said}. Right only for weights that are used so: declare inv_freq"
+        )
+    else:
+        findings.mistakes["uneven_frequencies"] = found.said
+
+
+def _base(findings: Findings, found: frequencies.Frequencies, turn: Turn) -> None:
+    base = findings.declared.base
+    if base is None or found.base is None or found.kind in ("by parts", "uneven"):
+        return
+    close = 50 * turn.tolerance if turn.table is not None else 1e-4
+    if abs(found.base / base - 1) < close * max(1.0, math.log(base)):
+        if found.kind == "plain" and findings.declared.inv_freq is not None:
+            findings.mistakes["unscaled"] = SAID["unscaled"]
+        return
+    said = f"the base is {found.base:,.6g}, not {base:,.6g}"
+    r = turn.rotary_dim
+    if found.base > base and r > 2:
+        s = (found.base / base) ** ((r - 2) / r)
+        said += f". NTK-aware scaling by {s:.4g} would do that"
+    findings.mistakes["other_base"] = said
+
+
+def _table(findings: Findings, turn: Turn) -> None:
+    evidence, call = findings.evidence, findings.call
+    if turn.table is None:
+        evidence["table"] = "wider than a half type"
+        return
+    name = str(turn.table).removeprefix("torch.")
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 4, call.dim, dtype=torch.float64, generator=generator)
+    turned = call(x, x, x, torch.arange(4))[0]
+    if torch.equal(turned.to(turn.table).double(), turned):
+        evidence["table"] = f"not seen: what it returns is rounded to {name}"
+        return
+    short = {"bfloat16": "bf16", "float16": "fp16"}[name]
+    off = 2.0**-9
+    if findings.theta is not None and not turn.order and not turn.flaws:
+        role = next(role for role in findings.turns if findings.turns[role] is turn)
+        cos = findings.near[role][:, turn.first, turn.first]
+        angles = torch.arange(len(cos))[:, None] * findings.theta + turn.phase
+        off = min((cos - turn.factor * angles.cos()).abs().max().item(), off)
+    findings.mistakes[f"{short}_table"] = (
+        f"every cosine and sine is a number of {name}, and the vectors are wider: tables off by up to {off:.2g}"
+    )
+
+
+def _start(findings: Findings) -> None:
+    begins = {}
+    for role, turn in findings.rotating.items():
+        found = _begin(turn)
+        if found is None:
+            findings.mistakes["turned_start"] = (
+                f"at position 0 pairs are turned already, by up to {turn.phase.abs().max():.2g} radians"
+            )
+            return
+        quarter, begins[role] = found
+        if quarter and "swapped_cos_sin" not in findings.mistakes:
+            findings.mistakes["swapped_cos_sin"] = (
+                "cosine and sine have changed places: at position 0 every pair is turned by a quarter already"
+            )
+            # with the two swapped an angle of φ becomes one of π/2 − φ, so that this is no mistake of its own
+            backwards = findings.mistakes.pop("clockwise", None)
+            if backwards is None:
+                findings.mistakes["clockwise"] = (
+                    "clockwise, if cosine and sine change places again"
+                )
+    values = list(begins.values())
+    if len(values) > 1 and abs(values[0] - values[1]) > 0.01:
+        findings.mistakes["shifted_key"] = (
+            f"q counts positions from {values[0]:.3g} and k from {values[1]:.3g}: "
+            f"scores are those of a distance that is {values[1] - values[0]:+.3g} off"
+        )
+    elif values and abs(values[0]) > 0.01:
+        findings.evidence["start"] = (
+            f"positions count from {values[0]:.3g}: scores do not see it, if all queries and keys do"
+        )
+    elif "swapped_cos_sin" not in findings.mistakes:
+        findings.evidence["start"] = "nothing is turned at position 0"
+
+
+def _begin(turn: Turn) -> tuple[float, float] | None:
+    """The quarter turn, and the position, by which pairs are turned at position 0; None if by something else."""
+    close = 10 * turn.tolerance
+    for quarter in (0.0, math.pi / 2, -math.pi / 2):
+        phase = within_half(turn.phase - quarter)
+        if phase.abs().max() < close:
+            return quarter, 0.0
+    for quarter in (0.0, math.pi / 2, -math.pi / 2):
+        first = _first(turn, within_half(turn.phase - quarter), close)
+        if first is not None:
+            return quarter, first
+    return None
+
+
+def _first(turn: Turn, phase: Tensor, close: float) -> float | None:
+    """The position whose angles are these phases, if there is one."""
+    moving = turn.theta.abs() > 1e-3
+    if not moving.any():
+        return None
+    theta, phase = turn.theta[moving], phase[moving]
+    found = (phase[-1] / theta[-1]).item()
+    whole = round(found)
+    for value in (whole, found):
+        if within_half(phase - value * theta).abs().max() < max(close, 0.02):
+            return float(value)
+    return None
+
+
+def _length(findings: Findings) -> None:
+    turns = findings.rotating
+    factors = {role: turn.factor for role, turn in turns.items()}
+    close = max(turn.tolerance for turn in turns.values())
+    declared = findings.declared.attention_factor
+    right = 1.0 if declared is None else declared
+    if all(abs(factor / right - 1) < close for factor in factors.values()):
+        off = max(abs(factor - right) for factor in factors.values())
+        findings.evidence["lengths"] = (
+            f"kept, up to {max(off, 1e-16):.0g}"
+            if right == 1
+            else f"times {right:.4g}, as declared"
+        )
+        return
+    each = [
+        f"{role if findings.both else 'x'} comes back "
+        + (
+            f"{factor:.4g} times as long"
+            if abs(factor - 1) > close
+            else "as long as it was"
+        )
+        for role, factor in factors.items()
+    ]
+    scores = math.prod(factors.values()) ** (1 if len(factors) > 1 else 2)
+    said = f"{', '.join(each)}; scores are {scores:.4g} times as large"
+    largest = max(factors.values())
+    alike = largest - min(factors.values()) < close
+    s = math.exp((largest - 1) / 0.1) if largest < 3 else math.inf
+    if (
+        declared is None
+        and alike
+        and largest > 1
+        and findings.scaling == "by parts"
+    ):
+        if abs(s / findings.factor - 1) < 1e-2:
+            said += f": YaRN's factor for s = {s:.3g}"
+        findings.evidence["lengths"] = said
+        return
+    if declared is not None:
+        said += f", and {right**2:.4g} was declared"
+    elif findings.declared.inv_freq is not None and alike and largest > 1:
+        findings.undetermined["lengths"] = f"{said}: declare attention_factor"
+        return
+    findings.mistakes["longer" if scores >= right**2 else "shorter"] = said

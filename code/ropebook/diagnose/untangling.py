@@ -1,0 +1,163 @@
+"""What is no rotation, taken apart: x · cos + Q x · sin, with tables and a quarter turn Q that do not fit each other.
+
+Where the tables can be read off, they say which other mistakes there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose.measures import NOTHING, Matrices, Turn, turned
+from ropebook.rope import join_pairs, split_pairs
+
+LAYOUTS = ("interleaved", "half")
+BROKEN = ("missing_minus", "swapped_layout", "mixed_tables", "no_pairs", "unknown")
+
+
+def untangled(
+    matrix: Matrices, turn: Turn, layout: str | None, width: int | None
+) -> Turn:
+    """``turn``, or the rotation with the flaws that were found in it.
+
+    ``layout`` and ``width`` are those of the weights, if they are known: entries that stand still are not seen.
+    """
+    if turn.kind == "missing_sin":
+        return _by_cosine(matrix, turn)
+    if turn.kind not in BROKEN:
+        return turn
+    unit = torch.eye(turn.dim, dtype=torch.float64)
+    changed = (matrix - unit).abs().amax(0) > NOTHING
+    entries = (changed.any(0) | changed.any(1)).nonzero().flatten()
+    if not len(entries):
+        return turn
+    start, stop = int(entries[0]), int(entries[-1]) + 1
+    stop += (stop - start) % 2
+    if start == 0:
+        stop = max(stop, width or 0)
+    if stop > turn.dim:
+        return turn
+    part = matrix[:, start:stop, start:stop]
+    tables = _rows(part)
+    if tables is None:
+        return turn
+    cos, sin, partner = tables
+    found = []
+    orders = sorted(LAYOUTS, key=lambda one: one != layout)
+    for flaws, quarter, sign in _quarters(stop - start, orders):
+        # an entry of a pair that stands still has no partner
+        if ((partner != quarter) & (partner >= 0)).any():
+            continue
+        for spread in orders:
+            one = _narrow(cos, spread), _narrow(sin * sign, spread)
+            if any(x is None for x in one):
+                continue
+            for way, (more, c, s) in enumerate(_mended(*one)):
+                pairs = split_pairs(torch.arange(start, stop), spread)
+                first, second = (tuple(x.tolist()) for x in pairs)
+                other = turned(turn.dim, first, second, c, s)
+                if other is not None:
+                    names = _named(flaws, more, spread)
+                    reader = _reader(slice(start, stop), sign, spread, way, quarter)
+                    found.append(
+                        replace(other, flaws=names, off=turn.off, reader=reader)
+                    )
+    # the one with the fewest flaws; of these, one that turns counter-clockwise
+    found.sort(
+        key=lambda one: (
+            len(one.flaws),
+            bool((one.theta < 0).sum() * 2 > len(one.theta)),
+        )
+    )
+    return found[0] if found else turn
+
+
+def _reader(part: slice, sign: Tensor, spread: str, way: int, quarter: Tensor):
+    """How the same tables are read off matrices at other positions."""
+
+    def read(matrix: Matrices) -> tuple[Tensor, Tensor]:
+        inside = matrix[:, part, part]
+        beside = inside.gather(-1, quarter.expand(len(inside), -1)[..., None])[
+            ..., 0
+        ]
+        cos = split_pairs(inside.diagonal(dim1=-2, dim2=-1), spread)[0]
+        sin = split_pairs(beside * sign, spread)[0]
+        return list(_mended(cos, sin))[way][1:]
+
+    return read
+
+
+def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
+    """The sine is missing: frequencies are read off the cosines at the first positions alone."""
+    if not turn.first or turn.table is not None:
+        return turn
+    cos = matrix[:, turn.first, turn.first]
+    if (cos[0] - cos[0].mean()).abs().max() > 1e-4 or cos[0].mean().abs() < 1e-4:
+        return turn
+    theta = (cos[1] / cos[0]).clamp(-1, 1).acos()
+    return replace(
+        turn,
+        kind="rotation",
+        theta=theta,
+        phase=torch.zeros_like(theta),
+        factor=cos[0].mean().item(),
+        flaws=("missing_sin",),
+    )
+
+
+def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
+    """cos and sin (seq, entries) of rows with one entry beside the diagonal, and the place of that entry."""
+    beside = part * (1 - torch.eye(part.shape[-1], dtype=torch.float64))
+    largest = beside.abs().amax(0)
+    partners = (largest > NOTHING).sum(-1)
+    if partners.max() != 1:
+        return None
+    partner = largest.argmax(-1)
+    sin = beside.gather(-1, partner.expand(len(part), -1)[..., None])[..., 0]
+    partner = torch.where(partners > 0, partner, -1)
+    return part.diagonal(dim1=-2, dim2=-1), sin, partner
+
+
+def _quarters(width: int, orders: list[str]) -> Iterator[tuple]:
+    """Quarter turns as they are written, right and wrong: their name, the partner of each row, and the sign it should have."""
+    entries = torch.arange(width)
+    for layout in orders:
+        first, second = split_pairs(entries, layout)
+        ones = torch.ones(width // 2, dtype=torch.float64)
+        for written in orders:
+            partner = join_pairs(second, first, written)
+            flaw = (layout,) if written == layout else (layout, "no_pairs")
+            yield flaw, partner, join_pairs(-ones, ones, written)
+            yield (
+                (*flaw, "missing_minus"),
+                partner,
+                torch.ones(width, dtype=torch.float64),
+            )
+
+
+def _narrow(table: Tensor, spread: str) -> Tensor | None:
+    """The table of pairs that was spread over entries in this layout, or None if it was not."""
+    first, second = split_pairs(table, spread)
+    return first if (first - second).abs().max() < 1e-6 else None
+
+
+def _mended(
+    cos: Tensor, sin: Tensor
+) -> Iterator[tuple[tuple[str, ...], Tensor, Tensor]]:
+    """Tables as they are, and as they would be if one table of both had been cut in halves and not taken in turns."""
+    yield (), cos, sin
+    both = torch.cat((cos, sin), -1)
+    yield ("mixed_tables",), both[..., 0::2], both[..., 1::2]
+    taken = torch.stack((cos, sin), -1).flatten(-2).chunk(2, -1)
+    yield ("mixed_tables",), *taken
+
+
+def _named(
+    flaws: tuple[str, ...], more: tuple[str, ...], spread: str
+) -> tuple[str, ...]:
+    layout, *others = flaws
+    mixed = ("swapped_layout",) if layout != spread else ()
+    return (*others, *mixed, *more)

@@ -1,0 +1,89 @@
+"""Functions at random, sound ones and ones with mistakes from bug reports: what is wrong is noticed, and named."""
+
+import random as chance
+
+import pytest
+import torch
+
+from ropebook.diagnose import diagnose
+from tests import diagnose_world as worlds
+
+HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
+
+
+def diagnosed(world, rotation):
+    return diagnose(rotation, dim=world.dim, **HOW, **world.declared)
+
+
+def named(report, name):
+    return bool(set(report.mistakes) & set(worlds.MISTAKES[name].called))
+
+
+@pytest.mark.parametrize("name", worlds.MISTAKES)
+def test_a_mistake_alone_is_named(name):
+    generator = chance.Random(name)
+    mistake = worlds.MISTAKES[name]
+    tried = 0
+    while tried < 2:
+        world = worlds.world_at_random(generator)
+        rotation = worlds.compose(world, (name,))
+        if mistake.when(world) and worlds.differs(rotation, worlds.compose(world, ()), world):
+            tried += 1
+            report = diagnosed(world, rotation)
+            assert report.verdict == "wrong"
+            assert named(report, name), (world, report.mistakes)
+
+
+def test_mistakes_together_are_never_acquitted_and_mostly_named():
+    generator = chance.Random(3)
+    found = [(names, diagnosed(world, rotation)) for world, names, rotation in wrong(generator, 90)]
+    assert [names for names, report in found if report.verdict != "wrong"] == []
+    told = [named(report, name) for names, report in found for name in names]
+    assert sum(told) >= 0.9 * len(told)
+
+
+def wrong(generator, count):
+    return (worlds.wrong_at_random(generator) for _ in range(count))
+
+
+def test_no_sound_rotation_is_accused():
+    generator = chance.Random(4)
+    for _ in range(60):
+        world, _, rotation = worlds.sound_at_random(generator)
+        report = diagnosed(world, rotation)
+        assert report.verdict == "sound", (world, str(report))
+
+
+def test_half_and_single_precision_are_no_mistakes():
+    generator = chance.Random(5)
+    for _ in range(12):
+        world, _, rotation = worlds.sound_at_random(generator)
+
+        def single(q, k, positions, rotation=rotation):
+            return tuple(x.double() for x in rotation(q.float(), k.float(), positions))
+
+        def rounded(q, k, positions, rotation=rotation):
+            return tuple(x.bfloat16().to(x.dtype) for x in rotation(q, k, positions))
+
+        for function in (single, rounded):
+            report = diagnosed(world, function)
+            assert report.verdict == "sound", (world, function, str(report))
+
+
+def test_what_is_wrong_is_never_called_sound_with_nothing_declared_but_the_length():
+    """Without layout and base some mistakes are rotations that other weights may need; none of these is."""
+    seen = "positions_in_bfloat16 positions_from_zero table_that_is_clamped table_that_wraps key_one_position_later "
+    seen += "first_head_alone rows_counted_on query_scaled frequencies_in_equal_steps both_turned_twice "
+    seen += "positions_of_the_first_row angles_in_degrees tables_in_bfloat16 turned_along_the_heads"
+    generator = chance.Random(6)
+    for name in seen.split():
+        world = worlds.World(32, 10_000.0, generator.choice(("half", "interleaved")), 2048, 32)
+        report = diagnose(worlds.compose(world, (name,)), dim=32, length=2048, **HOW)
+        assert report.verdict == "wrong", name
+        assert named(report, name) or "faster" in report.mistakes, (name, report.mistakes)
+
+
+def test_a_world_needs_what_it_declares():
+    world = worlds.World(32, 10_000.0, "half", 4096, 16, "yarn", 4.0)
+    assert torch.equal(world.declared["inv_freq"], world.frequencies)
+    assert not worlds.differs(worlds.compose(world, ()), worlds.compose(world, ()), world)
