@@ -473,6 +473,124 @@ def test_a_table_that_ends_is_told():
     assert "2049" in report.evidence["far"]
 
 
+# --- What is said ---
+
+
+def tried(function, **options):
+    return diagnose(function, layout="interleaved", **options)
+
+
+def of_angles(change):
+    def rotate(q, k, positions):
+        angles = change(positions, q.shape[-1])
+        return turned(q, angles), turned(k, angles)
+
+    return rotate
+
+
+def test_each_is_said_to_be_as_long_as_it_is():
+    def query_alone(factor):
+        def rotate(q, k, positions):
+            angles = angles_of(q, positions)
+            return factor * turned(q, angles), turned(k, angles)
+
+        return rotate
+
+    longer = tried(query_alone(1.3)).mistakes["longer"]
+    assert longer.startswith("q comes back 1.3 times as long, k comes back as long as it was; scores are 1.3 times")
+    shorter = tried(query_alone(1 / 8)).mistakes["shorter"]
+    assert "0.125 times as long" in shorter
+    assert "scores are 0.125 times" in shorter
+
+
+def test_fast_pairs_are_counted_with_their_whole_turns():
+    report = tried(of_angles(lambda positions, dim: rope.angles(4 * positions, dim)))
+    assert list(report.mistakes) == ["faster"]
+    assert "4 times as fast" in report.mistakes["faster"]
+    assert report.base == 10_000
+
+
+def test_a_base_a_little_off_is_another_base():
+    near = of_angles(lambda positions, dim: rope.angles(positions, dim, 10_050.0))
+    assert list(tried(near, base=10_000.0).mistakes) == ["other_base"]
+    assert "10,050, not 10,000" in tried(near, base=10_000.0).mistakes["other_base"]
+
+
+@pytest.mark.parametrize("length", [None, 3000])
+@pytest.mark.parametrize("end", [1000, 1024, 2000])
+def test_tables_that_end_say_where(length, end):
+    clamped = tried(of_angles(lambda m, dim: rope.angles(m.clamp(max=end - 1), dim)), length=length)
+    assert list(clamped.mistakes) == ["clamped"]
+    assert f"from position {end - 1} on" in clamped.mistakes["clamped"]
+    wrapped = tried(of_angles(lambda m, dim: rope.angles(m % end, dim)), length=length)
+    assert list(wrapped.mistakes) == ["wrapped"]
+    assert "begin again" in wrapped.mistakes["wrapped"]
+
+
+def test_a_length_that_a_table_lacks_is_a_mistake_once_it_is_declared():
+    def short(x, positions):
+        if positions.max() >= 1024:
+            raise IndexError("index 2048 is out of bounds")
+        return turned(x, angles_of(x, positions))
+
+    assert diagnose(short, length=1024).sound
+    assert list(diagnose(short, length=2048).mistakes) == ["too_short"]
+
+
+def test_uneven_frequencies_are_said_with_the_nearest_rule():
+    def steps(m, dim):
+        return m[:, None] * torch.linspace(1.0, 1e-4, dim // 2, dtype=torch.float64)
+
+    report = tried(of_angles(steps), base=10_000.0)
+    assert list(report.mistakes) == ["uneven_frequencies"]
+    assert "nearest rule is base 10,000" in report.mistakes["uneven_frequencies"]
+
+    def shuffled(m, dim):
+        theta = rope.inv_freq(dim)
+        factor = torch.linspace(2.0, 9.0, dim // 2, dtype=torch.float64).sqrt()
+        return m[:, None] * theta / factor
+
+    asked = tried(of_angles(shuffled), base=10_000.0)
+    assert asked.verdict == "undetermined"
+    assert "declare inv_freq" in str(asked)
+
+
+def test_arguments_by_name_alone_are_recognised():
+    def rotate(*, q, k, pos):
+        angles = angles_of(q, pos)
+        return turned(q, angles), turned(k, angles)
+
+    assert diagnose(rotate).sound
+
+    def one(*, x, pos):
+        return turned(x, angles_of(x, pos))
+
+    assert diagnose(one).sound
+
+
+def test_a_width_that_is_not_tried_is_asked_for():
+    def of_72(q, k, positions):
+        if q.shape[-1] != 72:
+            raise ValueError("width must be 72")
+        return unnamed(q, k, positions)
+
+    with pytest.raises(ValueError, match="dim=128 if heads must have a certain width"):
+        diagnose(of_72)
+    assert diagnose(of_72, dim=72).sound
+
+
+def test_the_part_that_turns_is_the_first():
+    def last(q, k, positions):
+        return tuple(torch.cat((x[..., :32], unnamed(x[..., 32:], x[..., 32:], positions)[0]), -1) for x in (q, k))
+
+    assert diagnose(last).verdict == "undetermined"
+    assert list(diagnose(last, rotary_dim=32).mistakes) == ["other_part"]
+    assert list(diagnose(last, layout="interleaved", base=10_000.0).mistakes) == ["other_part"]
+    first = efficient.RotaryEmbedding(64, layout="half", rotary_dim=16)
+    assert list(diagnose(first, dim=64, rotary_dim=32).mistakes) != []
+    assert diagnose(first, dim=64, rotary_dim=16).sound
+
+
 # --- Bad input --------------------------------------------------------------------------------------------------------
 
 
@@ -531,6 +649,9 @@ BAD = [
     ((two,), {"base": 0.5}, ValueError, "base must be a finite number >= 1"),
     ((two,), {"dim": 7}, ValueError, "dim must be an even integer"),
     ((two,), {"dim": 2}, ValueError, "dim must be at least 4, got 2"),
+    ((two,), {"length": 3}, ValueError, "length must be an integer >= 16"),
+    ((two,), {"rotary_dim": 512}, ValueError, "rotary_dim must be at most dim = 64"),
+    ((two,), {"inv_freq": [[1.0]]}, ValueError, "inv_freq must be finite, of shape"),
     ((two,), {"order": "dim seq"}, ValueError, "order must be one of"),
     ((two,), {"call": 3}, TypeError, "call must be a string"),
     ((two,), {"call": "q, w"}, ValueError, "each part of call must be one of"),
@@ -611,6 +732,7 @@ def test_one_pair_does_not_tell_the_base():
         (["ropebook.mistakes:degrees"], 1, "degrees: degrees"),
         (["ropebook.mistakes:correct", "--layout", "half"], 1, "correct: other_layout"),
         (["ropebook.mistakes:correct", "--base", "100", "--dim", "8"], 1, "correct: halved_dim"),
+        (["ropebook.mistakes:correct", "--length", "4096", "--rotary-dim", "64"], 0, "correct: sound"),
         (["ropebook.mistakes"], 2, "ValueError: function must be written module:function"),
         (["ropebook.nowhere:correct"], 2, "ModuleNotFoundError"),
         (["ropebook.mistakes:nothing"], 2, "AttributeError"),

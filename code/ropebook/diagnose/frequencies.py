@@ -68,7 +68,8 @@ def read(
             said = f"pair 0 turns by {first:.5f} radians a position, and that is one degree"
             return Frequencies("degrees", found, slower, said)
         slower = _round(slower, 4 * miss)
-        said = f"every θ is 1/{slower:.4g} of base^(−2i/{dim})"
+        share = f"1/{slower:.4g} of" if slower > 1 else f"{1 / slower:.4g} times"
+        said = f"every θ is {share} base^(−2i/{dim})"
         return Frequencies("linear", found, slower, said)
     fast = base or _round(
         (theta[0] / theta[1]).item() ** (1 / step), tolerance / 10

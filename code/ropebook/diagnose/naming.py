@@ -221,8 +221,10 @@ def _alike(findings: Findings, q: Turn, k: Turn) -> None:
         return bool(within_half(one - other).abs().max() < close)
 
     if same(q.theta, k.theta):
-        off = (findings.near["q"] - findings.near["k"]).abs().max()
-        findings.evidence["q and k"] = f"turned alike, up to {off:.1g}"
+        off = within_half(q.theta - k.theta).abs().max()
+        findings.evidence["q and k"] = (
+            f"turned by the same angles, up to {off:.1g} a position"
+        )
     elif same(q.theta, -k.theta):
         found["opposite_signs"] = (
             f"pair 0 of q turns by {q.theta[0]:+.4f} a position, that of k by {k.theta[0]:+.4f}: "

@@ -11,7 +11,7 @@ from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import NotFinite, Turn
 
 # Looked at far away: where half types begin to miss positions, and where tables end.
-FAR = (257, 1003, 2049)
+FAR = (257, 1003, 2049, 4097, 8193)
 # No search for the position that a far one is turned like goes beyond this.
 SEARCHED = 2**15
 _NEAR = 1e-3
@@ -256,7 +256,7 @@ def _compared(
         angles = _expected(findings, role, torch.tensor([place - 1.0, place]))
         off = (found - torch.stack((angles.cos(), angles.sin()))).abs().max().item()
         if off > max(0.02, 3 * turn.tolerance) + 1e-6 * place:
-            wrong.append((place, found[:, 1], off))
+            wrong.append((place, found, off))
     if not wrong:
         return False
     name, said = _cause(findings, role, wrong)
@@ -273,7 +273,7 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
     close = max(0.02, 3 * findings.turns[role].tolerance)
     like = {}
     for one, found, _ in wrong:
-        near = (table - found[:, None]).abs().amax((0, 2))
+        near = (table - found[:, 1:]).abs().amax((0, 2))
         if near.min() < close:
             like[one] = int(near.argmin())
     for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
@@ -289,7 +289,7 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
             findings, role, torch.tensor([float(one) for one, *_ in wrong])
         )
         rounded = exact.to(half).double()
-        found = torch.stack([found for _, found, _ in wrong], 1)
+        found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)
         if (
             torch.stack((rounded.cos(), rounded.sin())) - found
         ).abs().max() < 2 * close:
@@ -297,9 +297,13 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
                 f"at position {place} cosine and sine are off by {off:.2g}: angles are rounded to {name}"
             )
     if len(like) == len(wrong):
-        places = set(like.values())
-        if len(places) == 1:
-            (end,) = places
+        end = min(like.values())
+        still = all(
+            (found[:, 0] - found[:, 1]).abs().max() < close
+            for one, found, _ in wrong
+            if one - 1 > end
+        )
+        if still and max(like.values()) - end <= 1:
             return "clamped", (
                 f"from position {end} on all are turned like {end}: the table ends there, and is read at its end"
             )

@@ -266,7 +266,7 @@ def _base(findings: Findings, found: frequencies.Frequencies, turn: Turn) -> Non
     r = turn.rotary_dim
     if found.base > base and r > 2:
         s = (found.base / base) ** ((r - 2) / r)
-        said += f". NTK-aware scaling by {s:.4g} would do that"
+        said += f". NTK-aware scaling by {s:.4g} would do that" if s > 1.5 else ""
     findings.mistakes["other_base"] = said
 
 
