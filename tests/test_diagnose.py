@@ -722,6 +722,37 @@ def test_one_pair_does_not_tell_the_base():
     assert read(rope.inv_freq(2).deg2rad(), 2, 1e-4, None)[:2] == ("degrees", None)
 
 
+@pytest.mark.parametrize("base", [1e4, 5e5, 1e6, 1e5, 5e6, 1e7])
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_frequencies_of_a_half_type_are_known_by_usual_bases(base, half):
+    theta = rope.inv_freq(16, base)
+    found = read(theta.to(half).double(), 16, 1e-4, None)
+    assert found[:3] == ("half", base, 1.0)
+    off = (theta.to(half).double() / theta - 1).abs().max().item()
+    name = str(half).removeprefix("torch.")
+    assert found.said == f"each θ is that of base {base:,.0f} rounded to {name}, off by up to {off:.2%}"
+
+
+def test_pairs_that_are_slowed_are_counted():
+    kept = torch.tensor([1, 1, 1, 0.75, 0.5, 0, 0, 0, 0], dtype=torch.float64)
+    theta = rope.inv_freq(18, 500.0) * (kept + (1 - kept) / 8)
+    found = read(theta, 18, 1e-4, 500.0)
+    assert found[:3] == ("by parts", 500.0, 8.0)
+    assert "the 3 fastest pairs are as base 500 has them, the 4 slowest turn 8 times too slowly, the 2" in found.said
+
+
+def test_one_pair_that_turns_has_both_layouts():
+    report = diagnose(efficient.RotaryEmbedding(8, layout="half", rotary_dim=2), dim=8)
+    assert report.mistakes == {}
+    assert "one pair alone" in report.evidence["layout"]
+
+
+def test_how_far_two_bases_are_apart_is_said():
+    off = (rope.inv_freq(8) - rope.inv_freq(8, 500.0)).abs().max().item()
+    said = diagnose(two_bases, dim=8).mistakes["two_bases"]
+    assert said == f"the frequencies of q and k differ by up to {off:.2g}"
+
+
 # --- From a shell -----------------------------------------------------------------------------------------------------
 
 

@@ -313,3 +313,36 @@ def test_an_unknown_exercise_is_named(name):
     assert name not in EXERCISES
     with pytest.raises(ValueError, match="name must be one of 'attention: weights'"):
         check(name, None)
+
+
+def test_an_answer_that_is_off_is_shown_by_its_first_number():
+    exercise = Written(lambda x: x, {}, [(torch.tensor([[1.5, 2.5], [3.5, 4.5]]),)], "fine")
+    said = exercise.check(lambda x: x + torch.tensor([[0.25, 0.5], [0.75, 1.0]])).said
+    assert "off by up to 1 for" in said
+    assert said.endswith("The first should be 1.5, and is 1.75.")
+
+
+def test_a_shape_and_a_number_are_told_apart():
+    exercise = Written(lambda x: (x, x.sum()), {}, [(torch.ones(2, 3),)], "fine")
+    said = exercise.check(lambda x: (x.sum(), x)).said
+    assert "should return shape (2, 3) and a number, and returned a number and shape (2, 3)" in said
+
+
+def test_a_rotation_is_called_with_its_own_width_first():
+    seen = []
+
+    def answer(q, k, positions):
+        seen.append((q.shape, k.shape, q.dtype, positions.tolist()))
+        raise KeyError("enough")
+
+    found = Rotation("half", 500.0, "fine", dim=24).check(answer)
+    assert seen == [((1, 1, 3, 24), (1, 1, 3, 24), torch.float64, [0, 1, 2])]
+    assert found.mistake == "raises"
+
+
+def test_a_rotation_that_has_to_be_declared_is_not_right():
+    def still(q, k, positions):
+        angles = positions[:, None] * rope.inv_freq(16, 500.0) * (torch.arange(8) < 4)
+        return tuple(efficient.rotate_by_pairs(x, angles.cos(), angles.sin(), "half") for x in (q, k))
+
+    assert Rotation("half", 500.0, "fine").check(still).mistake in ("undetermined", "partial")

@@ -32,7 +32,7 @@ Angles = Float[Tensor, "seq pairs"]
 class Turn:
     """What is done to one tensor: the kind of map, its pairs, and for each pair the angle at every position."""
 
-    # identity, rotation, missing_sin, missing_minus, swapped_layout, mixed_tables, lengths, no_pairs or unknown
+    # identity, rotation, missing_sin, missing_minus, mixed_tables, lengths, no_pairs or unknown
     kind: str
     dim: int
     first: tuple[int, ...] = ()
@@ -203,29 +203,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
         )
     if _off(a - e) < close and _off(b - c) < close:
         return Turn("missing_minus", **at, off=off)
-    rows = (torch.atan2(-b, a), torch.atan2(c, e))
-    if max(_off(torch.hypot(a, b) - 1), _off(torch.hypot(c, e) - 1)) < close:
-        wide = torch.zeros(dim, dtype=torch.float64)
-        wide[first], wide[second] = (_rates(angles)[0] for angles in rows)
-        turn = Turn("unknown", **at, off=off)
-        return (
-            Turn("swapped_layout", **at, off=off) if _swapped(turn, wide) else turn
-        )
     return Turn("unknown", **at, off=off)
-
-
-def _swapped(turn: Turn, wide: Float[Tensor, " dim"]) -> bool:
-    """Whether the rate of each entry is that of its partner in the other layout."""
-    start, width = min(turn.first), turn.rotary_dim
-    part = wide[start : start + width]
-    shape = (2, -1) if turn.layout == "interleaved" else (-1, 2)
-    grid = part.unflatten(0, shape)
-    across = (
-        grid[0] - grid[1]
-        if turn.layout == "interleaved"
-        else grid[:, 0] - grid[:, 1]
-    )
-    return _off(across) < turn.tolerance
 
 
 def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:

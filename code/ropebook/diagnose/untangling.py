@@ -15,7 +15,7 @@ from ropebook.diagnose.measures import NOTHING, Matrices, Turn, turned
 from ropebook.rope import join_pairs, split_pairs
 
 LAYOUTS = ("interleaved", "half")
-BROKEN = ("missing_minus", "swapped_layout", "mixed_tables", "no_pairs", "unknown")
+BROKEN = ("missing_minus", "mixed_tables", "no_pairs", "unknown")
 
 
 def untangled(
