@@ -1,0 +1,35 @@
+"""A published model on a laptop: read from a GGUF file into the book's own Llama, and looked at.
+
+- `container`: what a GGUF file contains.
+- `sizes`: which Llama it describes.
+- `tokens`: its tokenizer.
+- `loading`: the model, with queries and keys in the layout that is asked for.
+- `reading`: its loss at each position of a long text.
+
+The package gguf is needed by whoever reads a file, and by nobody else: ``pip install 'ropebook[real]'``.
+"""
+
+from ropebook.real.container import Container, read
+from ropebook.real.loading import Loaded, load, model, stored_names, weights
+from ropebook.real.reading import by_stretch, last_states, losses
+from ropebook.real.sizes import Configuration, configuration
+from ropebook.real.tokens import Tokenizer, byte_letters, tokenizer, words
+
+__all__ = [
+    "Configuration",
+    "Container",
+    "Loaded",
+    "Tokenizer",
+    "by_stretch",
+    "byte_letters",
+    "configuration",
+    "last_states",
+    "load",
+    "losses",
+    "model",
+    "read",
+    "stored_names",
+    "tokenizer",
+    "weights",
+    "words",
+]

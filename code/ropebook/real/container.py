@@ -1,0 +1,127 @@
+"""What a GGUF file contains: its metadata and its tensors, dequantised to float32 one at a time.
+
+Source: the specification in ggml's repository, docs/gguf.md; read by the package gguf, which llama.cpp publishes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from gguf.gguf_reader import ReaderTensor
+
+_MAGIC = b"GGUF"
+
+
+@dataclass(frozen=True)
+class Container:
+    """An open GGUF file: `read` makes one.
+
+    ``metadata``: every key with its value, as plain Python numbers, strings, booleans and lists. ``tensors``: the
+    stored tensors by name, still quantised; `shape`, `stored_as` and `tensor` look at one of them.
+    """
+
+    path: Path
+    metadata: Mapping[str, object]
+    tensors: Mapping[str, ReaderTensor]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape that torch gives the tensor. GGUF writes the axes down in the opposite order."""
+        return tuple(int(size) for size in reversed(self._stored(name).shape))
+
+    def stored_as(self, name: str) -> str:
+        """The type that the file stores the tensor in, such as "F32" or "Q4_1"."""
+        return self._stored(name).tensor_type.name
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor as float32, with `shape` as its shape: a copy that needs the file no more.
+
+        Raises:
+            KeyError: no such tensor.
+            ValueError: it is stored in a type that gguf cannot dequantise; the message lists those it can.
+        """
+        from gguf import quants
+
+        stored = self._stored(name)
+        try:
+            values = quants.dequantize(stored.data, stored.tensor_type)
+        except NotImplementedError as error:
+            raise ValueError(
+                f"{self.path}: {name} must be stored as one of {', '.join(_readable_types())}, "
+                f"got {stored.tensor_type.name}"
+            ) from error
+        # the file's own memory is read-only, and a big-endian file has the other byte order
+        values = values.astype("float32", copy=True).reshape(self.shape(name))
+        return torch.from_numpy(values)
+
+    def _stored(self, name: str) -> ReaderTensor:
+        if name not in self.tensors:
+            raise KeyError(f"{self.path} has no tensor {name!r}")
+        return self.tensors[name]
+
+
+def read(path: str | os.PathLike[str]) -> Container:
+    """The GGUF file at ``path``, mapped into memory: no tensor is read before it is asked for.
+
+    Takes some seconds where the file holds a large vocabulary.
+
+    Raises:
+        ModuleNotFoundError: the package gguf is not installed; the message says how to install it.
+        FileNotFoundError: there is no such file.
+        ValueError: it is not a GGUF file, a part of it is missing, or its version is one that gguf cannot read.
+    """
+    gguf = _gguf()
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"path must name a GGUF file, got {path}")
+    with path.open("rb") as file:
+        begins = file.read(len(_MAGIC))
+    if begins != _MAGIC:
+        raise ValueError(
+            f"path must name a GGUF file, whose first bytes are {_MAGIC}; {path} begins with {begins}"
+        )
+    try:
+        reader = gguf.GGUFReader(path)
+        metadata = {key: field.contents() for key, field in reader.fields.items()}
+    # a number that was cut off can be taken for anything, so the reader may stumble in any of these ways
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(
+            f"{path} must be a whole GGUF file, of version 2 or 3, but it cannot be read to its end: {error}"
+        ) from error
+    return Container(path, metadata, {one.name: one for one in reader.tensors})
+
+
+def _readable_types() -> list[str]:
+    import numpy
+    from gguf import GGMLQuantizationType, quants
+
+    found = []
+    for kind in GGMLQuantizationType:
+        try:
+            quants.dequantize(numpy.zeros(0, numpy.uint8), kind)
+        except NotImplementedError:
+            continue
+        except (
+            Exception
+        ):  # of no bytes nothing can be made, but there is a way to make it
+            pass
+        found.append(kind.name)
+    return found
+
+
+def _gguf():
+    try:
+        import gguf
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "to read a GGUF file, the package gguf must be installed: pip install 'ropebook[real]'",
+            name="gguf",
+        ) from error
+    return gguf

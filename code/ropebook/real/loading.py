@@ -1,0 +1,145 @@
+"""A GGUF file of a Llama, as the book's own model: names, the layout of queries and keys, tied embeddings."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.efficient import convert_weight
+from ropebook.real.container import Container, read
+from ropebook.real.sizes import Configuration, configuration
+from ropebook.real.tokens import Tokenizer, tokenizer
+from ropebook.rotary_attention import LlamaModel
+
+STORED_LAYOUT = "interleaved"
+"""How a GGUF file of a Llama has the rows of W_q and W_k: llama.cpp rotates neighbours, and its converter reorders
+the rows of a checkpoint from transformers accordingly."""
+
+_TOP = {
+    "embedding.weight": "token_embd.weight",
+    "norm.weight": "output_norm.weight",
+    "lm_head.weight": "output.weight",
+}
+_IN_LAYER = {
+    "attention_norm": "attn_norm",
+    "attention.q_proj": "attn_q",
+    "attention.k_proj": "attn_k",
+    "attention.v_proj": "attn_v",
+    "attention.out_proj": "attn_output",
+    "mlp_norm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+_LISTED = 3  # names in a message; a foreign file may lack hundreds
+
+
+class Loaded(NamedTuple):
+    """A model, the tokenizer it was trained with, and its configuration."""
+
+    model: LlamaModel
+    tokenizer: Tokenizer
+    configuration: Configuration
+
+
+def load(path: str | os.PathLike[str], layout: str = "half") -> Loaded:
+    """The Llama in a GGUF file, dequantised to float32, on the CPU.
+
+    ``layout``: as the book's model rotates; both give the same logits. Nothing asks for gradients. Raises as `read`,
+    `configuration`, `weights` and `tokenizer` do, so it says what is wrong with a file that is damaged or foreign.
+    """
+    file = read(path)
+    config = configuration(file)
+    return Loaded(model(file, config, layout), tokenizer(file.metadata), config)
+
+
+def model(
+    file: Container,
+    config: Configuration,
+    layout: str = "half",
+    *,
+    convert: bool = True,
+) -> LlamaModel:
+    """The model alone, in evaluation mode.
+
+    ``convert=False`` leaves the rows of W_q and W_k in the file's order whatever the layout is: in the layout "half"
+    that is the mistake which the book warns of, since the rotation then mixes numbers that were never a pair.
+    """
+    checks.layout(layout)
+    state = weights(file, config, layout if convert else STORED_LAYOUT)
+    # on "meta" no random weights are drawn, which are to be replaced anyway
+    made = LlamaModel(**config.model_options(), layout=layout, device="meta")
+    made.load_state_dict(state, assign=True)
+    if config.tied:  # assigned one by one, they were two parameters
+        made.lm_head.weight = made.embedding.weight
+    return made.requires_grad_(False).eval()
+
+
+def weights(
+    file: Container, config: Configuration, layout: str = "half"
+) -> dict[str, Tensor]:
+    """All weights by the names of `LlamaModel`, float32, the rows of W_q and W_k in the order of ``layout``.
+
+    Raises:
+        ValueError: a tensor that is missing, unknown or of another shape than the configuration asks for, or stored in
+            a type that gguf cannot dequantise.
+    """
+    checks.layout(layout)
+    names = stored_names(config)
+    _check_tensors(file, config, names)
+    state = {ours: file.tensor(theirs) for ours, theirs in names.items()}
+    if layout != STORED_LAYOUT:
+        for ours, weight in state.items():
+            heads = {"q_proj": config.n_heads, "k_proj": config.n_kv_heads}
+            for projection, n_heads in heads.items():
+                if f".{projection}." in ours:
+                    state[ours] = convert_weight(
+                        weight, n_heads, config.head_dim, to=layout
+                    )
+    if config.tied:
+        state["lm_head.weight"] = state["embedding.weight"]
+    return state
+
+
+def stored_names(config: Configuration) -> dict[str, str]:
+    """The names of a GGUF file for the weights of `LlamaModel`, each tensor of the file once.
+
+    Source: gguf's own table, ``gguf.constants.TENSOR_NAMES``.
+    """
+    names = dict(_TOP)
+    if config.tied:
+        del names["lm_head.weight"]
+    for layer in range(config.n_layers):
+        for ours, theirs in _IN_LAYER.items():
+            names[f"layers.{layer}.{ours}.weight"] = f"blk.{layer}.{theirs}.weight"
+    return names
+
+
+def _check_tensors(
+    file: Container, config: Configuration, names: dict[str, str]
+) -> None:
+    missing = sorted(set(names.values()) - set(file.tensors))
+    if missing:
+        raise ValueError(
+            f"{file.path} must have {len(names)} tensors of a Llama, {len(missing)} are missing: {_listed(missing)}"
+        )
+    unknown = sorted(set(file.tensors) - set(names.values()))
+    if unknown:
+        raise ValueError(
+            f"{file.path} must have the tensors of a Llama without biases and no others, got {_listed(unknown)}"
+        )
+    made = LlamaModel(**config.model_options(), device="meta").state_dict()
+    for ours, theirs in names.items():
+        wanted, found = tuple(made[ours].shape), file.shape(theirs)
+        if found != wanted:
+            raise ValueError(
+                f"{file.path}: {theirs} must have shape {wanted}, got {found}"
+            )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")

