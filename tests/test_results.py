@@ -35,6 +35,14 @@ def test_what_is_saved_is_loaded(folders):
     assert text.endswith("}\n")
 
 
+def test_a_result_in_a_folder_is_found_by_its_name(folders):
+    path = results.save("one", {"x": 1}, WHERE, folder="real")
+    assert path == folders[0] / "real" / "one.json"
+    assert results.load("one")["x"] == 1
+    with pytest.raises(ValueError, match="folder must be one of '', 'trials', 'real', got 'reel'"):
+        results.save("one", {"x": 1}, WHERE, folder="reel")
+
+
 def test_saving_again_replaces(folders):
     results.save("a", {"x": 1}, WHERE)
     results.save("a", {"x": 2}, WHERE)

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from ropebook import checks
+
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
-# of these trained models, each with its numbers
-_MODELS = "trials"
+# of these trained models, each with its numbers; and what was measured of a published model, a file for each measurement
+_MODELS, _PUBLISHED = "trials", "real"
 # where the notebooks for download carry them
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
@@ -37,6 +39,7 @@ def find(name: str, kind: str = "json") -> Path:
     folders = (
         _BESIDE_THE_CODE,
         _BESIDE_THE_CODE / _MODELS,
+        _BESIDE_THE_CODE / _PUBLISHED,
         _INSIDE_THE_PACKAGE,
     )
     for folder in folders:
@@ -48,16 +51,17 @@ def find(name: str, kind: str = "json") -> Path:
     raise FileNotFoundError(f"no result named {name!r}; there are: {known}")
 
 
-def save(name: str, data: dict, provenance: dict) -> Path:
+def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
     """Write `data` with its provenance to `results/<name>.json`, whole or not at all; returns the path.
 
     Args:
         name: letters, digits, `_` and `-`.
         data: what was measured; finite numbers, strings, lists, dictionaries.
         provenance: as `ropebook.device.provenance` gives it.
+        folder: "" for `results/` itself, or one of the folders in it: "trials", "real". `load` finds it by its name alone.
 
     Raises:
-        ValueError: a bad name, a number that is not finite, data that already holds "provenance", or a provenance
+        ValueError: a bad name, another folder, a number that is not finite, data that already holds "provenance", or a provenance
             without device, torch, date, seed and command.
     """
     _checked(name)
@@ -75,7 +79,8 @@ def save(name: str, data: dict, provenance: dict) -> Path:
         )
         + "\n"
     )
-    path = _BESIDE_THE_CODE / f"{name}.json"
+    checks.choice("folder", folder, ("", _MODELS, _PUBLISHED))
+    path = _BESIDE_THE_CODE / folder / f"{name}.json"
     with writing(path) as file:
         file.write(text.encode())
     return path
