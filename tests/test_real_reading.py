@@ -62,4 +62,4 @@ def test_what_cannot_be_read_is_refused(model, call, kind, sentence):
 def test_means_over_stretches():
     values = torch.arange(10.0)
     assert real.by_stretch(values, 3).tolist() == [1, 4, 7]
-    assert real.by_stretch(values.half() * 1000, 10).tolist() == [4500]
+    assert real.by_stretch(values, 3).dtype == torch.float64

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ropebook import checks
 from ropebook.rotary_attention import LlamaModel
-from ropebook.shapes import Float, Int
+from ropebook.shapes import Float, Int, Real
 
 PIECE = 512
 """Positions whose logits are held at one time."""
@@ -21,9 +21,13 @@ PIECE = 512
 
 @torch.no_grad()
 def last_states(
-    model: LlamaModel, tokens: Int[Tensor, "batch seq"]
+    model: LlamaModel,
+    tokens: Int[Tensor, "batch seq"],
+    positions: Real[Tensor, "*rows seq"] | None = None,
 ) -> Float[Tensor, "batch seq dim"]:
     """What ``model.lm_head`` is given: the normalised states behind the last layer, (batch, seq) to (batch, seq, dim).
+
+    ``positions``: as in `LlamaModel.forward`.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2)
     >>> tokens = torch.tensor([[1, 2, 3]])
@@ -33,7 +37,7 @@ def last_states(
     weights = {id(weight): weight for weight in model.parameters()}
     headless = copy.deepcopy(model, weights)
     headless.lm_head = nn.Identity()
-    return headless(tokens)
+    return headless(tokens, positions)
 
 
 @torch.no_grad()

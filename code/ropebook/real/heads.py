@@ -1,0 +1,123 @@
+"""What each head of a model does with positions and with content: how far it looks, and which pairs its vectors use.
+
+Measured on short texts, within the trained length: tokens (batch, T). Attention is that of the queries of the second
+half of a text, so that each has T/2 keys at least. The first token is counted by itself, because many heads rest on it
+whatever it is (Xiao et al. 2023, *Efficient Streaming Language Models with Attention Sinks*, arXiv 2309.17453).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention import attention_weights
+from ropebook.complex_plane import to_complex
+from ropebook.lab.inside import bin_edges
+from ropebook.rotary_attention import LlamaModel
+from ropebook.shapes import Float, Int
+
+
+class HeadMap(NamedTuple):
+    """Of every head, means over queries and texts, float64: (layers, heads) but where another shape is named."""
+
+    # of the weight: on the text's first token, on the token itself, on the one before it
+    first: Float[Tensor, "layers heads"]
+    own: Float[Tensor, "layers heads"]
+    previous: Float[Tensor, "layers heads"]
+    # entropy of the weights in nats; equal weights on all keys have log of their number
+    entropy: Float[Tensor, "layers heads"]
+    # share of the weight by distance, the first token left out: (layers, heads, bins), from one of edges to the next
+    by_distance: Float[Tensor, "layers heads bins"]
+    edges: list[int]
+    # lengths of the pairs of the queries and of the keys: (layers, heads, d/2) and (layers, kv_heads, d/2)
+    q: Float[Tensor, "layers heads pairs"]
+    k: Float[Tensor, "layers kv_heads pairs"]
+
+    def share(self) -> Float[Tensor, "layers heads pairs"]:
+        """Of the product of lengths |q_i||k_i|, summed over pairs, the share of each pair."""
+        repeats = self.q.shape[1] // self.k.shape[1]
+        product = self.q * self.k.repeat_interleave(repeats, 1)
+        return product / product.sum(-1, keepdim=True)
+
+
+@torch.no_grad()
+def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
+    """The map of all heads, over texts of one length T ≥ 4: tokens (batch, T).
+
+    Memory: the (heads, T, T) weights of one layer and one text at a time.
+
+    Raises:
+        ValueError: shorter texts, or tokens that the model refuses.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2)
+    >>> found = head_map(model, torch.randint(10, (1, 16)))
+    >>> found.entropy.shape, found.share().sum(-1).allclose(torch.ones(3, 2).double())
+    (torch.Size([3, 2]), True)
+    """
+    texts, length = tokens.shape
+    checks.integer("T", length, minimum=4)
+    edges = bin_edges(length)
+    totals: list[Tensor] | None = None
+    for text in tokens.split(1):
+        layers = [
+            _of_layer(attention, x, edges) for attention, x in _inputs(model, text)
+        ]
+        found = [torch.stack(kind) for kind in zip(*layers, strict=True)]
+        totals = (
+            found
+            if totals is None
+            else [a + b for a, b in zip(totals, found, strict=True)]
+        )
+    first, own, previous, entropy, by_distance, q, k = (
+        total / texts for total in totals
+    )
+    return HeadMap(first, own, previous, entropy, by_distance, edges, q, k)
+
+
+def _inputs(
+    model: LlamaModel, text: Tensor
+) -> list[tuple[torch.nn.Module, Tensor]]:
+    """Each layer's attention with what it was given."""
+    layers = [layer.attention for layer in model.layers]
+    seen: list[Tensor] = []
+    hooks = [
+        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+        for layer in layers
+    ]
+    try:
+        model(text)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return list(zip(layers, seen, strict=True))
+
+
+def _of_layer(
+    attention: torch.nn.Module, x: Tensor, edges: list[int]
+) -> list[Tensor]:
+    """What `HeadMap` has of one layer and one text (1, T, dim), all but the edges."""
+    q, k, _ = attention.project(x)
+    lengths = [
+        to_complex(vectors, attention.rotary.layout).abs().double().mean((0, 2))
+        for vectors in (q, k)
+    ]
+    length = x.shape[1]
+    start = length // 2
+    weights = attention_weights(q, k, is_causal=True)[0, :, start:].double()
+    rows = torch.arange(start, length)
+    own = weights[:, torch.arange(len(rows)), rows].mean(1)
+    previous = weights[:, torch.arange(len(rows)), rows - 1].mean(1)
+    first = weights[:, :, 0].mean(1)
+    entropy = torch.special.entr(weights).sum(-1).mean(1)
+    distance = rows[:, None] - torch.arange(length)
+    # the first token, and what is not seen, belong to no bin
+    place = torch.bucketize(distance, torch.tensor(edges), right=True) - 1
+    place[:, 0] = -1
+    place[distance < 0] = -1
+    counted = place >= 0
+    bins = weights.new_zeros(len(weights), len(edges) - 1)
+    bins.index_add_(1, place[counted], weights[:, counted])
+    return [first, own, previous, entropy, bins / len(rows), *lengths]
