@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help read test check coverage lab html notebooks bench train mutants clean
+.PHONY: help read test check coverage lab html notebooks bench train real mutants clean
 
 help:
 	@echo "make read       build the book, serve it on 127.0.0.1, open it"
@@ -19,6 +19,7 @@ help:
 	@echo "make html       only the build, into _build/html"
 	@echo "make bench      measure; writes into results/"
 	@echo "make train      train the small models and try them beyond their length; goes on where it stopped"
+	@echo "make real       fetch a published model (93 MB) and look at its pairs and heads: half an hour or more, 2.5 GB of memory"
 	@echo "make mutants    random mutations of the modules against their tests (some minutes)"
 	@echo "make clean      remove what was built (not .venv)"
 
@@ -34,6 +35,11 @@ help:
 .venv/.test: .venv/.reader
 	@echo "Installing what the tests need ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+.venv/.real: .venv/.reader
+	@echo "Installing what reads a published model ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[real]'
 	@touch $@
 
 read: .venv/.reader
@@ -84,6 +90,9 @@ train: .venv/.reader
 	@$(BIN)/python benchmarks/trials.py evaluate --part held_out
 	@$(BIN)/python benchmarks/trials.py gather
 	@$(BIN)/python benchmarks/inside.py
+
+real: .venv/.real
+	@$(BIN)/python benchmarks/real.py
 
 mutants: .venv/.test
 	@$(BIN)/python benchmarks/mutants.py

