@@ -102,6 +102,8 @@ def test_special_tokens_are_never_made_of_a_text_and_are_named_when_decoded(word
     assert mine.decode([0, *mine.encode("cat")]) == "<|endoftext|>cat"
     assert mine.decode(mine.encode("é")[:1]) == "\N{REPLACEMENT CHARACTER}"
     assert len(mine) == 300
+    named = facts(tokens=["a", "<end>", "b", "<mine>"], token_type=[1, 3, 1, 4])
+    assert real.tokenizer(named).special == {"<end>": 1, "<mine>": 3}
 
 
 def test_a_byte_without_a_token_is_named():

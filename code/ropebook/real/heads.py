@@ -113,10 +113,9 @@ def _of_layer(
     first = weights[:, :, 0].mean(1)
     entropy = torch.special.entr(weights).sum(-1).mean(1)
     distance = rows[:, None] - torch.arange(length)
-    # the first token, and what is not seen, belong to no bin
+    # the first token belongs to no bin, and what is not seen to none because its distance is below 0
     place = torch.bucketize(distance, torch.tensor(edges), right=True) - 1
     place[:, 0] = -1
-    place[distance < 0] = -1
     counted = place >= 0
     bins = weights.new_zeros(len(weights), len(edges) - 1)
     bins.index_add_(1, place[counted], weights[:, counted])
