@@ -1,4 +1,4 @@
-"""Slowed pairs and methods in a Llama, against the same frequencies in transformers; and exploration's texts."""
+"""Slowed pairs and methods in a Llama, against the same frequencies in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import torch
 
 from ropebook import real
 from ropebook.extrapolation import make
-from ropebook.real import texts
 from ropebook.real.changes import Change, slow, slowed
 from ropebook.rotary_attention import LlamaModel
 from tests import tiny_gguf
@@ -71,24 +70,6 @@ def test_a_change_says_what_it_is():
 def test_what_is_no_change_is_refused(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
-
-
-@pytest.mark.parametrize("text", texts.EXPLORATION, ids=lambda text: text.name)
-def test_texts_are_there_and_long_enough_and_say_their_licence(text):
-    read = text.read()
-    assert read == text.read()
-    assert len(read) > 40_000  # about 12,000 tokens of at least 3.3 characters
-    assert text.license in ("PSF-2.0", "BSD-3-Clause")
-    assert text.source
-    assert texts.exploration(text.name) is text
-    assert texts.digest(read) != texts.digest(read[1:])
-
-
-def test_a_text_of_a_package_that_is_not_there_is_named():
-    with pytest.raises(ModuleNotFoundError, match="needs the package nothing_of_this_name"):
-        texts.package("nothing_of_this_name", "a.py")()
-    with pytest.raises(ValueError, match="name must be one of 'code', 'manual', 'headers', got 'novel'"):
-        texts.exploration("novel")
 
 
 def test_positions_may_have_a_gap(theirs, ours):

@@ -1,4 +1,7 @@
-"""Texts to explore with: long ones that every installation of Python or of the book brings along.
+"""Long texts, each with its licence: of Python's library, of packages that the book uses, and some literature.
+
+The literature is free of copyright and lies in the sources of a compressor, which is tested with it; `make real` fetches
+these sources with the model.
 
 What is read here may shape a hypothesis, so it decides none: the texts that decide are named in `rule` and are others.
 All of them are public, and the model has very likely seen some of them, or earlier versions, in its training, which
@@ -8,14 +11,22 @@ read as a measure of what the model can do.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import sysconfig
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ropebook import checks
+from ropebook.real import published
+
+ARCHIVE_REQUIREMENT = "Brotli==1.1.0"
+ARCHIVE = "Brotli-1.1.0.tar.gz"
+ARCHIVE_SHA256 = "81de08ac11bcb85841e440c13611c00b67d3bf82698314928d0b676362546724"
+"""Of the sources on PyPI; computed on 2026-11-24."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +57,71 @@ def library(*files: str) -> Callable[[], str]:
 
 
 def package(name: str, *files: str) -> Callable[[], str]:
-    """Reads files of an installed package, one after the other; ``ModuleNotFoundError`` where it is not installed."""
+    """Reads files of an installed package, one after the other; "*" stands for any part of a name, in the order of the
+    names. The reader raises ``ModuleNotFoundError`` where the package is not installed."""
 
     def read() -> str:
-        found = importlib.util.find_spec(name)
-        if found is None or not found.submodule_search_locations:
-            raise ModuleNotFoundError(
-                f"the text needs the package {name}, which is not installed",
-                name=name,
-            )
-        folder = Path(found.submodule_search_locations[0])
-        return "\n".join(
-            (folder / one).read_text(encoding="utf-8") for one in files
-        )
+        folder = _folder(name)
+        found = [path for one in files for path in sorted(folder.glob(one))]
+        return "\n".join(path.read_text(encoding="utf-8") for path in found)
 
     return read
+
+
+def docstrings(name: str) -> Callable[[], str]:
+    """Reads what a package says of itself: the docstrings of its modules, but for tests, in the order of files and lines.
+
+    >>> docstrings("xml")()[:28]
+    'Core XML support for Python.'
+    """
+
+    def read() -> str:
+        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        found = []
+        folder = _folder(name)
+        for path in sorted(folder.rglob("*.py")):
+            if "tests" not in path.relative_to(folder).parts:
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+                nodes.sort(key=lambda node: getattr(node, "lineno", 0))
+                found += [ast.get_docstring(node) for node in nodes]
+        return "\n\n".join(one for one in found if one)
+
+    return read
+
+
+def literature(file: str) -> Callable[[], str]:
+    """Reads a text out of `ARCHIVE`.
+
+    The reader raises ``FileNotFoundError`` where the archive has not been fetched, and ``ValueError`` if it is another.
+    """
+
+    def read() -> str:
+        path = published.FOLDER / ARCHIVE
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} is not there yet: python benchmarks/real.py fetch"
+            )
+        found = published.sha256(path)
+        if found != ARCHIVE_SHA256:
+            raise ValueError(
+                f"{path} must be {ARCHIVE} from PyPI, SHA-256 {ARCHIVE_SHA256}, got {found}"
+            )
+        folder = ARCHIVE.removesuffix(".tar.gz")
+        with tarfile.open(path) as archive:
+            content = archive.extractfile(f"{folder}/tests/testdata/{file}").read()
+        return content.decode("latin-1")
+
+    return read
+
+
+def _folder(name: str) -> Path:
+    found = importlib.util.find_spec(name)
+    if found is None or not found.submodule_search_locations:
+        raise ModuleNotFoundError(
+            f"the text needs the package {name}, which is not installed", name=name
+        )
+    return Path(found.submodule_search_locations[0])
 
 
 def topics() -> str:
@@ -93,6 +154,13 @@ EXPLORATION = (
         package(
             "torch", "include/ATen/core/ivalue.h", "include/ATen/core/jit_type.h"
         ),
+    ),
+    Text(
+        "story",
+        "literature",
+        "Lewis Carroll, Alice's Adventures in Wonderland, in the sources of Brotli",
+        "public domain",
+        literature("alice29.txt"),
     ),
 )
 """The texts that may be looked at as often as one likes."""
