@@ -1,0 +1,114 @@
+"""A model in which the first token is seen otherwise than all others: at another distance, or with other frequencies.
+
+Many heads rest on the first token (an attention sink: Xiao et al. 2023, arXiv 2309.17453). Whether a model breaks beyond
+its length because it loses that token, or because it misreads the others, shows only when one of the two is repaired
+and the other is not. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.attention import MultiHeadAttention, merge_heads, repeat_heads
+from ropebook.efficient import RotaryEmbedding
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
+
+_WIDTH = 8  # what the fused kernel likes head dimensions to be a multiple of
+
+
+def with_sink_apart(
+    model: LlamaModel,
+    *,
+    nearest: int | None = None,
+    sink: RotaryEmbedding | None = None,
+    others: RotaryEmbedding | None = None,
+) -> LlamaModel:
+    """The model whose queries meet the first token's key by itself.
+
+    ``nearest``: no query sees the first token from further away than this, however far it is (by default as far as it
+    is); ``sink`` and ``others``: the rotation with which queries meet the first token, and all the other tokens (by
+    default the model's own). A new model with the same weights, not copies of them, for whole texts: it takes no
+    positions, masks or caches, and raises ``ValueError`` for them.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2)
+    >>> tokens = torch.tensor([[1, 2, 3, 4]])
+    >>> with_sink_apart(model)(tokens).allclose(model(tokens), atol=1e-6)
+    True
+    """
+    if nearest is not None:
+        checks.integer("nearest", nearest, minimum=1)
+    apart = copy.deepcopy(
+        model, {id(weight): weight for weight in model.parameters()}
+    )
+    own = apart.layers[0].attention.rotary
+    for layer in apart.layers:
+        layer.attention = _SinkApart(
+            layer.attention, nearest, sink or own, others or own
+        )
+    return apart
+
+
+class _SinkApart(nn.Module):
+    """A layer's attention, with the first token's scores computed apart and put into the fused function.
+
+    Queries get one entry more, the score of the first key; that key has a 1 there and zeros elsewhere, all others have a
+    0 there: so the table of scores is what it should be, and nobody has to write it down.
+    """
+
+    def __init__(
+        self,
+        attention: RotaryAttention,
+        nearest: int | None,
+        sink: RotaryEmbedding,
+        others: RotaryEmbedding,
+    ):
+        super().__init__()
+        self.attention = attention
+        self.nearest = nearest
+        self.sink = sink
+        self.rotary = (
+            others  # by this name the model finds the tables that all layers share
+        )
+
+    follows_length = False
+
+    def forward(self, x: Tensor, positions=None, mask=None, cache=None) -> Tensor:
+        for name, value in (
+            ("positions", positions),
+            ("mask", mask),
+            ("cache", cache),
+        ):
+            if value is not None:
+                raise ValueError(
+                    f"{name} must be None where the first token is seen apart"
+                )
+        layer = self.attention
+        q, k, v = MultiHeadAttention.project(layer, x)
+        places = torch.arange(x.shape[1], device=x.device)
+        if self.nearest is not None:
+            places = places.clamp(max=self.nearest)
+        first = self.sink(k[:, :, :1], positions=places[:1])
+        score = (
+            self.sink(q, positions=places) @ repeat_heads(first, layer.n_heads).mT
+        )
+        q, k = self.rotary(q, k)
+        k = k.clone()
+        k[:, :, 0] = 0
+        mark = torch.zeros_like(k[..., :1])
+        mark[:, :, 0] = 1
+        width = layer.head_dim
+        wide = -(width + 1) % _WIDTH
+        heads = nn.functional.scaled_dot_product_attention(
+            nn.functional.pad(torch.cat((q, score), -1), (0, wide)),
+            nn.functional.pad(torch.cat((k, mark), -1), (0, wide)),
+            nn.functional.pad(v, (0, wide + 1)),
+            is_causal=True,
+            scale=1 / math.sqrt(width),
+            enable_gqa=layer.n_kv_heads != layer.n_heads,
+        )
+        return layer.out_proj(merge_heads(heads[..., :width]))
