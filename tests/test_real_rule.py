@@ -1,0 +1,134 @@
+"""The rule for the published model: made-up numbers are judged as it says, and no text that decides is opened early."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+import torch
+
+from ropebook.real import rule, texts
+from ropebook.real.rule import BEYOND, HELD_OUT, WITHIN, Claim, Comparison, judge
+
+STRETCHES = 48
+
+
+def numbers(**by_change):
+    """Of every text, for each change: its losses within and beyond, as functions of the text's place in the list."""
+    found = {}
+    for place, text in enumerate(HELD_OUT):
+        found[text.name] = {}
+        for change, (within, beyond) in by_change.items():
+            stretch = rule.LENGTH // STRETCHES
+            starts = [i * stretch for i in range(STRETCHES)]
+            found[text.name][change] = [beyond(place) if start >= BEYOND[0] else within(place) for start in starts]
+    return found
+
+
+def claim(expected, band=BEYOND):
+    return [Claim("it", "It is so.", "a test", (Comparison("a", "b", band, expected),))]
+
+
+def noise(place):
+    return 0.01 * math.sin(5 * place)
+
+
+LOW = (lambda p: 1 + p, lambda p: 2 + p + noise(p))
+HIGH = (lambda p: 1 + p + noise(p), lambda p: 3 + p)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected", "band", "outcome"),
+    [
+        (LOW, HIGH, "lower", BEYOND, "holds"),
+        (LOW, HIGH, "higher", BEYOND, "fails"),
+        (LOW, HIGH, "same", BEYOND, "fails"),
+        (HIGH, LOW, "higher", BEYOND, "holds"),
+        (HIGH, LOW, "not higher", BEYOND, "fails"),
+        (LOW, HIGH, "lower", WITHIN, "no difference"),
+        (LOW, HIGH, "same", WITHIN, "holds"),
+        (LOW, HIGH, "not higher", WITHIN, "holds"),
+        (LOW, (LOW[0], lambda p: 2 + p + math.sin(5 * p)), "lower", BEYOND, "undecided"),
+    ],
+)
+def test_a_difference_is_judged_as_the_rule_says(a, b, expected, band, outcome):
+    (found,) = judge(claim(expected, band), numbers(a=a, b=b))["it"]
+    assert found.outcome == outcome
+    assert found.interval.freedom == 11
+    assert set(found.kinds) == {text.kind for text in HELD_OUT}
+    assert sum(found.kinds.values()) / 4 == pytest.approx(found.interval.mean)
+
+
+def test_a_difference_is_that_of_the_band_alone():
+    (found,) = judge(claim("lower"), numbers(a=LOW, b=HIGH))["it"]
+    mean = sum(noise(place) for place in range(12)) / 12
+    assert found.interval.mean == pytest.approx(-1 + mean)
+    stretches = [float(i) for i in range(12)]
+    assert rule.band_mean(stretches, WITHIN) == pytest.approx((4 + 5 + 6 + 7) / 4)
+    assert rule.band_mean(stretches, BEYOND) == pytest.approx((9 + 10 + 11) / 3)
+
+
+def test_the_correction_is_over_all_comparisons():
+    """A difference that would pass alone does not among many that are none."""
+    weak = (LOW[0], lambda p: 2 + p + 0.2 * math.sin(5 * p) + 0.14)
+    changes = {"a": weak, "b": (LOW[0], lambda p: 2 + p)}
+    for i in range(20):
+        changes[f"c{i}"] = (LOW[0], lambda p, i=i: 2 + p + 0.2 * math.sin(7 * p + i))
+    many = [Claim("all", "", "", tuple(Comparison(f"c{i}", "b", BEYOND, "lower") for i in range(20)))]
+    assert judge(claim("higher"), numbers(**changes))["it"][0].outcome == "holds"
+    assert judge(claim("higher") + many, numbers(**changes))["it"][0].outcome == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: judge(claim("lower"), numbers(a=LOW)), "numbers must have the change 'b' of the text 'tarfile'"),
+        (lambda: judge(claim("lower"), {}), "numbers must have the change 'a' of the text 'tarfile', which is missing"),
+        (lambda: rule.band_mean([1.0] * 5, WITHIN), "must end where the band (4096, 8192) does, got 5 of them"),
+        (lambda: rule.band_mean([1.0] * 3, BEYOND), "must end where the band (9216, 12288) does, got 3 of them"),
+        (lambda: Comparison("a", "b", (0, 1), "lower"), "band must be one of (4096, 8192), (9216, 12288)"),
+        (lambda: Comparison("a", "b", WITHIN, "better"), "expected must be one of 'lower', 'higher', 'same', "),
+        (lambda: rule.held_out("novel"), "name must be one of 'tarfile', "),
+        (lambda: rule.of_texts([1.0]), "values must be of two files at least"),
+    ],
+)
+def test_what_cannot_be_judged_is_named(call, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        call()
+
+
+def test_no_text_that_decides_is_given_away_while_the_rule_is_a_draft(monkeypatch):
+    monkeypatch.setattr(rule, "OPENED", None)
+    for text in HELD_OUT:
+        with pytest.raises(ValueError, match="must stay closed while the rule is a draft"):
+            rule.held_out(text.name)
+    monkeypatch.setattr(rule, "OPENED", "2026-12-01")
+    assert rule.held_out("play") is next(text for text in HELD_OUT if text.name == "play")
+
+
+def test_texts_that_decide_are_others_than_those_explored_and_three_of_each_kind():
+    names = [text.name for text in HELD_OUT]
+    assert len(set(names)) == len(names) == 12
+    assert not set(names) & {text.name for text in texts.EXPLORATION}
+    assert not {text.source for text in HELD_OUT} & {text.source for text in texts.EXPLORATION}
+    kinds = [text.kind for text in HELD_OUT]
+    assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(kinds, 3)
+    assert all(text.license and text.source for text in HELD_OUT)
+
+
+def test_random_bands_are_of_other_pairs_and_differ():
+    bands = [rule.random_band(seed) for seed in rule.SEEDS]
+    assert len(set(bands)) == rule.RANDOM_BANDS
+    for band in bands:
+        assert len(set(band)) == 5
+        assert list(band) == sorted(band)
+        assert not set(band) & set(rule.BAND)
+        assert 0 <= min(band) <= max(band) < 32
+    drawn = torch.bincount(torch.tensor(bands).flatten(), minlength=32)
+    assert (drawn > 0).sum() == 27
+
+
+def test_a_result_can_name_the_rule_it_was_judged_by():
+    assert re.fullmatch("[0-9a-f]{64}", rule.digest())
+    assert rule.DATE <= "2026-11-24"
