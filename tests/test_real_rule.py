@@ -12,6 +12,7 @@ from ropebook.real import rule, texts
 from ropebook.real.rule import BEYOND, HELD_OUT, WITHIN, Claim, Comparison, judge
 
 STRETCHES = 48
+CODE = ("tarfile", "datetime", "pickletools")
 
 
 def numbers(**by_change):
@@ -58,6 +59,8 @@ def test_a_difference_is_judged_as_the_rule_says(a, b, expected, band, outcome):
     assert found.interval.freedom == 11
     assert set(found.kinds) == {text.kind for text in HELD_OUT}
     assert sum(found.kinds.values()) / 4 == pytest.approx(found.interval.mean)
+    of_code = [rule.band_mean(numbers(a=a, b=b)[name][change], band) for change in "ab" for name in CODE]
+    assert found.kinds["source code in Python"] == pytest.approx((sum(of_code[:3]) - sum(of_code[3:])) / 3)
 
 
 def test_a_difference_is_that_of_the_band_alone():
