@@ -5,6 +5,8 @@
     python benchmarks/real.py heads      the map of all heads, on short pieces of the exploration texts
     python benchmarks/real.py others     its most telling rows, for the other exploration texts
     python benchmarks/real.py sinks      the first token, and the others, each repaired alone
+    python benchmarks/real.py bias       what each head makes of distance before it reads
+    python benchmarks/real.py lookback   where queries within and beyond the trained length look
     python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
     python benchmarks/real.py explore    loss by position, all exploration texts, bands and single pairs
     python benchmarks/real.py            fetch, core and heads: what `make real` does
@@ -36,8 +38,10 @@ import torch  # noqa: E402  (paths and threads are set just above)
 
 from ropebook import device, real, results  # noqa: E402
 from ropebook.real import published, texts  # noqa: E402
+from ropebook.real.bias import distance_bias  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
+from ropebook.real.lookback import look_back  # noqa: E402
 from ropebook.real.sinks import with_sink_apart  # noqa: E402
 from ropebook.rotary_attention import LlamaModel  # noqa: E402
 
@@ -49,6 +53,8 @@ TRAINED = 8192
 SHORT, PIECES = 1024, 2  # tokens of a short text, and how many each exploration text gives
 GAPS = (0, 2048, 4096, 6144, 8192, 9216, 10_240, 12_288)
 WIDE = 10_240
+QUERIES, APART = 32, 32  # sampled for where a long text looks: so many, one in so many tokens
+EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
 AS_IS = Change("as-is")
 YARN = Change("yarn", method="yarn", options={"factor": FACTOR, "trained_length": TRAINED})
@@ -233,6 +239,43 @@ def round_all(rows: list) -> list:
     return [round_all(row) if isinstance(row, list) else round(row, 4) for row in rows]
 
 
+def bias() -> None:
+    """What each head makes of distance before it reads; of all exploration texts together."""
+
+    def found() -> dict:
+        rows = torch.cat([pieces(text.name)[:, :SHORT] for text in texts.EXPLORATION])
+        amplitudes = distance_bias(loaded().model, rows)
+        parts = {
+            f"{name}_{part}": round_all(getattr(value, part).tolist())
+            for name, value in amplitudes._asdict().items()
+            for part in ("real", "imag")
+        }
+        inv_freq = loaded().model.layers[0].attention.rotary.inv_freq.tolist()
+        return {"texts": [about(text) for text in texts.EXPLORATION], "tokens": SHORT, "inv_freq": inv_freq, **parts}
+
+    measure("bias", found)
+
+
+def lookback() -> None:
+    """Where queries within and beyond the trained length look, in whole long texts."""
+    for name in ("code", "story", "manual", "headers"):
+        for change in (AS_IS, slow(22, 26), YARN):
+            measure(f"lookback-{name}-{change.name}", lambda name=name, change=change: looked(name, change))
+
+
+def looked(name: str, change: Change) -> dict:
+    text = texts.exploration(name)
+    tokens = tokens_of(name)[:LENGTH]
+    model = change.of(loaded().model)
+    found = {}
+    for where, end in (("within", TRAINED), ("beyond", LENGTH)):
+        queries = torch.arange(end - QUERIES * APART, end, APART)
+        seen = look_back(model, tokens[:end], queries, EDGES)
+        numbers = {key: round_all(getattr(seen, key).nan_to_num(0).tolist()) for key in ("first", "weights", "scores")}
+        found[where] = {"queries": queries.tolist(), **numbers}
+    return {**about(text), "change": change.describe(), "edges": list(EDGES), **found}
+
+
 def far() -> None:
     """Short texts whose positions have a gap, which stands for all that lies between in a long text."""
     gaps = {AS_IS.name: GAPS, YARN.name: GAPS}
@@ -278,6 +321,8 @@ STAGES = {
     "heads": heads,
     "others": others,
     "sinks": sinks,
+    "bias": bias,
+    "lookback": lookback,
     "far": far,
     "explore": explore,
 }

@@ -16,7 +16,8 @@ from ropebook import checks
 from ropebook.attention import attention_weights
 from ropebook.complex_plane import to_complex
 from ropebook.lab.inside import bin_edges
-from ropebook.rotary_attention import LlamaModel
+from ropebook.real.layers import in_each_layer
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Float, Int
 
 
@@ -62,9 +63,9 @@ def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
     edges = bin_edges(length)
     totals: list[Tensor] | None = None
     for text in tokens.split(1):
-        layers = [
-            _of_layer(attention, x, edges) for attention, x in _inputs(model, text)
-        ]
+        layers = in_each_layer(
+            model, text, lambda attention, x: _of_layer(attention, x, edges)
+        )
         found = [torch.stack(kind) for kind in zip(*layers, strict=True)]
         totals = (
             found
@@ -77,26 +78,8 @@ def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
     return HeadMap(first, own, previous, entropy, by_distance, edges, q, k)
 
 
-def _inputs(
-    model: LlamaModel, text: Tensor
-) -> list[tuple[torch.nn.Module, Tensor]]:
-    """Each layer's attention with what it was given."""
-    layers = [layer.attention for layer in model.layers]
-    seen: list[Tensor] = []
-    hooks = [
-        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-        for layer in layers
-    ]
-    try:
-        model(text)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return list(zip(layers, seen, strict=True))
-
-
 def _of_layer(
-    attention: torch.nn.Module, x: Tensor, edges: list[int]
+    attention: RotaryAttention, x: Tensor, edges: list[int]
 ) -> list[Tensor]:
     """What `HeadMap` has of one layer and one text (1, T, dim), all but the edges."""
     q, k, _ = attention.project(x)

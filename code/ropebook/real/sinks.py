@@ -97,6 +97,9 @@ class _SinkApart(nn.Module):
             self.sink(q, positions=places) @ repeat_heads(first, layer.n_heads).mT
         )
         q, k = self.rotary(q, k)
+        k = (
+            k.clone()
+        )  # a small one is a part of what q and k were rotated in together
         k[:, :, 0] = 0
         mark = torch.zeros_like(k[..., :1])
         mark[:, :, 0] = 1

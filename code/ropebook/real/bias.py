@@ -1,0 +1,88 @@
+"""What a head makes of distance before it reads: its mean score, pair by pair, as a function of distance.
+
+A pair of q and k, written as complex numbers, adds Re(q conj(k) e^(iθΔ)) / √d to the score at distance Δ. If queries and
+keys point in a preferred direction, as those of trained heads do, the mean of that over tokens is a cosine of the
+distance which no token can help: the mean query times the mean key gives its amplitude and its phase, short texts are
+enough to measure them, and the cosine then says what the head will do at distances that no text has had.
+
+The first token is counted apart: its keys are unlike all others (Xiao et al. 2023, arXiv 2309.17453).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook.attention import MultiHeadAttention, repeat_heads
+from ropebook.complex_plane import to_complex
+from ropebook.real.layers import in_each_layer
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
+from ropebook.shapes import Complex, Float, Int
+
+EARLY = 4
+"""Tokens at the beginning of a text whose keys are not counted as ordinary ones; the first is counted by itself."""
+
+
+class DistanceBias(NamedTuple):
+    """Complex amplitudes z, complex128: at distance Δ a pair adds Re(z e^(iθΔ)) to the mean score; see `at`."""
+
+    # of the keys of ordinary tokens, and of the first token's
+    others: Complex[Tensor, "layers heads pairs"]
+    first: Complex[Tensor, "layers heads pairs"]
+
+
+def distance_bias(
+    model: LlamaModel, tokens: Int[Tensor, "batch seq"]
+) -> DistanceBias:
+    """The amplitudes of all heads, over texts of one length T ≥ 8: tokens (batch, T).
+
+    Queries are those of the second half of each text. Means are taken of queries and of keys, each in itself, and over
+    all texts, so that only what all tokens have in common is left.
+
+    Raises:
+        ValueError: shorter texts, or tokens that the model refuses.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2)
+    >>> distance_bias(model, torch.randint(10, (1, 16))).others.shape
+    torch.Size([3, 2, 2])
+    """
+    if tokens.shape[1] < 2 * EARLY:
+        raise ValueError(
+            f"tokens must be (batch, {2 * EARLY} or more), got {tuple(tokens.shape)}"
+        )
+    layers = in_each_layer(model, tokens, _of_layer)
+    return DistanceBias(*(torch.stack(kind) for kind in zip(*layers, strict=True)))
+
+
+def at(
+    amplitudes: Complex[Tensor, "*heads pairs"],
+    inv_freq: Float[Tensor, " pairs"],
+    distances: Float[Tensor, " distances"],
+    pairs: slice | list[int] = slice(None),
+) -> Float[Tensor, "*heads distances"]:
+    """The mean score at each distance, float64, of some of the pairs (by default all): Σ Re(z_i e^(iθ_iΔ)).
+
+    >>> at(torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([1.0]), torch.tensor([0.0, math.pi])).round()
+    tensor([-2.,  2.], dtype=torch.float64)
+    """
+    angles = inv_freq[pairs].double()[:, None] * distances.double()
+    turned = amplitudes[..., pairs, None] * torch.polar(
+        torch.ones_like(angles), angles
+    )
+    return turned.real.sum(-2)
+
+
+def _of_layer(attention: RotaryAttention, x: Tensor) -> tuple[Tensor, Tensor]:
+    layout = attention.rotary.layout
+    q, k, _ = MultiHeadAttention.project(attention, x)  # not rotated
+    k = repeat_heads(k, attention.n_heads)
+    q, k = (to_complex(vectors.double(), layout) for vectors in (q, k))
+    query = q[:, :, x.shape[1] // 2 :].mean((0, 2))
+    scale = 1 / math.sqrt(attention.head_dim)
+    return (
+        query * k[:, :, EARLY:].mean((0, 2)).conj() * scale,
+        query * k[:, :, 0].mean(0).conj() * scale,
+    )

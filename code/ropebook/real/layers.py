@@ -1,0 +1,44 @@
+"""A look at what each layer's attention is given while the model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from ropebook.real.reading import last_states
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
+from ropebook.shapes import Int
+
+Seen = TypeVar("Seen")
+
+
+@torch.no_grad()
+def in_each_layer(
+    model: LlamaModel,
+    tokens: Int[Tensor, "batch seq"],
+    look: Callable[[RotaryAttention, Tensor], Seen],
+) -> list[Seen]:
+    """What ``look`` makes of each layer's attention and its input (batch, seq, dim), layer by layer.
+
+    It is called while the model reads, so that no input need be kept.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2)
+    >>> in_each_layer(model, torch.tensor([[1, 2, 3]]), lambda attention, x: tuple(x.shape))
+    [(1, 3, 8), (1, 3, 8)]
+    """
+    seen: list[Seen] = []
+    hooks = [
+        layer.attention.register_forward_pre_hook(
+            lambda attention, given: seen.append(look(attention, given[0]))
+        )
+        for layer in model.layers
+    ]
+    try:
+        last_states(model, tokens)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return seen
