@@ -6,6 +6,7 @@
     python benchmarks/real.py others     its most telling rows, for the other exploration texts
     python benchmarks/real.py sinks      the first token, and the others, each repaired alone
     python benchmarks/real.py bias       what each head makes of distance before it reads
+    python benchmarks/real.py penalty    that score held beyond the trained length, the frequencies as they are
     python benchmarks/real.py lookback   where queries within and beyond the trained length look
     python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
     python benchmarks/real.py explore    loss by position, all exploration texts, bands and single pairs
@@ -42,6 +43,7 @@ from ropebook.real.bias import distance_bias  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
 from ropebook.real.lookback import look_back  # noqa: E402
+from ropebook.real.penalty import held, with_penalty  # noqa: E402
 from ropebook.real.sinks import with_sink_apart  # noqa: E402
 from ropebook.rotary_attention import LlamaModel  # noqa: E402
 
@@ -143,7 +145,7 @@ def download(*asked: str) -> None:
     subprocess.run(command, check=True)
 
 
-def loss_by_position(text: texts.Text, change: Change | SinkApart) -> None:
+def loss_by_position(text: texts.Text, change: Change | SinkApart | Held) -> None:
     def found() -> dict:
         tokens = tokens_of(text.name)[: LENGTH + 1]
         values = real.losses(change.of(loaded().model), tokens)
@@ -210,6 +212,35 @@ def sinks() -> None:
     """Is it the first token that is lost beyond the trained length, or are the others misread? Each repaired alone."""
     for text in texts.EXPLORATION:
         for change in (AS_IS, slow(22, 26), *SINKS):
+            loss_by_position(text, change)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Beyond the trained length the mean scores of these pairs are held where they were there; nothing else changes."""
+
+    name: str
+    pairs: tuple[int, ...]
+
+    def of(self, model: LlamaModel) -> LlamaModel:
+        stored = results.load("bias")
+        real_part, imaginary = (torch.tensor(stored[f"others_{part}"]).double() for part in ("real", "imag"))
+        amplitudes = torch.complex(real_part, imaginary)
+        theta = torch.tensor(stored["inv_freq"]).double()
+        return with_penalty(model, held(amplitudes, theta, LENGTH + 1, TRAINED, list(self.pairs)))
+
+    def describe(self) -> dict:
+        return {"held": list(self.pairs), "from": TRAINED}
+
+
+HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(32))))
+
+
+def penalty() -> None:
+    """What breaks, if it is the mean score alone, is repaired where that is held and the frequencies are not touched."""
+    bias()
+    for text in texts.EXPLORATION:
+        for change in HELD:
             loss_by_position(text, change)
 
 
@@ -322,6 +353,7 @@ STAGES = {
     "others": others,
     "sinks": sinks,
     "bias": bias,
+    "penalty": penalty,
     "lookback": lookback,
     "far": far,
     "explore": explore,

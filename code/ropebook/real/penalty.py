@@ -1,0 +1,117 @@
+"""A model whose scores get something added that depends on the head and the distance alone, as ALiBi adds it.
+
+With this a head's mean score can be corrected at distances that training never had, while its frequencies stay as they
+are: what a query and a key say to each other by their content is not touched. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from ropebook import checks
+from ropebook.attention import merge_heads
+from ropebook.real.bias import at
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
+from ropebook.shapes import Complex, Float
+
+PIECE = 256
+"""Queries whose table of scores is held at one time."""
+
+
+def held(
+    amplitudes: Complex[Tensor, "*heads pairs"],
+    inv_freq: Float[Tensor, " pairs"],
+    length: int,
+    trained: int,
+    pairs: slice | list[int] = slice(None),
+) -> Float[Tensor, "*heads length"]:
+    """What has to be added at each distance 0 … length − 1, so that the mean score of these pairs stays beyond
+    ``trained`` what it was there: 0 up to that distance, C(trained) − C(Δ) from there on, C as `ropebook.real.bias.at`.
+
+    >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi / 2])
+    >>> held(z, theta, length=5, trained=2).round()  # the mean score is −2, 0, 2, 0, −2
+    tensor([0., 0., 0., 2., 4.], dtype=torch.float64)
+    """
+    checks.integer("length", length, minimum=1)
+    checks.integer("trained", trained, minimum=0)
+    distances = torch.arange(length, dtype=torch.float64)
+    scores = at(amplitudes, inv_freq, distances, pairs)
+    there = at(amplitudes, inv_freq, distances.new_tensor([float(trained)]), pairs)
+    return torch.where(distances > trained, there - scores, 0.0)
+
+
+def with_penalty(
+    model: LlamaModel, added: Float[Tensor, "layers heads distances"]
+) -> LlamaModel:
+    """The model with ``added[layer, head, Δ]`` in the score of every query and key at distance Δ, after the division by
+    √d; the first token's scores stay as they are. A new model with the same weights, for whole texts of at most as many
+    tokens as there are distances: ``ValueError`` for longer ones, and for positions, masks and caches.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2)
+    >>> tokens = torch.tensor([[1, 2, 3, 4]])
+    >>> with_penalty(model, torch.zeros(1, 2, 4))(tokens).allclose(model(tokens), atol=1e-6)
+    True
+    """
+    heads = len(model.layers), model.layers[0].attention.n_heads
+    if added.shape[:2] != heads:
+        raise ValueError(
+            f"added must be (layers, heads, distances), {heads[0]} and {heads[1]}, got {tuple(added.shape)}"
+        )
+    other = copy.deepcopy(
+        model, {id(weight): weight for weight in model.parameters()}
+    )
+    for layer, rows in zip(other.layers, added, strict=True):
+        layer.attention = _Penalised(layer.attention, rows)
+    return other
+
+
+class _Penalised(nn.Module):
+    """A layer's attention with a bias by distance, in pieces of queries."""
+
+    follows_length = False
+
+    def __init__(self, attention: RotaryAttention, added: Tensor):
+        super().__init__()
+        self.attention = attention
+        self.rotary = (
+            attention.rotary
+        )  # where the model finds the tables that all layers share
+        # read from its end, and behind it what no query may see
+        future = added.new_full((len(added), PIECE), -torch.inf)
+        self.reversed = torch.cat((added.flip(1), future), 1).float()
+
+    def forward(self, x: Tensor, positions=None, mask=None, cache=None) -> Tensor:
+        for name, value in (
+            ("positions", positions),
+            ("mask", mask),
+            ("cache", cache),
+        ):
+            if value is not None:
+                raise ValueError(f"{name} must be None where a penalty is added")
+        layer, length = self.attention, x.shape[1]
+        distances = self.reversed.shape[1] - PIECE
+        if length > distances:
+            raise ValueError(
+                f"tokens must be at most {distances}, as many as the penalty has distances, got {length}"
+            )
+        q, k, v = layer.project(x)
+        found = []
+        for start in range(0, length, PIECE):
+            stop = min(start + PIECE, length)
+            # row m of the table begins with the distance m of the first key and falls to 0, then comes the future
+            windows = self.reversed.unfold(1, stop, 1)
+            table = windows[:, distances - stop : distances - start].flip(1)
+            table[:, :, 0] = 0
+            found.append(
+                nn.functional.scaled_dot_product_attention(
+                    q[:, :, start:stop],
+                    k[:, :, :stop],
+                    v[:, :, :stop],
+                    attn_mask=table.to(q.dtype)[None],
+                    enable_gqa=layer.n_kv_heads != layer.n_heads,
+                )
+            )
+        return layer.out_proj(merge_heads(torch.cat(found, 2)))
