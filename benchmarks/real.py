@@ -58,6 +58,8 @@ WIDE = 10_240
 QUERIES, APART = 32, 32  # sampled for where a long text looks: so many, one in so many tokens
 EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
+CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts names fewer
+
 AS_IS = Change("as-is")
 YARN = Change("yarn", method="yarn", options={"factor": FACTOR, "trained_length": TRAINED})
 LINEAR = Change("linear", method="linear", options={"factor": FACTOR})
@@ -79,6 +81,10 @@ def loaded() -> real.Loaded:
 @cache
 def tokens_of(name: str) -> torch.Tensor:
     return torch.tensor(loaded().tokenizer.encode(texts.exploration(name).read()))
+
+
+def chosen() -> list[texts.Text]:
+    return [text for text in texts.EXPLORATION if text.name in CHOSEN]
 
 
 def stored_already(name: str) -> bool:
@@ -172,14 +178,14 @@ def explore() -> None:
     """First what says most: all texts as they are, then bands, then pairs from the middle outwards."""
     others()
     for changes in ((*BANDS, LINEAR), CORE, SINGLES[:9], SINGLES[9:]):
-        for text in texts.EXPLORATION:
+        for text in chosen():
             for change in changes:
                 loss_by_position(text, change)
 
 
 def others() -> None:
     """The three rows that say most, of the other texts."""
-    for text in texts.EXPLORATION:
+    for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
             loss_by_position(text, change)
 
@@ -210,7 +216,7 @@ SINKS = (
 
 def sinks() -> None:
     """Is it the first token that is lost beyond the trained length, or are the others misread? Each repaired alone."""
-    for text in texts.EXPLORATION:
+    for text in chosen():
         for change in (AS_IS, slow(22, 26), *SINKS):
             loss_by_position(text, change)
 
@@ -237,9 +243,9 @@ HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(3
 
 
 def penalty() -> None:
-    """What breaks, if it is the mean score alone, is repaired where that is held and the frequencies are not touched."""
+    """If the mean score alone breaks, then what holds it, and touches no frequency, repairs the model."""
     bias()
-    for text in texts.EXPLORATION:
+    for text in chosen():
         for change in HELD:
             loss_by_position(text, change)
 
@@ -252,7 +258,7 @@ def pieces(name: str) -> torch.Tensor:
 
 
 def heads() -> None:
-    for text in texts.EXPLORATION:
+    for text in chosen():
         measure(f"heads-{text.name}", lambda text=text: map_of(text))
 
 
@@ -289,14 +295,13 @@ def bias() -> None:
 
 def lookback() -> None:
     """Where queries within and beyond the trained length look, in whole long texts."""
-    for name in ("code", "story", "manual", "headers"):
+    for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
-            measure(f"lookback-{name}-{change.name}", lambda name=name, change=change: looked(name, change))
+            measure(f"lookback-{text.name}-{change.name}", lambda text=text, change=change: looked(text, change))
 
 
-def looked(name: str, change: Change) -> dict:
-    text = texts.exploration(name)
-    tokens = tokens_of(name)[:LENGTH]
+def looked(text: texts.Text, change: Change) -> dict:
+    tokens = tokens_of(text.name)[:LENGTH]
     model = change.of(loaded().model)
     found = {}
     for where, end in (("within", TRAINED), ("beyond", LENGTH)):
@@ -364,12 +369,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"among {', '.join(STAGES)}")
     parser.add_argument("--threads", type=int, default=1, help="of the processor")
+    parser.add_argument("--texts", nargs="+", choices=CHOSEN, help="of those explored (default: all)")
     given = parser.parse_args()
     unknown = [stage for stage in given.stages if stage not in STAGES]
     if unknown:
         parser.error(f"STAGE must be among {', '.join(STAGES)}, got {unknown[0]}")
     torch.set_num_threads(given.threads)
     torch.set_grad_enabled(False)
+    CHOSEN[:] = given.texts or CHOSEN
     start = time.perf_counter()
     for stage in given.stages or ("fetch", "core", "heads"):
         STAGES[stage]()
