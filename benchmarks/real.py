@@ -322,17 +322,19 @@ def far() -> None:
 
 def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
     """Mean loss of the second half of each piece: its positions begin a gap later than the first half ends ("half"), or
-    all positions but the first token's do ("sink")."""
+    all positions but the first token's do ("sink"); and without the first half ("alone")."""
     model = change.of(loaded().model)
     found = {}
     for text in texts.EXPLORATION:
         rows = pieces(text.name)[:, : SHORT // 2 + 1]
-        found[text.name] = {"half": [], "sink": []}
+        scored = SHORT // 4
+        alone = last_losses(model, rows[:, scored:], torch.arange(scored), scored)
+        found[text.name] = {"half": [], "sink": [], "alone": alone}
         for gap in gaps:
-            for kind, stays in (("half", SHORT // 4), ("sink", 1)):
+            for kind, stays in (("half", scored), ("sink", 1)):
                 positions = torch.arange(SHORT // 2)
                 positions[stays:] += gap
-                found[text.name][kind].append([round(one, 4) for one in second_half(model, rows, positions)])
+                found[text.name][kind].append(last_losses(model, rows, positions, scored))
     return {
         "texts": [about(text) for text in texts.EXPLORATION],
         "change": change.describe(),
@@ -343,12 +345,11 @@ def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
     }
 
 
-def second_half(model: torch.nn.Module, rows: torch.Tensor, positions: torch.Tensor) -> list[float]:
-    """The mean loss of each row's second half: rows (batch, T + 1), positions (T,)."""
-    length = len(positions)
-    logits = model.lm_head(real.last_states(model, rows[:, :length], positions)[:, length // 2 :])
-    losses = torch.nn.functional.cross_entropy(logits.mT, rows[:, length // 2 + 1 :], reduction="none")
-    return losses.double().mean(1).tolist()
+def last_losses(model: LlamaModel, rows: torch.Tensor, positions: torch.Tensor, scored: int) -> list[float]:
+    """The mean loss of the last tokens of each row, so many: rows (batch, T + 1), positions (T,)."""
+    logits = model.lm_head(real.last_states(model, rows[:, :-1], positions)[:, -scored:])
+    values = torch.nn.functional.cross_entropy(logits.mT, rows[:, -scored:], reduction="none")
+    return [round(one, 4) for one in values.double().mean(1).tolist()]
 
 
 STAGES = {
