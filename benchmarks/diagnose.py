@@ -3,7 +3,7 @@
     python benchmarks/diagnose.py              2,000 functions, and the mistakes that were held back
     python benchmarks/diagnose.py --count 100  a short look, written nowhere
 
-The mistakes come from bug reports (tests/diagnose_world.py). Those that were held back (tests/diagnose_held_back.py)
+Most mistakes come from bug reports (tests/diagnose_world.py). Those that were held back (tests/diagnose_held_back.py)
 were written when the diagnosis was finished, by its author, who did not change it after they had been tried.
 """
 
@@ -72,7 +72,7 @@ def main() -> None:
         print(name, one["verdicts"])
         print([(row["mistake"], row["named"], row["seen"]) for row in one["each"] if row["named"] < row["seen"]])
     if given.count == parser.get_default("count"):
-        print(results.save("diagnose", found, device.provenance(seed=SEED)))
+        print(results.save("diagnose", found, device.provenance(SEED, "python benchmarks/diagnose.py")))
 
 
 if __name__ == "__main__":
