@@ -6,6 +6,7 @@
     python benchmarks/real.py others     its most telling rows, for the other exploration texts
     python benchmarks/real.py sinks      the first token, and the others, each repaired alone
     python benchmarks/real.py bias       what each head makes of distance before it reads
+    python benchmarks/real.py predict    which pair will help most when slowed down, from short texts
     python benchmarks/real.py penalty    that score held beyond the trained length, the frequencies as they are
     python benchmarks/real.py lookback   where queries within and beyond the trained length look
     python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
@@ -39,7 +40,7 @@ import torch  # noqa: E402  (paths and threads are set just above)
 
 from ropebook import device, real, results  # noqa: E402
 from ropebook.real import published, texts  # noqa: E402
-from ropebook.real.bias import distance_bias  # noqa: E402
+from ropebook.real.bias import distance_bias, drop  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
 from ropebook.real.lookback import look_back  # noqa: E402
@@ -221,6 +222,26 @@ def sinks() -> None:
             loss_by_position(text, change)
 
 
+def stored_bias() -> tuple[torch.Tensor, torch.Tensor]:
+    """The amplitudes of ordinary tokens, and the frequencies, as `bias` stored them."""
+    stored = results.load("bias")
+    parts = [torch.tensor(stored[f"others_{part}"]).double() for part in ("real", "imag")]
+    return torch.complex(*parts), torch.tensor(stored["inv_freq"]).double()
+
+
+def predict() -> None:
+    """Which pair helps most beyond the trained length when slowed down: said from short texts, before it is tried."""
+    bias()
+
+    def found() -> dict:
+        factors = (1.5, 2.0, 3.0, 4.0)
+        fallen = [drop(*stored_bias(), factor, TRAINED, LENGTH).mean((0, 1)) for factor in factors]
+        rows = {f"{factor:g}": round_all(row.tolist()) for factor, row in zip(factors, fallen, strict=True)}
+        return {"distances": [TRAINED, LENGTH], "by_factor": rows}
+
+    measure("prediction", found)
+
+
 @dataclass(frozen=True)
 class Held:
     """Beyond the trained length the mean scores of these pairs are held where they were there; nothing else changes."""
@@ -229,11 +250,7 @@ class Held:
     pairs: tuple[int, ...]
 
     def of(self, model: LlamaModel) -> LlamaModel:
-        stored = results.load("bias")
-        real_part, imaginary = (torch.tensor(stored[f"others_{part}"]).double() for part in ("real", "imag"))
-        amplitudes = torch.complex(real_part, imaginary)
-        theta = torch.tensor(stored["inv_freq"]).double()
-        return with_penalty(model, held(amplitudes, theta, LENGTH + 1, TRAINED, list(self.pairs)))
+        return with_penalty(model, held(*stored_bias(), LENGTH + 1, TRAINED, list(self.pairs)))
 
     def describe(self) -> dict:
         return {"held": list(self.pairs), "from": TRAINED}
@@ -359,6 +376,7 @@ STAGES = {
     "others": others,
     "sinks": sinks,
     "bias": bias,
+    "predict": predict,
     "penalty": penalty,
     "lookback": lookback,
     "far": far,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from ropebook.attention import repeat_heads
-from ropebook.real.bias import EARLY, at, distance_bias
+from ropebook.real.bias import EARLY, at, distance_bias, drop
 from ropebook.real.layers import in_each_layer
 from ropebook.real.lookback import look_back
 from ropebook.rotary_attention import LlamaModel
@@ -77,6 +77,18 @@ def test_pairs_add_up(model):
     assert whole.shape == (LAYERS, HEADS, 10)
 
 
+def test_what_slowing_one_pair_takes_away_is_the_difference_of_two_curves(model):
+    found = distance_bias(model, text(1, 16)).others
+    theta = model.layers[0].attention.rotary.inv_freq
+    fallen = drop(found, theta, 3.0, 50, 90)
+    distances = torch.arange(50.0, 90.0)
+    for pair in range(PAIRS):
+        slower = theta.clone()
+        slower[pair] /= 3
+        change = at(found, theta, distances) - at(found, slower, distances)
+        torch.testing.assert_close(fallen[..., pair], change.mean(-1))
+
+
 def test_a_look_back_is_what_the_weights_say_one_by_one(model):
     tokens, queries, edges = text(40), torch.tensor([30, 33, 39]), [0, 1, 5, 20, 50]
     found = look_back(model, tokens, queries, edges)
@@ -108,6 +120,7 @@ def test_a_bin_without_tokens_has_no_score(model):
     ("call", "sentence"),
     [
         (lambda m: distance_bias(m, text(1, 7)), "tokens must be (batch, 8 or more), got (1, 7)"),
+        (lambda m: drop(torch.zeros(1).cdouble(), torch.ones(1), 2.0, 5, 5), "stop must be an integer >= 6, got 5"),
         (lambda m: look_back(m, text(9), torch.tensor([9]), [0, 4]), "queries must lie between 1 and 8, got 9"),
         (lambda m: look_back(m, text(9), torch.tensor([0]), [0, 4]), "queries must lie between 1 and 8, got 0"),
         (

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ropebook import checks
 from ropebook.attention import MultiHeadAttention, repeat_heads
 from ropebook.complex_plane import to_complex
 from ropebook.real.layers import in_each_layer
@@ -73,6 +74,32 @@ def at(
         torch.ones_like(angles), angles
     )
     return turned.real.sum(-2)
+
+
+def drop(
+    amplitudes: Complex[Tensor, "*heads pairs"],
+    inv_freq: Float[Tensor, " pairs"],
+    factor: float,
+    start: int,
+    stop: int,
+) -> Float[Tensor, "*heads pairs"]:
+    """By how much the mean score at the distances from ``start`` to ``stop`` (not included) falls, on average, if one
+    pair alone is slowed down by ``factor``: a number for each pair, float64, below 0 where it rises.
+
+    >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi])
+    >>> drop(z, theta, factor=2.0, start=1, stop=2).round()  # at distance 1 the mean score is 2, and slowed down 0
+    tensor([2.], dtype=torch.float64)
+    """
+    checks.number("factor", factor, above=0)
+    checks.integer("start", start, minimum=0)
+    distances = torch.arange(start, checks.integer("stop", stop, minimum=start + 1))
+
+    def mean(theta: Tensor) -> Tensor:
+        angles = theta.double()[:, None] * distances
+        turns = torch.polar(torch.ones_like(angles), angles).mean(1)
+        return (amplitudes * turns).real
+
+    return mean(inv_freq) - mean(inv_freq / factor)
 
 
 def _of_layer(attention: RotaryAttention, x: Tensor) -> tuple[Tensor, Tensor]:
