@@ -130,13 +130,21 @@ class Mistake:
 MISTAKES = {}
 
 
-def mistake(stage, called, source, when=lambda world: True):
-    def add(function):
-        name = function.__name__
-        MISTAKES[name] = Mistake(name, stage, function, tuple(called.split()), source, when)
-        return function
+def collecting(found):
+    """A decorator's maker that puts each mistake into ``found``, under its function's name."""
 
-    return add
+    def mistake(stage, called, source, when=lambda world: True):
+        def add(function):
+            name = function.__name__
+            found[name] = Mistake(name, stage, function, tuple(called.split()), source, when)
+            return function
+
+        return add
+
+    return mistake
+
+
+mistake = collecting(MISTAKES)
 
 
 def long(world):
