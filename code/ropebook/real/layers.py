@@ -42,3 +42,10 @@ def in_each_layer(
         for hook in hooks:
             hook.remove()
     return seen
+
+
+def check_plain(where: str, **given: object) -> None:
+    """``ValueError`` for anything that is given: a changed attention, ``where`` says which, reads whole texts alone."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} must be None where {where}")

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ropebook import checks
 from ropebook.attention import merge_heads
 from ropebook.real.bias import at
+from ropebook.real.layers import check_plain
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float
 
@@ -84,13 +85,8 @@ class _Penalised(nn.Module):
         self.reversed = torch.cat((added.flip(1), future), 1).float()
 
     def forward(self, x: Tensor, positions=None, mask=None, cache=None) -> Tensor:
-        for name, value in (
-            ("positions", positions),
-            ("mask", mask),
-            ("cache", cache),
-        ):
-            if value is not None:
-                raise ValueError(f"{name} must be None where a penalty is added")
+        given = {"positions": positions, "mask": mask, "cache": cache}
+        check_plain("a penalty is added", **given)
         layer, length = self.attention, x.shape[1]
         distances = self.reversed.shape[1] - PIECE
         if length > distances:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ropebook import checks
 from ropebook.attention import MultiHeadAttention, merge_heads, repeat_heads
 from ropebook.efficient import RotaryEmbedding
+from ropebook.real.layers import check_plain
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 
 _WIDTH = 8  # what the fused kernel likes head dimensions to be a multiple of
@@ -78,15 +79,8 @@ class _SinkApart(nn.Module):
     follows_length = False
 
     def forward(self, x: Tensor, positions=None, mask=None, cache=None) -> Tensor:
-        for name, value in (
-            ("positions", positions),
-            ("mask", mask),
-            ("cache", cache),
-        ):
-            if value is not None:
-                raise ValueError(
-                    f"{name} must be None where the first token is seen apart"
-                )
+        given = {"positions": positions, "mask": mask, "cache": cache}
+        check_plain("the first token is seen apart", **given)
         layer = self.attention
         q, k, v = MultiHeadAttention.project(layer, x)
         places = torch.arange(x.shape[1], device=x.device)
