@@ -10,7 +10,7 @@ from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
 from tests.explorers.registry import every
-from tests.site.figures import dials, enter
+from tests.site.figures import dials, enter, rest, stage_width
 from tools import assets
 
 TOPS = """() => [...document.querySelectorAll('.rb-dial, .rb-stage, .rb-stats')].map((e) => {
@@ -113,6 +113,23 @@ def test_a_refusal_stands_under_its_own_field(opened):
     expect(why).to_be_hidden()
     expect(field).to_have_attribute("aria-invalid", "false")
     expect(field).not_to_have_attribute("aria-describedby", why.get_attribute("id"))
+
+
+def test_what_is_half_typed_survives_a_drawing(opened):
+    page = opened([Turn()])
+    field = page.get_by_role("textbox", name="Base b")
+    field.fill("500")
+    before = stage_width(page)
+    page.set_viewport_size({"width": 700, "height": 800})
+    page.wait_for_function("before => document.querySelector('.rb-stage').clientWidth < before", arg=before)
+    rest(page)
+    expect(field).to_have_value("500")
+    field.press("Enter")
+    assert dials(page)["base"] == 500
+    field.fill("7")
+    field.press("ArrowUp")  # a key turns the dial as it is, not what is half typed
+    assert dials(page)["base"] > 500
+    expect(field).not_to_have_value("7")
 
 
 def test_numbers_are_taken_as_readers_write_them(opened):

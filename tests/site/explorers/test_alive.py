@@ -18,6 +18,11 @@ READ_WHOLE = """([name, value]) => {
   return result.at[name] === value && result.plain.length > 0;
 }"""
 
+LOOKED = """([layer, head, byte]) => {
+  const { at } = document.querySelector('.explorer-live').ropebook.values().result;
+  return at.layer === layer && at.head === head && at.byte === byte;
+}"""
+
 
 def choose(page: Page, method: str) -> None:
     page.get_by_role("combobox", name="Method").select_option(method)
@@ -58,7 +63,7 @@ def test_a_text_of_ones_own_and_its_attention(opened):
     enter(page, "Layer", 3)
     enter(page, "Head", 3)
     enter(page, "Byte in question", 300)
-    page.wait_for_function("() => document.querySelector('.explorer-live').ropebook.values().result.row.length === 300")
+    page.wait_for_function(LOOKED, arg=[3, 3, 300])
     want = Alive(own=own, layer=3, head=3, byte=300)
     np.testing.assert_allclose(page.evaluate(FOUND)["row"], want.start["row"], atol=1e-3)
     expected = expected_of(want)

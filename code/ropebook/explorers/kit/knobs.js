@@ -55,12 +55,16 @@ export function numberDial(dial, id, app) {
   slider.setAttribute("aria-label", `${dial.label}, slider`);
   const reset = resetButton(dial, app);
   let now = dial;
+  let typing = false; // the figure may be drawn again meanwhile, and what is half typed must not be lost
   const current = () => app.values()[dial.trait];
-  const turn = (value) => app.change({ [dial.trait]: value });
+  const turn = (value) => {
+    typing = false;
+    app.change({ [dial.trait]: value });
+  };
   const show = (value, allowed = now) => {
     now = allowed;
     const text = formatDial(dial, value);
-    if (field.value !== text) field.value = text;
+    if (!typing && field.value !== text) field.value = text;
     const at = String(toSlider(now, value));
     if (slider.value !== at) slider.value = at;
     put(slider, { "aria-valuetext": text });
@@ -71,7 +75,15 @@ export function numberDial(dial, id, app) {
     event.preventDefault();
     turn(nudge(now, current(), event.key));
   };
-  app.listen(field, "change", () => app.enter(dial, field.value) || show(current()));
+  app.listen(field, "input", () => (typing = true));
+  app.listen(field, "change", () => {
+    typing = false;
+    app.enter(dial, field.value) || show(current());
+  });
+  app.listen(field, "blur", () => {
+    typing = false;
+    show(current());
+  });
   app.listen(field, "keydown", keys(["ArrowUp", "ArrowDown", "PageUp", "PageDown"]));
   app.listen(slider, "input", () => turn(fromSlider(now, Number(slider.value))));
   app.listen(slider, "keydown", keys(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"]));
