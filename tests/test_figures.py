@@ -50,26 +50,24 @@ def test_every_colour_is_a_variable_of_the_page_with_its_light_fallback():
     for element in list(root.iter())[1:]:
         assert "#" not in element.get("style", ""), element.attrib
     style = root.get("style")
-    assert "--ink: var(--fig-ink, var(--jp-content-font-color1, #1f2328))" in style
-    assert "--muted: var(--fig-muted, var(--jp-content-font-color2, #59636e))" in style
-    assert "--grid: var(--fig-grid, var(--jp-border-color2, #d1d9e0))" in style
-    assert "--c1: var(--fig-1, #0b62c4)" in style
-    assert "--c2: var(--fig-2, #b3470a)" in style
+    assert f"--ink: var(--fig-ink, var(--jp-content-font-color1, {figures.INK}))" in style
+    assert f"--muted: var(--fig-muted, var(--jp-content-font-color2, {figures.MUTED}))" in style
+    assert f"--grid: var(--fig-grid, var(--jp-border-color2, {figures.GRID}))" in style
+    assert f"--c1: var(--fig-1, {figures.BLUE})" in style
+    assert f"--c2: var(--fig-2, {figures.ORANGE})" in style
     assert "; fill: var(--ink)" in style
 
 
 @pytest.mark.parametrize(
     ("colour", "variable"),
     [
-        (figures.ZERO, "--zero: var(--fig-zero, var(--jp-layout-color0, #ffffff))"),
-        (figures.BLUE, "--c1: var(--fig-1, #0b62c4)"),
-        (figures.ORANGE, "--c2: var(--fig-2, #b3470a)"),
-        (figures.GREEN, "--c3: var(--fig-3, #14733c)"),
-        (figures.VIOLET, "--c4: var(--fig-4, #8a2fa3)"),
-        (figures.CRIMSON, "--c5: var(--fig-5, #a8123e)"),
-        (figures.TEAL, "--c6: var(--fig-6, #0f6b78)"),
-        (figures.POSITIVE, "--pos: var(--fig-pos, #0b62c4)"),
-        (figures.NEGATIVE, "--neg: var(--fig-neg, #b3470a)"),
+        (figures.PAPER, f"--paper: var(--fig-paper, var(--jp-layout-color0, {figures.PAPER}))"),
+        (figures.BLUE, f"--c1: var(--fig-1, {figures.BLUE})"),
+        (figures.ORANGE, f"--c2: var(--fig-2, {figures.ORANGE})"),
+        (figures.GREEN, f"--c3: var(--fig-3, {figures.GREEN})"),
+        (figures.VIOLET, f"--c4: var(--fig-4, {figures.VIOLET})"),
+        (figures.CRIMSON, f"--c5: var(--fig-5, {figures.CRIMSON})"),
+        (figures.TEAL, f"--c6: var(--fig-6, {figures.TEAL})"),
     ],
 )
 def test_each_colour_has_its_variable_and_only_those_in_use_are_defined(colour, variable):
@@ -93,7 +91,7 @@ def test_nothing_is_painted_behind_the_drawing():
     with matplotlib.rc_context({"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "white"}):
         root = parsed(lines())
     fills = [element.get("style", "") for element in root.iter("path")]
-    assert not any("fill: var(--zero)" in style for style in fills)
+    assert not any("fill: var(--paper)" in style for style in fills)
 
 
 def test_the_same_bytes_every_time_and_ids_that_differ_between_figures():
@@ -230,7 +228,7 @@ def test_heatmap_colours_by_sign_and_opacity_by_size():
     fig, ax = figures.figure(200, 200)
     figures.heatmap(ax, [[1.0, -2.0], [0.0, float("nan")]], rows=["r0", "r1"], columns=["c0", "c1"])
     root = parsed(fig)
-    assert cells(root) == [("pos", pytest.approx(0.3)), ("neg", pytest.approx(0.6))]
+    assert cells(root) == [("c1", pytest.approx(0.3)), ("c2", pytest.approx(0.6))]
     assert {"1.00", "−2.00", "0.00", "nan", "r0", "r1", "c0", "c1"} == set(texts(root))
 
 
@@ -265,7 +263,7 @@ def test_heatmap_limit_is_the_largest_absolute_value_and_saturates():
     fig, ax = figures.figure(200, 200)
     figures.heatmap(ax, [[1.0, -4.0, 9.0]], limit=4.0, form=None)
     full = pytest.approx(0.6)
-    assert cells(parsed(fig)) == [("pos", pytest.approx(0.15)), ("neg", full), ("pos", full)]
+    assert cells(parsed(fig)) == [("c1", pytest.approx(0.15)), ("c2", full), ("c1", full)]
     assert texts(parsed(fig)) == []
 
 
@@ -276,7 +274,7 @@ def test_heatmap_of_zeros_and_of_infinities():
     fig, ax = figures.figure(200, 200)
     figures.heatmap(ax, [[float("-inf"), 1.0]])
     root = parsed(fig)
-    assert cells(root) == [("neg", pytest.approx(0.6)), ("pos", pytest.approx(0.6))]
+    assert cells(root) == [("c2", pytest.approx(0.6)), ("c1", pytest.approx(0.6))]
     assert "−inf" in texts(root)
 
 

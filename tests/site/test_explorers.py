@@ -166,7 +166,7 @@ def test_a_choice_by_mouse_keys_and_address(opened):
     chosen, other = (
         page.locator(".rb-option").nth(which).evaluate("e => getComputedStyle(e).backgroundColor") for which in (0, 1)
     )
-    assert (chosen, other) == ("rgb(11, 98, 196)", "rgba(0, 0, 0, 0)")
+    assert (chosen, other) == (CSS_BLUE, "rgba(0, 0, 0, 0)")
 
 
 def test_the_summary_is_spoken_once_the_hand_rests(opened):

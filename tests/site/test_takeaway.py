@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ropebook import colours as palette
 from ropebook.explorers.arrows import Arrows
 from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.turn import Turn
 from tests.explorers.registry import every
-from tests.site.figures import data, dials, enter, hash_of, settle
+from tests.site.figures import channels, data, dials, enter, hash_of, settle
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 16
@@ -72,7 +73,8 @@ def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
     page = opened([figure()], viewport={"width": 1280, "height": 1600})
     page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
     if theme == "dark":
-        page.add_style_tag(content="body { background: #12161c } html { --fig-paper: transparent }")
+        paper = palette.PALETTE["paper"][palette.DARK]
+        page.add_style_tag(content=f"body {{ background: {paper} }} html {{ --fig-paper: transparent }}")
     settle(page)
     shot = Image.open(io.BytesIO(page.locator(".rb-stage").screenshot()))
     width, height = stage_size(page)
@@ -86,7 +88,7 @@ def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
         scale = one.width // width
         inner = one.crop([MARGIN * scale, MARGIN * scale, one.width - MARGIN * scale, one.height - MARGIN * scale])
         assert np.abs(coarse(inner) - coarse(shot)).mean() < 3.5
-        assert tuple(np.asarray(one.convert("RGB"))[2, 2]) == ((18, 22, 28) if theme == "dark" else (255, 255, 255))
+        assert tuple(np.asarray(one.convert("RGB"))[2, 2]) == channels("paper", ["light", "dark"].index(theme))
 
 
 def test_a_png_is_twice_as_fine_as_the_page(opened):

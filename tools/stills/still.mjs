@@ -16,22 +16,11 @@ const LAYERS = ["svg", "canvas"];
 const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 const quote = (text) => escape(text).replace(/"/g, "&quot;");
 
-// The script's own colours, for light and for dark pages; of two that are the same one is a little off, so that what is
-// drawn says which of them it is.
+// The script's own colours, for light and for dark pages, each with its name.
 function themesOf(script) {
-  const found = (form) => Object.fromEntries([...script.matchAll(form)].map(([, name, colour]) => [name, colour]));
-  const light = found(/--rb-(\w+): var\(--fig-\w+, (#\w{6})\)/g);
-  const dark = found(/--rb-(\w+): (#\w{6});/g);
-  return [light, { ...light, ...dark }].map((theme) => {
-    const apart = {};
-    for (const [name, colour] of Object.entries(theme)) {
-      const value = parseInt(colour.slice(1), 16);
-      let step = 0;
-      while (Object.values(apart).includes(hex(value ^ step))) step += 1;
-      apart[name] = hex(value ^ step);
-    }
-    return { apart, fallback: light };
-  });
+  const palette = Object.entries(JSON.parse(/^const PALETTE = (.*);$/m.exec(script)[1]));
+  const [light, dark] = [0, 1].map((k) => Object.fromEntries(palette.map(([name, pair]) => [name, pair[k]])));
+  return [light, dark].map((colours) => ({ colours, fallback: light }));
 }
 
 function hex(value) {
@@ -39,8 +28,8 @@ function hex(value) {
 }
 
 // Colours by the names that the page has for them.
-function named(text, { apart, fallback }) {
-  const names = new Map(Object.entries(apart).map(([name, colour]) => [colour, name]));
+function named(text, { colours, fallback }) {
+  const names = new Map(Object.entries(colours).map(([name, colour]) => [colour, name]));
   const variable = (name) => `var(--fig-${name},${fallback[name]})`;
   return text.replace(/rgb\((\d+), ?(\d+), ?(\d+)\)/g, (_, ...channels) => {
     const colour = hex(channels.slice(0, 3).reduce((sum, channel) => 256 * sum + Number(channel), 0));
@@ -116,7 +105,7 @@ function laidOut(node) {
 
 function drawn(script, state, theme, near) {
   forgetIds();
-  const document = openPage(WIDTH, theme.apart);
+  const document = openPage(WIDTH, theme.colours);
   const el = document.createElement("div");
   document.body.append(el);
   const values = structuredClone(state);
@@ -162,7 +151,7 @@ const scripts = new Map();
 
 async function still({ script, state }) {
   const themes = themesOf(script);
-  openPage(WIDTH, themes[0].apart);
+  openPage(WIDTH, themes[0].colours);
   if (!scripts.has(script)) {
     scripts.set(script, (await import(`data:text/javascript,${encodeURIComponent(script)}`)).default);
   }

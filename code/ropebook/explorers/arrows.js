@@ -134,7 +134,7 @@ function buildText() {
       stem: svg("path", lined(paint, 2)),
       ghost: svg("rect", { rx: 8, height: CHIP, ...lined(paint, 1.5, "stroke-dasharray: 2 4; opacity: 0.6") }),
       box: svg("rect", { rx: 8, height: CHIP, style: `fill: var(--rb-${paint})` }),
-      word: svg("text", { "font-size": 15, "font-weight": 650, "text-anchor": "middle", ...inColour("zero") }),
+      word: svg("text", { "font-size": 15, "font-weight": 650, "text-anchor": "middle", ...inColour("paper") }),
     };
     return { ...parts, group: svg("g", {}, ...Object.values(parts)) };
   };

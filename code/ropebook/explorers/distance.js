@@ -196,7 +196,7 @@ function paintScores(context, paints, [from, to], x, y, { per, low, high }, leng
   for (let k = places.length - 1; k >= 0; k -= 1) outline.lineTo(places[k], y(bands.low[k]));
   context.lineJoin = "round";
   context.lineWidth = 1.5;
-  for (const [colour, edge, top, bottom] of [["pos", bands.high, TOP - 2, y(0)], ["neg", bands.low, y(0), floor + 2]]) {
+  for (const [colour, edge, top, bottom] of [["1", bands.high, TOP - 2, y(0)], ["2", bands.low, y(0), floor + 2]]) {
     context.save();
     context.beginPath();
     context.rect(from - 2, top, to - from + 4, bottom - top);
@@ -222,7 +222,7 @@ function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
   const of = width < 620 ? "of" : "of every";
   const sampled = per > 1 ? `sampled, ${CLOSE.length + SPOTS.length} ${of} ${per} keys` : "every key";
   const mark = (colour, text) => svg("tspan", inColour(colour), text);
-  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("neg", "○"), " least",
+  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("2", "○"), " least",
     ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
     width < 620 ? " · - - swing" : " · - - ± swing of pairs out of step");
   return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
@@ -248,10 +248,10 @@ function marks(x, y, { least, leastAt, negativeAt }, query, right, floor) {
     svg("text", { x: at, y: TOP - 10, "font-size": 12, "text-anchor": "middle" }, "query"),
     ...(negativeAt < 0 ? [] : [svg("path", {
       d: `M${x(negativeAt).toFixed(2)},${(y(0) + 2).toFixed(2)}l-5,9h10Z`, class: "rb-first",
-      style: "fill: var(--rb-ink); stroke: var(--rb-zero)",
+      style: "fill: var(--rb-ink); stroke: var(--rb-paper)",
     })]),
     svg("circle", { cx: x(leastAt), cy: y(least), r: 5.5,
-      style: "fill: var(--rb-zero); stroke: var(--rb-neg); stroke-width: 2.5" }),
+      style: "fill: var(--rb-paper); stroke: var(--rb-2); stroke-width: 2.5" }),
   ];
 }
 

@@ -223,7 +223,7 @@ function marks({ x, y, panel, pitch, floor, top, sumTop, sumFloor }, data, { pea
     svg("path", { d: `M${x(distance)},${from}V${to}`, ...stroke("ink", "stroke-width: 1.5") }),
   ];
   const dot = (height, value, r) => svg("circle", { cx: x(distance), cy: hundredths(height), r, class: "rb-dot",
-    style: `fill: var(--rb-${value < 0 ? "neg" : "pos"}); stroke: var(--rb-zero); paint-order: stroke` });
+    style: `fill: var(--rb-${value < 0 ? "2" : "1"}); stroke: var(--rb-paper); paint-order: stroke` });
   const unit = (pitch / 2 - 2) / Math.max(...data.shown.map((i) => data.size[i]));
   const dots = data.shown.flatMap((i, k) => (i < summed
     ? [dot(top + (k + 0.5) * pitch - data.products[i] * unit, data.products[i], 3.5)] : []));
@@ -251,7 +251,7 @@ function names({ wide, width, left }, data, { peak, distance }) {
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
       wide ? `${which}; every one has a crest at Δ = ${peak}` : which),
     ...titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`,
-      coloured(wide ? "Blue adds" : "adds", "pos"), ", ", coloured(wide ? "orange takes away" : "takes", "neg")),
+      coloured(wide ? "Blue adds" : "adds", "1"), ", ", coloured(wide ? "orange takes away" : "takes", "2")),
   ];
 }
 
@@ -274,13 +274,13 @@ function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
 function bars(/** @type {any} */ { across, right, numbers, top, floor }, { products, score }, { summed }) {
   const pitch = (floor - top) / products.length;
   const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
-  const drawn = { pos: "", neg: "" };
+  const drawn = { 1: "", 2: "" }; // by colour
   let line = `M${across(0)},${top}`;
   let sum = 0;
   products.slice(0, summed).forEach((product, i) => {
     const middle = top + (i + 0.5) * pitch;
     const [start, end] = [hundredths(across(sum)), hundredths(across(sum + product))];
-    drawn[product < 0 ? "neg" : "pos"] += `M${start},${hundredths(middle - thick / 2)}H${end}v${hundredths(thick)}`
+    drawn[product < 0 ? "2" : "1"] += `M${start},${hundredths(middle - thick / 2)}H${end}v${hundredths(thick)}`
       + `H${start}Z`;
     line += `V${hundredths(middle)}H${end}`;
     sum += product;
@@ -288,11 +288,11 @@ function bars(/** @type {any} */ { across, right, numbers, top, floor }, { produ
   return [
     svg("line", { x1: across(0), x2: across(0), y1: top - 4, y2: floor, ...stroke("muted") }),
     svg("path", { d: `${line}V${floor}`, ...stroke("grid") }),
-    ...["pos", "neg"].map((name) => svg("path", { d: drawn[name], class: "rb-bars", ...inColour(name) })),
+    ...["1", "2"].map((name) => svg("path", { d: drawn[name], class: "rb-bars", ...inColour(name) })),
     svg("path", { d: `M${across(score).toFixed(2)},${floor}l-5,8h10Z`, style: "fill: var(--rb-ink)" }),
     ...(numbers ? products.map((product, i) => svg("text", {
       x: right + 8, y: top + (i + 0.5) * pitch + 4, "font-size": 12,
-      ...inColour(i >= summed ? "grid" : product < 0 ? "neg" : "pos"),
+      ...inColour(i >= summed ? "grid" : product < 0 ? "2" : "1"),
     }, `${product < 0 ? "−" : "+"}${Math.abs(product).toFixed(2)}`)) : []),
   ];
 }
@@ -304,7 +304,7 @@ function parts(/** @type {any} */ { left, width, y, sumFloor }, { products, scor
   const wide = Math.min(34, step * 0.7);
   const small = step < 40 && { "font-size": 11 };
   const look = (k) => ({ "text-anchor": "middle", ...small, ...(k === 2 && { class: "" }) });
-  return [[0, adds, "pos", "adds"], [adds, score, "neg", "takes"], [0, score, score < 0 ? "neg" : "pos", "score"]]
+  return [[0, adds, "1", "adds"], [adds, score, "2", "takes"], [0, score, score < 0 ? "2" : "1", "score"]]
     .flatMap(([start, end, colour, name], k) => {
       const middle = left + (k + 0.5) * step;
       const [top, bottom] = [Math.min(y(start), y(end)), Math.max(y(start), y(end))];

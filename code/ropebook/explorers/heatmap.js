@@ -243,7 +243,7 @@ function buildFrame(picture) {
       svg("rect", { y: 3, width: 80, height: 12, ...stroke("grid") })),
     subtitle: quiet({}),
     box: svg("rect", { x: LEFT, ...stroke("grid") }),
-    halves: svg("line", { x1: LEFT, ...stroke("zero", "stroke-width: 2") }),
+    halves: svg("line", { x1: LEFT, ...stroke("paper", "stroke-width: 2") }),
     rows: svg("g"),
     kernelTitle: bold("Similarity to a reference position"),
     kernelNote: quiet({}),
@@ -256,8 +256,9 @@ function buildFrame(picture) {
     dots: svg("path", { "stroke-linecap": "round", ...stroke("1", "stroke-width: 5") }),
     line: svg("path", stroke("ink", "stroke-width: 1.5")),
     ring: svg("circle", { r: 6, ...stroke("ink", "stroke-width: 2") }),
-    dot: svg("circle", { r: 6, ...stroke("zero", "stroke-width: 2.5; fill: var(--rb-1)") }),
-    grip: svg("g", {}, svg("rect", { height: 22, rx: 11, ...stroke("ink", "stroke-width: 1.5; fill: var(--rb-zero)") }),
+    dot: svg("circle", { r: 6, ...stroke("paper", "stroke-width: 2.5; fill: var(--rb-1)") }),
+    grip: svg("g", {}, svg("rect", {
+      height: 22, rx: 11, ...stroke("ink", "stroke-width: 1.5; fill: var(--rb-paper)") }),
       svg("text", { "font-size": 12, "font-weight": 600, "text-anchor": "middle" })),
   };
   frame.title.setAttribute("y", 14);

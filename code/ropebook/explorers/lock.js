@@ -265,7 +265,7 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   put(curves.rope, { d: path(ropeCurve) });
   put(curves.marker, { d: `M${x(shift)},${high - 5}V${floor + 5}` });
   redrawn(curves.dots, () => [[rope, "1"], [added, "2"]].map(([value, paint]) => svg("circle", {
-    cx: x(shift), cy: y(value), r: 5.5, style: `fill: var(--rb-${paint}); stroke: var(--rb-zero); stroke-width: 2`,
+    cx: x(shift), cy: y(value), r: 5.5, style: `fill: var(--rb-${paint}); stroke: var(--rb-paper); stroke-width: 2`,
   })));
 }
 

@@ -255,7 +255,7 @@ function losses(plot, dials, data) {
   const here = data.here.flatMap((value, k) => (value === null ? [] : [
     ...(schemes ? dots(place + 2 * (k - (data.lines.length - 1) / 2), data.hereSeeds[k].map(y), look(k)[0]) : []),
     svg("circle", { cx: place, cy: y(value), r: schemes ? 3 : 4.5,
-      style: `fill: var(--rb-${look(k)[0]}); stroke: var(--rb-zero); stroke-width: ${schemes ? 1 : 2}` }),
+      style: `fill: var(--rb-${look(k)[0]}); stroke: var(--rb-paper); stroke-width: ${schemes ? 1 : 2}` }),
   ]));
   return [
     ...levels(plot, y, range(low, high, Math.ceil((high - low) / 8))),

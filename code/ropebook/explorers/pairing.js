@@ -137,11 +137,11 @@ function colourOf(channel) {
 
 function makeCell(channel) {
   const { name, share } = colourOf(channel);
-  const fill = `color-mix(in srgb, ${name} ${100 * share}%, var(--rb-zero))`;
+  const fill = `color-mix(in srgb, ${name} ${100 * share}%, var(--rb-paper))`;
   return svg("g", { class: "rb-piece", "data-pair": channel >> 1 },
     svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
     svg("text", { "text-anchor": "middle", "font-weight": 600,
-      style: `fill: var(--rb-${share < 1 ? "ink" : "zero"})` }, String(channel)));
+      style: `fill: var(--rb-${share < 1 ? "ink" : "paper"})` }, String(channel)));
 }
 
 const BROKEN = "stroke: var(--rb-muted); stroke-width: 1.25; stroke-dasharray: 3 4";
@@ -216,7 +216,7 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { 
     svg("path", { d: path(scores), class: "rb-now", ...line("1", 2) }),
     svg("path", { d: `M${x(n)},${top}V${bottom}`, ...line("ink", 1.5) }),
     ...[[reference, "muted"], [score, "1"]].map(([value, colour]) => svg("circle", { cx: x(n), cy: y(value), r: 5,
-      style: `fill: var(--rb-${colour}); stroke: var(--rb-zero); stroke-width: 1.5` })),
+      style: `fill: var(--rb-${colour}); stroke: var(--rb-paper); stroke-width: 1.5` })),
     up, across, svg("text", { x: (left + right) / 2, y: bottom + 36, ...middle }, "position n of the key"),
   ];
 }

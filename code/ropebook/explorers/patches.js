@@ -127,7 +127,7 @@ function cells({ left, side }, { scores }) {
   return [
     ...scores.map((score, k) => svg("rect", {
       x: left + (k % SIDE) * cell, y: TOP + Math.floor(k / SIDE) * cell, width: cell, height: cell,
-      style: `fill: var(--rb-${score < 0 ? "neg" : "pos"}); fill-opacity: ${hundredths(0.9 * Math.abs(score))}`,
+      style: `fill: var(--rb-${score < 0 ? "2" : "1"}); fill-opacity: ${hundredths(0.9 * Math.abs(score))}`,
     })),
     svg("rect", { x: left, y: TOP, width: side, height: side, style: "fill: none; stroke: var(--rb-grid)" }),
   ];

@@ -218,15 +218,15 @@ function shadeOf(error) {
 }
 
 const lastShades = lastCall((theme) => Uint32Array.from({ length: SHADES }, (_, shade) => {
-  const [r, g, b] = shade < TURN ? mix(theme.zero, theme.neg, shade / TURN)
-    : mix(theme.neg, theme.ink, (shade - TURN) / (SHADES - 1 - TURN));
+  const [r, g, b] = shade < TURN ? mix(theme.paper, theme["2"], shade / TURN)
+    : mix(theme["2"], theme.ink, (shade - TURN) / (SHADES - 1 - TURN));
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }));
 
 function paintScale(context, [left, top, width], theme) {
   const turn = (width * TURN) / SHADES;
-  paintCells(context, [left, top, turn, 8], TURN, 1, [theme.zero, theme.neg], (shade) => shade / TURN);
-  paintCells(context, [left + turn, top, width - turn, 8], TURN, 1, [theme.neg, theme.ink], (shade) => shade / TURN);
+  paintCells(context, [left, top, turn, 8], TURN, 1, [theme.paper, theme["2"]], (shade) => shade / TURN);
+  paintCells(context, [left + turn, top, width - turn, 8], TURN, 1, [theme["2"], theme.ink], (shade) => shade / TURN);
 }
 
 function sumOf(values, from, to) {
@@ -281,7 +281,7 @@ function frames({ left, right, errors, panel, tall }) {
   const bottom = TOP + tall;
   return [left, right, errors].flatMap((x) => [
     svg("rect", { x, y: TOP, width: panel, height: tall, style: "fill: none; stroke: var(--rb-grid)" }),
-    svg("path", { d: `M${x + panel / 2},${TOP}V${bottom}`, style: "stroke: var(--rb-zero); stroke-width: 2" }),
+    svg("path", { d: `M${x + panel / 2},${TOP}V${bottom}`, style: "stroke: var(--rb-paper); stroke-width: 2" }),
     .../** @type {[string, number][]} */ ([["cos", 0.25], ["sin", 0.75]]).map(([name, share]) => {
       return quietText(x + share * panel, bottom + 19, name, { "text-anchor": "middle" });
     }),

@@ -218,7 +218,7 @@ function reading({ floor, from, to, x, y }, { here }, { offset }) {
   return [
     svg("path", { d: `M${hundredths(x(offset))},${TOP - 2}V${floor}`, ...lined("ink", 1.25, "stroke-dasharray: 1 5") }),
     ...here.map((value, k) => svg("circle", { cx: hundredths(x(offset)), cy: hundredths(y(value)), r: 5,
-      style: `fill: var(--rb-${k + 1}); stroke: var(--rb-zero); stroke-width: 1.5` })),
+      style: `fill: var(--rb-${k + 1}); stroke: var(--rb-paper); stroke-width: 1.5` })),
     ...pill(middle, TOP - 15, text),
   ];
 }

@@ -136,7 +136,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
     upright(1 / keys, "ink", "stroke-dasharray: 2 4"), upright(0, "muted"), across,
     svg("text", { x: x(weights[winner]) + (inside ? -7 : 7), y: middle(winner) + (over ? -pitch / 2 - 3 : 4.5),
       "font-size": 13, "font-weight": 600, "text-anchor": inside ? "end" : "start",
-      ...(inside && !over ? inColour("zero")
+      ...(inside && !over ? inColour("paper")
         : { style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }) }, word),
   ];
 }
@@ -148,7 +148,7 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
   const here = scaled ? "1" : "2";
   const firstDims = Array.from({ length: columns + 1 }, (_, column) => Math.round(MOST_DIMS ** (column / columns)));
   const map = [LEFT, MAP_TOP, columns, mapHeight];
-  paintCells(fitCanvas(canvas, width, height), map, columns, keys, [theme.zero, theme[here]], (column, key) => {
+  paintCells(fitCanvas(canvas, width, height), map, columns, keys, [theme.paper, theme[here]], (column, key) => {
     const from = firstDims[column];
     const to = Math.max(from + 1, firstDims[column + 1]);
     let sum = 0;
@@ -202,7 +202,8 @@ function drawCursor(group, { mapFloor, top, floor, x, y }, { gradient }, { dim, 
   const line = (from, to) => svg("line", { x1: x(dim), x2: x(dim), y1: from, y2: to,
     style: "stroke: var(--rb-ink); stroke-width: 1.5" });
   redrawn(group, () => [line(MAP_TOP - 4, mapFloor + 4), line(top - 4, floor), svg("circle", { cx: x(dim),
-    cy: y(gradient), r: 6.5, style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-zero); stroke-width: 2.5` })]);
+    cy: y(gradient), r: 6.5,
+    style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-paper); stroke-width: 2.5` })]);
 }
 
 function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {

@@ -126,7 +126,7 @@ function build(stage, app) {
         const piece = pieces.cells[from][key];
         const weight = data.weights[place][column];
         const hidden = causal && column > place;
-        const fill = mix(theme.zero, theme["1"], weight ** 0.75);
+        const fill = mix(theme.paper, theme["1"], weight ** 0.75);
         const [box, text] = piece.children;
         put(box, { width: cell - 2, height: pitch - 2, fill: hidden ? "none" : css(fill),
           "stroke-dasharray": hidden ? "3 3" : "none" });
@@ -147,7 +147,7 @@ function build(stage, app) {
       }
       const said = strip.lastChild;
       put(said, { x: WIDTH * square + 12, y: bar + 6,
-        style: data.changes[place] > 1e-9 ? "font-weight: 650; fill: var(--rb-neg)" : "" });
+        style: data.changes[place] > 1e-9 ? "font-weight: 650; fill: var(--rb-2)" : "" });
       setText(said, tidy(data.changes[place]));
     });
     const strips = `above, the ${WIDTH} numbers that come out for the word now; below, in the sentence as typed; `

@@ -274,7 +274,7 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
     knob([across, up]) {
       context.beginPath();
       context.arc(across, up, 7, 0, 2 * Math.PI);
-      context.fillStyle = paints.zero;
+      context.fillStyle = paints.paper;
       context.fill();
       context.strokeStyle = paints["2"];
       context.lineWidth = 2.5;

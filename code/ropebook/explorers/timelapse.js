@@ -153,14 +153,14 @@ function nearestCell({ centre }, many, x, y) {
 
 // The colour of the trained base, and those of larger ones, the deeper the larger.
 const lastPalette = lastCall((theme) => {
-  const larger = Array.from({ length: 65 }, (_, k) => css(mix(theme.zero, theme["2"], 0.3 + (0.7 * k) / 64)));
+  const larger = Array.from({ length: 65 }, (_, k) => css(mix(theme.paper, theme["2"], 0.3 + (0.7 * k) / 64)));
   return {
     of(base, lowest, highest) {
       if (base === lowest) return this.trained;
       return larger[Math.round((64 * Math.log(base / lowest)) / Math.log(highest / lowest))];
     },
-    trained: css(mix(theme.zero, theme["1"], 0.7)),
-    empty: css(mix(theme.zero, theme.grid, 0.4)),
+    trained: css(mix(theme.paper, theme["1"], 0.7)),
+    empty: css(mix(theme.paper, theme.grid, 0.4)),
     larger,
   };
 });
@@ -220,7 +220,7 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
     svg("path", { d: `M${x(position).toFixed(1)},${top - 2}V${floor}`, ...style }),
     svg("text", {
       x: Math.min(to - textWidth(name, 12), x(position) + 5), y: top + 8, "font-size": 12, class: "rb-quiet",
-      style: "paint-order: stroke; stroke: var(--rb-zero); stroke-width: 4",
+      style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 4",
     }, name),
   ];
   const line = keys.map((key, k) => `${hundredths(x(key))},${hundredths(y(errors[k]))}`).join("L");

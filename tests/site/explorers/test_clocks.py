@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from ropebook.explorers.clocks import Clocks
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.figures import BLUE, ORANGE, dials, pixels
+from tests.site.figures import BLUE, CSS_BLUE, CSS_ORANGE, ORANGE, dials, pixels
 
 
 def test_the_clocks_show_what_python_computes(opened):
@@ -131,7 +131,7 @@ def test_digits_and_waves_stand_where_they_belong(opened, dim, span):
     for k, i in enumerate(shown):
         text, fill = values[round(place(0, k, len(shown), 0, 0)[1] + 5, 2)]
         assert float(text.replace("−", "-")) == pytest.approx(data_["encoding"][2 * i], abs=0.006)
-        assert fill == ("rgb(179, 71, 10)" if data_["turns"][i] < 1 else "rgb(11, 98, 196)")
+        assert fill == (CSS_ORANGE if data_["turns"][i] < 1 else CSS_BLUE)
     column = {round(y, 2): text for text, x, y, _ in marks if abs(x - (panel - 40)) < 1}
     for j, digit in enumerate(data_["digits"][:digits]):
         assert column[round(place(0, j, digits, 0, 0)[1] + 5, 2)] == str(digit)

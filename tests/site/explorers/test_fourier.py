@@ -61,12 +61,12 @@ def test_the_sum_shows_what_python_computes(opened, width):
     low = -max(1, math.ceil(-4 * low / whole - 1e-9)) / 4 * whole
     paths = [path.get_attribute("d") for path in page.locator(".rb-bars").all()]
     bars = {}
-    for colour, path in zip(("pos", "neg"), paths, strict=True):
+    for colour, path in zip(("blue", "orange"), paths, strict=True):
         for start, middle, end in re.findall(r"M([\d.]+),([\d.]+)H([\d.]+)", path):
             bars[float(middle)] = (colour, float(start), float(end))
     shown = [bars[place] for place in sorted(bars)]
     place = [left + (value - low) / (whole - low) * (right - left) for value in sums]
-    assert [colour for colour, _, _ in shown] == ["neg" if one < 0 else "pos" for one in expected["products"]]
+    assert [colour for colour, _, _ in shown] == ["orange" if one < 0 else "blue" for one in expected["products"]]
     assert [start for _, start, _ in shown] == pytest.approx(place[:-1], abs=0.02)
     assert [end for _, _, end in shown] == pytest.approx(place[1:], abs=0.02)
     if width == 1280:

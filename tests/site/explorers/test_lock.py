@@ -15,6 +15,7 @@ from tests.explorers.oracles import expected_of, oracle
 from tests.site.figures import (
     CSS_BLUE,
     CSS_GREEN,
+    CSS_INK,
     CSS_ORANGE,
     CSS_VIOLET,
     dials,
@@ -58,7 +59,7 @@ def test_the_arrows_of_the_lock(opened, width, draw, sign):
         q, k = (complex(*row) for row in np.reshape(expected[name], (2, 2)))
         assert f"angle {abs(cmath.phase(q / k)):.4f} rad" in found
         assert f"pair 3 gives {expected[product]:.4f}".replace("-", "−") in found
-    arcs = [d for stroke, thick, _, d in paths(page) if (stroke, thick) == ("rgb(31, 35, 40)", 1.5) and "A" in d]
+    arcs = [d for stroke, thick, _, d in paths(page) if (stroke, thick) == (CSS_INK, 1.5) and "A" in d]
     for arc, centre, name in zip(arcs, centres, ("turned", "summed"), strict=True):
         ends = [complex(*map(float, pair.split(","))) - complex(*centre) for pair in re.split("A.* ", arc[1:])]
         q, k = (complex(*row) for row in np.reshape(expected[name], (2, 2)))

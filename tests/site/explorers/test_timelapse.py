@@ -12,7 +12,10 @@ from playwright.sync_api import expect
 from ropebook.explorers.timelapse import Timelapse
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
+    BLUE,
     CSS_ORANGE,
+    GREY,
+    ORANGE,
     data,
     dials,
     enter,
@@ -44,17 +47,17 @@ def test_tokens_have_the_colour_of_their_base(opened, width, setting):
     found = pixels(page, places)
     highest = math.log(figure.room / figure.trained_length)
 
-    def paint(colour: tuple[int, int, int], share: float) -> list[int]:
+    def paint(colour: np.ndarray, share: float) -> list[int]:
         return [round(255 + (channel - 255) * share) for channel in colour]
 
     deepest = 0.3 + 0.7 * math.log((figure.length - 1) / figure.trained_length) / highest
     palest = 0.3 + 0.7 * math.log(1 + 1 / figure.trained_length) / highest
     expected = [
-        paint((11, 98, 196), 0.7),
-        paint((11, 98, 196), 0.7),
-        paint((179, 71, 10), palest),
-        paint((179, 71, 10), deepest),
-        paint((209, 217, 224), 0.4),
+        paint(BLUE, 0.7),
+        paint(BLUE, 0.7),
+        paint(ORANGE, palest),
+        paint(ORANGE, deepest),
+        paint(GREY, 0.4),
     ]
     np.testing.assert_allclose(found, expected, atol=3)
     show_panel(page, "Their errors")

@@ -15,6 +15,7 @@ from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     CSS_BLUE,
     CSS_GREEN,
+    CSS_MUTED,
     CSS_ORANGE,
     CSS_VIOLET,
     data,
@@ -52,7 +53,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     assert abs(tail - centre) < 0.01
     turned = start / abs(start) * cmath.exp(1j * angle)
     assert abs(tip - centre - radius * turned.conjugate()) < 0.01  # up is less on a page
-    before = complex(*of(page, "rgb(89, 99, 110)", 2)[0][1])
+    before = complex(*of(page, CSS_MUTED, 2)[0][1])
     assert abs(before - centre - radius * (start / abs(start)).conjugate()) < 0.01
     # the arc, from the first direction to the second, and a whole circle once a turn is full
     arc = next(d for stroke, thick, _, d in paths(page) if (stroke, thick) == (CSS_BLUE, 1.5))

@@ -1,9 +1,10 @@
 // The page's colours, and those between them.
 
+import { PALETTE } from "../../colours.py";
 import { html } from "./elements.js";
 import { lastCall } from "./rope.js";
 
-export const COLOURS = ["ink", "muted", "grid", "zero", "pos", "neg", "1", "2", "3", "4", "5", "6"];
+export const COLOURS = Object.keys(PALETTE);
 
 // The theme's colours as [r, g, b], from the CSS variables that hold for el; what is not in the page yet, as the cells
 // that JupyterLab draws before they come into sight, has none, and gets those of the page's body.
@@ -37,9 +38,9 @@ export function mix(from, to, share) {
   return from.map((channel, i) => Math.round(channel + (to[i] - channel) * share));
 }
 
-// From theme.neg over theme.zero to theme.pos for −1 … 1; beyond that the colour stays.
+// From orange over paper to blue for −1 … 1; beyond that the colour stays.
 export function diverging(theme, value) {
-  return mix(theme.zero, value < 0 ? theme.neg : theme.pos, Math.min(1, Math.abs(value)));
+  return mix(theme.paper, value < 0 ? theme["2"] : theme["1"], Math.min(1, Math.abs(value)));
 }
 
 // The same for −1 … 1 as a table, at 128 + 127 times the value, as ImageData keeps colours.

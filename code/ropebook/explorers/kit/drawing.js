@@ -77,7 +77,7 @@ export function pill(middle, y, text) {
   const half = pillHalf(text);
   return [
     svg("rect", { x: middle - half, y: y - 11, width: 2 * half, height: 22, rx: 11,
-      style: "fill: var(--rb-zero); stroke: var(--rb-ink); stroke-width: 1.5" }),
+      style: "fill: var(--rb-paper); stroke: var(--rb-ink); stroke-width: 1.5" }),
     svg("text", { x: middle, y: y + 4.5, "font-size": 13, "font-weight": 600, "text-anchor": "middle" }, text),
   ];
 }

@@ -25,7 +25,7 @@ export function whisker(x, y, low, high, colour, filled, radius = 4) {
   return [
     svg("path", { d: pathOf([[x, low], [x, high]]), ...lined(colour, 1.5) }),
     svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: radius,
-      style: `fill: var(--rb-${filled ? colour : "zero"}); stroke: var(--rb-${colour}); stroke-width: 2` }),
+      style: `fill: var(--rb-${filled ? colour : "paper"}); stroke: var(--rb-${colour}); stroke-width: 2` }),
   ];
 }
 

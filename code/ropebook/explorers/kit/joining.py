@@ -2,7 +2,7 @@
 
 The modules are plain: ``import { name, … } from "./file.js";`` in lines of their own and ``export`` before what others
 may import, without renaming, so that joining is leaving these words out. What they import from a Python file are
-constants that stand there, and ``dials``.
+constants that stand there, and ``dials``; all may import the book's ``PALETTE``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
+
+from ropebook.colours import PALETTE
 
 _PART = re.compile(r"^//# part: (\S+)\n", re.MULTILINE)
 _IMPORT = re.compile(r"^import \{([^}]*)\} from \"(\.[^\"]+)\";\n", re.MULTILINE)
@@ -47,7 +49,7 @@ def join(
     parts: dict[str, str] = {}
     # from each Python file, by one part or another
     imported: dict[str, list[str]] = {}
-    declared = declared or {}
+    declared = {"PALETTE": PALETTE, **(declared or {})}
 
     def add(name: str, text: str) -> None:
         for names, path in _IMPORT.findall(text):

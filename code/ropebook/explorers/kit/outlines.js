@@ -45,7 +45,7 @@ export function paintOutline(context, { at, low, high }, [left, pitch], [middle,
 // The look of the outlines: a step from one colour to the other at 0.
 export function setPaints(context, paints) {
   const signs = context.createLinearGradient(0, -1, 0, 1);
-  for (const [at, name] of [[0, "pos"], [0.5, "pos"], [0.5, "neg"], [1, "neg"]]) signs.addColorStop(at, paints[name]);
+  for (const [at, name] of [[0, "1"], [0.5, "1"], [0.5, "2"], [1, "2"]]) signs.addColorStop(at, paints[name]);
   context.fillStyle = signs;
   context.strokeStyle = signs;
   context.lineJoin = "round";

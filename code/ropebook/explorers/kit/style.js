@@ -1,35 +1,18 @@
-// The look of the interactive figures. The --fig-… colours are the page's; in a notebook, which has none, the values
-// after the comma hold, and the second block gives those for the dark themes of JupyterLab, VS Code and Colab.
+// The look of the interactive figures.
+
+import { PALETTE } from "../../colours.py";
+
+const variables = (form) => Object.entries(PALETTE)
+  .map(([name, pair]) => `  --rb-${name}: ${form(name, pair)};`).join("\n");
+
+// The --fig-… colours are the page's. A notebook has none: there the light ones after the comma hold, and the second
+// block gives those for the dark themes of JupyterLab, VS Code and Colab.
 export const STYLE = `
 .rb {
-  --rb-ink: var(--fig-ink, #1f2328);
-  --rb-muted: var(--fig-muted, #59636e);
-  --rb-grid: var(--fig-grid, #d1d9e0);
-  --rb-paper: var(--fig-paper, #ffffff);
-  --rb-1: var(--fig-1, #0b62c4);
-  --rb-2: var(--fig-2, #b3470a);
-  --rb-3: var(--fig-3, #14733c);
-  --rb-4: var(--fig-4, #8a2fa3);
-  --rb-5: var(--fig-5, #a8123e);
-  --rb-6: var(--fig-6, #0f6b78);
-  --rb-neg: var(--fig-neg, #b3470a);
-  --rb-pos: var(--fig-pos, #0b62c4);
-  --rb-zero: var(--fig-zero, #ffffff);
+${variables((name, [light]) => `var(--fig-${name}, ${light})`)}
 }
 [data-jp-theme-light="false"] .rb, .vscode-dark .rb, html[theme="dark"] .rb {
-  --rb-ink: #e6edf3;
-  --rb-muted: #a3adb8;
-  --rb-grid: #343b45;
-  --rb-paper: #15191f;
-  --rb-1: #6cb0ff;
-  --rb-2: #f0a05a;
-  --rb-3: #63c98a;
-  --rb-4: #d79bf0;
-  --rb-5: #ff8ba3;
-  --rb-6: #5cc9d6;
-  --rb-neg: #f0a05a;
-  --rb-pos: #6cb0ff;
-  --rb-zero: #15191f;
+${variables((_, [, dark]) => dark)}
 }
 .rb, .rb *, .rb *::before, .rb *::after { box-sizing: border-box; }
 .rb {
@@ -154,10 +137,10 @@ export const STYLE = `
 .rb input[type="range"]::-moz-range-track { height: 4px; border-radius: 2px; background: var(--rb-muted); }
 .rb input[type="range"]::-webkit-slider-thumb {
   appearance: none; width: 20px; height: 20px; margin-block-start: -8px;
-  border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
+  border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-paper);
 }
 .rb input[type="range"]::-moz-range-thumb {
-  width: 16px; height: 16px; border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-zero);
+  width: 16px; height: 16px; border: 2px solid var(--rb-1); border-radius: 50%; background: var(--rb-paper);
 }
 .rb input[type="range"]:active::-webkit-slider-thumb { background: var(--rb-1); }
 .rb input[type="range"]:active::-moz-range-thumb { background: var(--rb-1); }
@@ -171,7 +154,7 @@ export const STYLE = `
   border-radius: 50%; background: var(--rb-muted);
 }
 .rb-switch input:checked { border-color: var(--rb-1); background: var(--rb-1); }
-.rb-switch input:checked::after { inset-inline-start: 23px; background: var(--rb-zero); }
+.rb-switch input:checked::after { inset-inline-start: 23px; background: var(--rb-paper); }
 @media (forced-colors: active) { .rb-switch input { appearance: auto; } }
 .rb-options { display: flex; flex-wrap: wrap; gap: 0.25rem; margin-block-end: 0.25rem; }
 .rb-option {
@@ -180,7 +163,7 @@ export const STYLE = `
 }
 .rb-option input { appearance: none; position: absolute; inset: 0; border-radius: inherit; cursor: inherit; }
 .rb-option:hover { border-color: var(--rb-1); }
-.rb-option:has(:checked) { border-color: var(--rb-1); background: var(--rb-1); color: var(--rb-zero); }
+.rb-option:has(:checked) { border-color: var(--rb-1); background: var(--rb-1); color: var(--rb-paper); }
 @media (forced-colors: active) { .rb-option:has(:checked) { background: Highlight; color: HighlightText; } }
 @media (prefers-reduced-motion: no-preference) {
   .rb-switch input::after { transition: inset-inline-start 0.15s; }
@@ -196,7 +179,7 @@ export const STYLE = `
 .rb-word:hover { border-color: var(--rb-1); }
 .rb-word[aria-pressed="true"] { border-color: var(--rb-1); box-shadow: inset 0 0 0 1px var(--rb-1); }
 .rb-words li:has(.rb-held) { position: relative; z-index: 1; }
-.rb-word.rb-held { cursor: grabbing; background: var(--rb-1); color: var(--rb-zero); }
+.rb-word.rb-held { cursor: grabbing; background: var(--rb-1); color: var(--rb-paper); }
 .rb-word.rb-held sub { color: inherit; }
 .rb .rb-upright { position: absolute; display: block; margin: 0; }
 .rb-upright li { height: var(--rb-row); padding-block-end: 4px; }
@@ -216,7 +199,7 @@ export const STYLE = `
 .rb-panels .rb-button { flex: auto; border-radius: 0; margin-inline-start: -1px; }
 .rb-panels .rb-button:first-child { border-start-start-radius: 0.5rem; border-end-start-radius: 0.5rem; margin: 0; }
 .rb-panels .rb-button:last-child { border-start-end-radius: 0.5rem; border-end-end-radius: 0.5rem; }
-.rb-panels .rb-button[aria-pressed="true"] { background: var(--rb-1); color: var(--rb-zero); }
+.rb-panels .rb-button[aria-pressed="true"] { background: var(--rb-1); color: var(--rb-paper); }
 .rb-stage > svg + .rb-note { margin-block-start: 1rem; }
 
 .rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }

@@ -1,0 +1,75 @@
+"""The book's colours, defined once: pages, matplotlib, the figures' scripts, their stills and the tests take them from here.
+
+A colour means the same everywhere:
+
+==========  ==================================================================
+blue, 1     RoPE, and what the figure is about
+orange, 2   what is new to the model, wrong or broken; below zero
+green, 3    the query
+violet, 4   the key
+crimson, 5  an error message; a byte that the model finds hard
+teal, 6     one more method, where names on the curves don't do
+muted       rivals, with their names on the curve; words of less weight
+==========  ==================================================================
+
+``PALETTE`` has no two colours that are the same in one theme, so a drawing says by its colours which of them it uses.
+"""
+
+from __future__ import annotations
+
+PALETTE: dict[str, tuple[str, str]] = {
+    "ink": ("#1f2328", "#e6edf3"),
+    "muted": ("#59636e", "#a3adb8"),
+    "grid": ("#d1d9e0", "#343b45"),
+    "paper": ("#ffffff", "#12161c"),
+    "1": ("#0b62c4", "#6cb0ff"),
+    "2": ("#b3470a", "#f0a05a"),
+    "3": ("#14733c", "#63c98a"),
+    "4": ("#8a2fa3", "#d79bf0"),
+    "5": ("#a8123e", "#ff8ba3"),
+    "6": ("#0f6b78", "#5cc9d6"),
+}
+"""Of figures, by name: in light themes, in dark ones."""
+
+PAGE: dict[str, tuple[str, str]] = {
+    "book-line": ("#d1d9e0", "#343b45"),
+    "book-soft": ("#f5f7f9", "#1b2028"),
+    "book-muted": ("#4a545f", "#a3adb8"),
+    "pst-color-primary": ("#0b57ad", "#7ab8ff"),
+    "pst-color-link": ("#0b57ad", "#7ab8ff"),
+    "pst-color-link-hover": ("#083f7e", "#a8d1ff"),
+    "pst-color-background": ("#ffffff", "#12161c"),
+    "pst-color-on-background": ("#ffffff", "#171c23"),
+    "pst-color-surface": ("#f5f7f9", "#1b2028"),
+    "pst-color-text-base": ("#1f2328", "#e6edf3"),
+    "pst-color-text-muted": ("#4a545f", "#a3adb8"),
+    "pst-color-border": ("#c4ccd4", "#3a424d"),
+}
+"""Of the page, by the name of the CSS variable: the book's own, and the theme's that it replaces."""
+
+LIGHT, DARK = 0, 1
+
+
+def variables(theme: int) -> str:
+    """Every colour as a CSS variable, for `LIGHT` or `DARK`.
+
+    >>> variables(DARK)[:40]
+    '--fig-ink: #e6edf3; --fig-muted: #a3adb8'
+    """
+    named = {f"fig-{name}": pair for name, pair in PALETTE.items()} | PAGE
+    return "; ".join(f"--{name}: {pair[theme]}" for name, pair in named.items())
+
+
+def style_sheet() -> str:
+    """The variables for light pages, for dark ones, and for paper, which is light whatever the page was.
+
+    >>> style_sheet().count("--fig-1")
+    3
+    """
+    light, dark = variables(LIGHT), variables(DARK)
+    themes = 'html[data-theme="light"], html[data-theme="dark"]'
+    return (
+        f':root, html[data-theme="light"] {{ {light} }}\n'
+        f'html[data-theme="dark"] {{ {dark} }}\n'
+        f"@media print {{ :root, {themes} {{ {light} }} }}\n"
+    )

@@ -1,0 +1,69 @@
+"""The book's colours: defined once, told apart, read easily."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from ropebook import colours
+from tools.paths import ROOT
+
+SOURCES = [
+    path
+    for folder, forms in {
+        "code": ("*.py", "*.js"),
+        "book": ("*.css", "*.js", "*.md"),
+        "tools": ("*.py", "*.mjs"),
+        "tests": ("*.py",),
+    }.items()
+    for form in forms
+    for path in sorted((ROOT / folder).rglob(form))
+]
+# What a browser or matplotlib means when nothing is said, and what tests make up.
+FOREIGN = {"#000000", "#ffffff", "#ff0000", "#123456"}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [colours.LIGHT, colours.DARK], ids=["light", "dark"])
+def test_what_carries_meaning_is_read_easily_and_told_apart(theme):
+    shown = {name: pair[theme] for name, pair in colours.PALETTE.items()}
+    assert len(set(shown.values())) == len(shown)
+    for name, colour in shown.items():
+        if name not in ("grid", "paper"):
+            assert contrast(colour, shown["paper"]) >= 4.5, name
+    for one, other in itertools.combinations("1234", 2):
+        # by their lightness or by a channel, for eyes and for the tests that look at pixels
+        channels = [[int(shown[name][k : k + 2], 16) for k in (1, 3, 5)] for name in (one, other)]
+        assert max(abs(a - b) for a, b in zip(*channels, strict=True)) >= 60, (one, other)
+
+
+def test_a_colour_is_written_in_one_place():
+    ours = {colour for pair in (*colours.PALETTE.values(), *colours.PAGE.values()) for colour in pair} - FOREIGN
+    assert len(ours) > 20
+    for path in SOURCES:
+        if path.name == "colours.py" and path.parent.name == "ropebook":
+            continue
+        found = {one.lower() for one in re.findall(r"#[0-9a-fA-F]{6}\b", path.read_text(encoding="utf-8"))}
+        assert not found & ours, f"{path.relative_to(ROOT)}: {found & ours}"
+
+
+def test_the_style_sheet_has_every_colour_for_light_dark_and_print():
+    light, dark, paper = colours.style_sheet().strip().split("\n")
+    for name, (in_light, in_dark) in colours.PALETTE.items():
+        assert f"--fig-{name}: {in_light}" in light
+        assert f"--fig-{name}: {in_dark}" in dark
+        assert f"--fig-{name}: {in_light}" in paper
+    assert paper.startswith("@media print")
