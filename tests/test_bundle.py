@@ -79,7 +79,7 @@ def test_pages_link_to_it_once_and_load_nothing_needless(site):
         assert text.count('rel="stylesheet"') == 1
         assert f'href="{up}_static/book.css?v=' in text
         assert "fontawesome.js" not in text
-        assert "preload" not in text
+        assert '<link rel="preload"' not in text
         assert 'rel="icon"' in text
 
 
@@ -102,9 +102,27 @@ def test_fonts_of_formulas_that_are_seen_at_once_are_asked_for_at_once(site, art
     page = site / "book" / "page.html"
     page.write_text(PAGE.format(up="../", state=STATE).replace("<body>", f"<body><article>{article}</article>"))
     bundle.bundle(site)
-    text = page.read_text()
-    assert text.count('rel: "preload"') == asked
-    assert not asked or "`../_static/katex/fonts/KaTeX_${name}.woff2`" in text[: text.index("<body>")]
+    head, body = page.read_text().split("<body>")
+    assert head.count('rel: "preload"') == 1
+    assert "`../_static/${name}.woff2`" in head
+    assert ('"fonts/literata-400-normal"' in head, '"katex/fonts/KaTeX_Main-Regular"' in head) == (True, asked)
+    assert "preload" not in body
+
+
+def test_a_letter_that_no_font_has_ends_the_build(site):
+    page = site / "book" / "page.html"
+    page.write_text(page.read_text().replace("<body>", "<body><p>θ and ж</p>"))
+    with pytest.raises(RuntimeError, match="no font of the book has ж"):
+        bundle.bundle(site)
+
+
+def test_a_name_may_be_broken_after_an_underscore(site):
+    page = site / "book" / "page.html"
+    code = '<code><span class="pre">shift_matrix_of</span></code>'
+    page.write_text(page.read_text().replace("<body>", f"<body>{code}"))
+    for _ in range(2):
+        bundle.bundle(site)
+        assert '<span class="pre">shift_<wbr>matrix_<wbr>of</span>' in page.read_text()
 
 
 def test_a_second_run_changes_nothing(site):

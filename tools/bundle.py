@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from fontTools import subset
 
-from tools import assets
+from tools import assets, fonts
 from tools.paths import ROOT, write_whole
 
 # It tells of every step, and that would bury what went wrong elsewhere.
@@ -43,16 +43,20 @@ MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
 THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
-# Formulas that are seen at once need these two, which a browser otherwise asks for after it has laid out the page. Not
-# over file://, where a font may be asked for by the style sheet alone.
+# The letters of every page, and those of formulas that are seen at once: a browser otherwise asks for them after it
+# has laid out the page. Not over file://, where a font may be asked for by the style sheet alone.
+TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
+OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
-    if (location.protocol !== "file:") for (const name of ["Main-Regular", "Math-Italic"]) {
-      const href = `{static}katex/fonts/KaTeX_${name}.woff2`;
+    if (location.protocol !== "file:") for (const name of [{names}]) {
+      const href = `{static}${name}.woff2`;
       document.head.append(Object.assign(document.createElement("link"), {
         rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href,
       }));
     }
   </script>"""
+# A long name may be broken after an underscore, and nowhere else.
+NAME = re.compile(r'<span class="pre">(?:[^<]|<wbr>)*')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?;')
@@ -63,11 +67,15 @@ FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
 
 def bundle(site: Path) -> None:
-    """Bundle the styles and scripts of every page in `site`. Raises RuntimeError when PurgeCSS or esbuild fails."""
+    """Bundle the styles and scripts of every page in `site`. Raises RuntimeError when PurgeCSS or esbuild fails, and
+    when a page has a character for which there is no letter."""
     static = site / "_static"
     # The theme leaves templates of its own among the static files.
     found = sorted(path for path in site.rglob("*.html") if not path.is_relative_to(static))
     pages = {path: path.read_text(encoding="utf-8") for path in found}
+    lacking = fonts.missing(pages.values())
+    if lacking:
+        raise RuntimeError(f"no font of the book has {' '.join(sorted(lacking))}: see tools/fonts.py")
     texts = {path: _light(path, text) for path, text in pages.items()}
     texts = _style(site, texts)
     texts = _script(static, texts)
@@ -84,14 +92,17 @@ def _light(path: Path, text: str) -> str:
     else:
         text = SEARCHES.sub("", text)
     text = SETTINGS.sub("", NEEDLESS.sub("", text)).replace(THEME, RESOLVED)
+    text = NAME.sub(lambda name: name[0].replace("_<wbr>", "_").replace("_", "_<wbr>"), text)
     first = VIEWPORT.search(text)
     if not first:
         return text
     rest = VIEWPORT.sub("", text[first.end() :])
     static = re.search(r'href="([^"?]*_static/)', text)
     seen_at_once = rest.partition("<article")[2].partition("<details")[0]
-    if static and '<span class="katex' in seen_at_once and 'rel: "preload"' not in rest:
-        rest = PRELOAD.replace("{static}", static[1]) + rest
+    if static and 'rel: "preload"' not in rest:
+        names = (*TO_READ, *(OF_FORMULAS if '<span class="katex' in seen_at_once else ()))
+        listed = ", ".join(f'"{name}"' for name in names)
+        rest = PRELOAD.replace("{static}", static[1]).replace("{names}", listed) + rest
     return text[: first.end()] + rest
 
 

@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from tools import assets, bundle, execute, notebooks, weights
+from tools import assets, bundle, execute, fonts, notebooks, weights
 from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def prepare_assets(app: Sphinx, config: object) -> None:
     # On a busy machine its five seconds are too few.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
     sphinxcontrib.katex.KaTeXServer.start_server_process = start_renderer
-    config.html_static_path.append(str(assets.ensure()))
+    config.html_static_path += [str(assets.ensure()), str(fonts.ensure())]
     config.html_extra_path.append(str(weights.ensure()))
 
 
@@ -206,6 +206,24 @@ class FoldedBoxes(SphinxPostTransform):
             box.replace_self([opened, *box.children, nodes.raw("", "</details>", format="html")])
 
 
+# -- letters ----------------------------------------------------------------------------------------------------------
+
+# A letter, with a prime if it has one, as in *m* or *L*′: what stands between asterisks is often a word, too.
+LETTER = re.compile(r"[A-Za-zα-ωΑ-Ω]′?")
+
+
+class Letters(SphinxPostTransform):
+    """An italic letter of the prose is a number's name: it looks as it does in formulas."""
+
+    default_priority = 200
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        for node in self.document.findall(nodes.emphasis):
+            if LETTER.fullmatch(node.astext()):
+                node["classes"].append("letter")
+
+
 # -- alternative text -------------------------------------------------------------------------------------------------
 
 
@@ -273,8 +291,9 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", check_alternative_text)
     app.connect("build-finished", finish, priority=900)
     app.add_post_transform(FoldedBoxes)
+    app.add_post_transform(Letters)
     app.add_js_file("page.js", defer="defer")
-    for name in (assets.PALETTE, "theme.css", "tables.css", "explorers.css", "sheet.css"):
-        if name == assets.PALETTE or (BOOK / "_static" / name).exists():
+    for name in (assets.PALETTE, fonts.STYLE, "theme.css", "tables.css", "explorers.css", "sheet.css"):
+        if name in (assets.PALETTE, fonts.STYLE) or (BOOK / "_static" / name).exists():
             app.add_css_file(name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,157 @@
+"""The book's letters: a face to read, one for code, and for both the mathematical signs that they lack.
+
+Open fonts from npm, cut down to the characters below, which keeps them at about 60 kB. The build fails if a page uses
+any other. Literata and JetBrains Mono may be cut under their names (SIL Open Font License, no reserved name). The signs
+are DejaVu's, under a name of our own. The licences lie beside the fonts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+from fontTools import merge, subset
+from fontTools.ttLib import TTFont
+
+from tools.paths import BUILD, ROOT, write_whole
+
+MODULES = ROOT / "node_modules"
+FOLDER = BUILD / "fonts"
+STYLE = "fonts.css"
+LETTERS = "".join(map(chr, range(32, 127))) + (
+    "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
+)
+SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘"
+FEATURES = ["kern", "liga", "tnum", "lnum"]
+
+
+@dataclass(frozen=True)
+class Face:
+    """One file: its name in style sheets, and what it is made of: a character comes from the first file that has it."""
+
+    name: str
+    family: str
+    files: tuple[str, ...]
+    licence: str
+    characters: str
+    weight: int = 400
+    style: str = "normal"
+
+
+def _fontsource(name: str, family: str, weight: int, style: str = "normal") -> Face:
+    files = tuple(
+        f"@fontsource/{name}/files/{name}-{part}-{weight}-{style}.woff" for part in ("latin", "greek", "latin-ext")
+    )
+    return Face(f"{name}-{weight}-{style}", family, files, f"@fontsource/{name}/LICENSE", LETTERS, weight, style)
+
+
+def _signs(name: str, family: str, file: str) -> Face:
+    return Face(name, family, (f"dejavu-fonts-ttf/ttf/{file}.ttf",), "dejavu-fonts-ttf/LICENSE", SIGNS)
+
+
+FACES = (
+    _fontsource("literata", "Literata", 400),
+    _fontsource("literata", "Literata", 400, "italic"),
+    _fontsource("literata", "Literata", 600),
+    _fontsource("jetbrains-mono", "JetBrains Mono", 400),
+    _signs("signs", "Book Signs", "DejaVuSerif"),
+    _signs("signs-mono", "Book Signs Mono", "DejaVuSansMono"),
+)
+
+
+def ensure() -> Path:
+    """Cut the fonts if that has not been done, and return their folder: ``fonts.css``, the fonts and their licences."""
+    sources = [Path(__file__), *(MODULES / file for face in FACES for file in face.files)]
+    made_from = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    stamp = FOLDER / ".made-from"
+    if not stamp.exists() or stamp.read_text() != made_from:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        (FOLDER / "fonts").mkdir(parents=True)
+        for face in FACES:
+            cut(face).save(FOLDER / "fonts" / f"{face.name}.woff2")
+            shutil.copy(MODULES / face.licence, FOLDER / "fonts" / f"{face.name}.LICENCE.txt")
+        write_whole(FOLDER / STYLE, style_sheet())
+        write_whole(stamp, made_from)
+    return FOLDER
+
+
+def cut(face: Face) -> TTFont:
+    """The face with its `characters` alone; ``ValueError`` if its files lack one."""
+    options = subset.Options(layout_features=FEATURES, hinting=False, notdef_outline=True, glyph_names=False)
+    options.drop_tables += ["FFTM"]
+    wanted, parts = set(map(ord, face.characters)), []
+    with tempfile.TemporaryDirectory() as folder:
+        for file in face.files:
+            font = subset.load_font(str(MODULES / file), options)
+            found = wanted & set(font.getBestCmap())
+            wanted -= found
+            if found:
+                cutter = subset.Subsetter(options)
+                cutter.populate(unicodes=found)
+                cutter.subset(font)
+                font.flavor = None
+                parts.append(Path(folder) / f"{len(parts)}.ttf")
+                font.save(parts[-1])
+        if wanted:
+            raise ValueError(f"{face.name} has no letter for {' '.join(map(chr, sorted(wanted)))}")
+        whole = merge.Merger().merge([str(part) for part in parts]) if len(parts) > 1 else TTFont(parts[0])
+        if face.family.startswith("Book"):
+            for record in whole["name"].names:
+                if record.nameID in (1, 4, 6):
+                    record.string = face.family.replace(" ", "") if record.nameID == 6 else face.family
+        whole.flavor = "woff2"
+        return whole
+
+
+def style_sheet() -> str:
+    """One ``@font-face`` a file. A face that comes late is left out, so a page that is being read doesn't move."""
+    return "".join(
+        f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; font-weight: {face.weight}; '
+        f'font-display: optional; src: url("fonts/{face.name}.woff2") format("woff2"); }}\n'
+        for face in FACES
+    )
+
+
+class _Texts(HTMLParser):
+    """What a page says, without formulas, drawings and scripts, which have letters of their own."""
+
+    SILENT = frozenset({"script", "style", "svg", "template", "title"})
+    VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr", "source", "col"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[bool] = []
+        self.said: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        if tag not in self.VOID:
+            look = dict(attributes).get("class") or ""
+            self.open.append(tag in self.SILENT or "katex" in re.split(r"\s+", look))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID and self.open:
+            self.open.pop()
+
+    def handle_data(self, text: str) -> None:
+        if not any(self.open):
+            self.said |= set(text)
+
+
+def missing(pages: Iterable[str]) -> set[str]:
+    """The characters in these pages for which no face has a letter; blanks and what nobody sees don't count.
+
+    >>> sorted(missing(["<p>θ and Δ, m − n, x′, ж</p>", "<script>ы</script>"]))
+    ['ж']
+    """
+    said: set[str] = set()
+    for page in pages:
+        parser = _Texts()
+        parser.feed(page)
+        said |= parser.said
+    return {one for one in said if not one.isspace() and one.isprintable()} - set(LETTERS) - set(SIGNS)
