@@ -28,6 +28,11 @@ LETTERS = "".join(map(chr, range(32, 127))) + (
     "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
 )
 SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘"
+# Until Literata has come. It is wider: by the mean advance of English text, 1.188 times Times and 1.068 times Georgia.
+SUBSTITUTES = """\
+@font-face { font-family: "Book Georgia"; src: local("Georgia"); size-adjust: 106.8%; }
+@font-face { font-family: "Book Times"; src: local("Times New Roman"), local("Liberation Serif"); size-adjust: 118.8%; }
+"""
 FEATURES = ["kern", "liga", "tnum", "lnum"]
 
 
@@ -110,10 +115,10 @@ def cut(face: Face) -> TTFont:
 
 
 def style_sheet() -> str:
-    """One ``@font-face`` a file. A face that comes late is left out, so a page that is being read doesn't move."""
-    return "".join(
+    """One ``@font-face`` a file, and the system's faces in its size, so that a page hardly moves when it comes."""
+    return SUBSTITUTES + "".join(
         f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; font-weight: {face.weight}; '
-        f'font-display: optional; src: url("fonts/{face.name}.woff2") format("woff2"); }}\n'
+        f'font-display: swap; src: url("fonts/{face.name}.woff2") format("woff2"); }}\n'
         for face in FACES
     )
 

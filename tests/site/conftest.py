@@ -81,13 +81,16 @@ def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         *,
         theme: str = "light",
         width: int = 1280,
+        height: int = 900,
+        motion: str = "no-preference",
         over: str = "http",
         javascript: bool = True,
         touch: bool = False,
     ) -> Visit:
         context = chromium.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme=theme,
+            reduced_motion=motion,
             java_script_enabled=javascript,
             has_touch=touch,
         )
