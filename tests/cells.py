@@ -1,0 +1,25 @@
+"""What stands in a page's cells and blocks of code, as it is written there."""
+
+from __future__ import annotations
+
+import re
+
+from tests.links import text
+
+
+def fences(page: str, language: str) -> list[str]:
+    """The blocks of a language that are shown and not executed."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
+
+
+def cells(page: str) -> list[str]:
+    found = re.findall(r"^```\{code-cell\} python\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
+    return [
+        re.sub(r"\A(?:---\n.*?\n---\n|(?::[^\n]*\n)+)", "", cell, flags=re.DOTALL).strip("\n") + "\n" for cell in found
+    ]
+
+
+def cell_with(page: str, words: str) -> str:
+    """The one cell that holds the words."""
+    [cell] = [cell for cell in cells(page) if words in cell]
+    return cell
