@@ -31,7 +31,7 @@ def shown():
     """The functions that the page shows, in cells and in the block for transformers."""
     names: dict = {}
     for function in ("read_frequencies", "check_scaling", "loss_by_position"):
-        exec(cell_with(PAGE, f"def {function}").split("\n\n\nevery, cut =")[0], names)
+        exec(cell_with(PAGE, f"def {function}").split("\n\n\nevery =")[0], names)
     [snippet] = fences(PAGE, "python")
     exec(snippet, names)
     return names
@@ -57,6 +57,21 @@ def test_both_spellings_make_the_same_model_in_transformers(shown):
     ]
     for config in configurations():
         shown["check_scaling"](shown["frequencies_of"](llama(config)), EXPECTED, THETA)
+
+
+def test_what_the_servers_are_told_is_the_same(shown):
+    vllm, llama_cpp = fences(PAGE, "bash")
+    [override] = re.findall(r"--hf-overrides \\\n\s*'(.*?)'$", vllm, re.MULTILINE | re.DOTALL)
+    _, newer = configurations()
+    assert json.loads(override) == {"rope_parameters": newer["rope_parameters"]}
+    assert re.findall(r"--max-model-len (\d+)|-c (\d+)", vllm + llama_cpp) == [("32768", ""), ("", "32768")]
+    assert re.findall(r"--(?:rope-scale|yarn-orig-ctx) (\d+)", llama_cpp) == ["4", "8192"]
+
+
+def test_the_page_names_the_version_that_runs_here():
+    transformers = pytest.importorskip("transformers")
+    assert transformers.__version__.startswith("5.23.")
+    assert "transformers 5.23" in text(PAGE)
 
 
 def parameters(without: str = "", **changed) -> dict:

@@ -39,6 +39,15 @@ ASKED = {
     "value rotated": "questions",
     "permutation equivariance": "attention",
 }
+# What is written, and the page that has to be the very first.
+LEADS = {
+    "extend": "extend",
+    "32k": "extend",
+    "longer context": "extend",
+    "which method": "extend",
+    "wrong base": "shapes_and_errors",
+    "molecules": "beyond_positions",
+}
 FIRST = "[...document.querySelectorAll('#search-results a')].slice(0, 3).map(a => a.getAttribute('href').split('#')[0])"
 
 
@@ -54,6 +63,14 @@ def test_thirty_things_are_found_in_readers_words(visit, over):
     assert len(ASKED) >= 30
     assert missed == {}
     assert visited.problems == []
+
+
+def test_the_way_to_a_longer_context_comes_first(visit):
+    page, found = visit("search.html").page, {}
+    for written in LEADS:
+        page.fill("main .bd-search input", written)
+        found[written] = page.evaluate(FIRST)[0].removeprefix("book/").removesuffix(".html")
+    assert found == LEADS
 
 
 def test_every_place_that_is_found_is_there_and_says_where(visit, site):
