@@ -1,0 +1,54 @@
+"""The field guide: what published checkpoints do with positions, and where each value comes from.
+
+A checkpoint is a published set of weights, such as Llama-3.1-8B; a family has many, and they differ. Its values are in
+``checkpoints.json``, each with the key of a source, or "?" if no source was found. Nothing there is from memory.
+
+- `file`: reads it and refuses what can't be.
+- `sights`: what the values say together.
+- `guide`: the table and the sources, as the page shows them.
+"""
+
+from ropebook.models.file import (
+    COLUMNS,
+    ENOUGH,
+    UNKNOWN,
+    Checkpoint,
+    Difference,
+    Source,
+    Value,
+    checkpoints,
+    read,
+    sources,
+)
+from ropebook.models.guide import Guide, Origins, explained, text
+from ropebook.models.sights import (
+    bases,
+    counted,
+    differences,
+    known,
+    layouts,
+    stretched,
+)
+
+__all__ = [
+    "COLUMNS",
+    "ENOUGH",
+    "UNKNOWN",
+    "Checkpoint",
+    "Difference",
+    "Guide",
+    "Origins",
+    "Source",
+    "Value",
+    "bases",
+    "checkpoints",
+    "counted",
+    "differences",
+    "explained",
+    "known",
+    "layouts",
+    "read",
+    "sources",
+    "stretched",
+    "text",
+]

@@ -1,0 +1,269 @@
+"""The guide as a page shows it: a table, which a script makes sortable, and the sources of each row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from ropebook.models.file import (
+    COLUMNS,
+    UNKNOWN,
+    Checkpoint,
+    Source,
+    Value,
+    checkpoints,
+    sources,
+)
+
+EXPLAINER = ""
+"""The page that explains a model's numbers, such as ``explain.html``; without one, rows have no link to it."""
+
+METHODS = {
+    "linear": "linear",
+    "dynamic": "dynamic NTK",
+    "llama3": "Llama 3",
+    "yarn": "YaRN",
+    "longrope": "LongRoPE",
+}
+DATED = {"published": "published", "commit": "as of", "read": "read"}
+# Those that show at once; the rest is one tick away.
+FIRST = ("layout", "base", "rotates", "shipped", "scaling")
+
+
+class Column(NamedTuple):
+    """A column of the table: its head, and whether it shows at once."""
+
+    key: str
+    head: str
+    first: bool
+
+
+def columns() -> list[Column]:
+    """The columns after the name, in their order."""
+    found = [Column("published", "published", True)]
+    found += [Column("maker", "maker", False), Column("kind", "for", False)]
+    # How much of a head rotates says the head dimension as well.
+    shown = [key for key in COLUMNS if key != "head_dim"]
+    order = sorted(shown, key=lambda key: key not in FIRST)
+    found += [Column(key, COLUMNS[key], key in FIRST) for key in order]
+    return sorted(found, key=lambda column: not column.first)
+
+
+def explained(row: Checkpoint) -> str:
+    """The address that opens a row's numbers in the explainer, or "" while there is none.
+
+    The only place that knows how such an address is made.
+    """
+    if not EXPLAINER:
+        return ""
+    wanted = ("base", "head_dim", "rotates", "layout", "trained", "shipped")
+    dials = {key: row.of(key) for key in wanted if row.of(key) != UNKNOWN}
+    scaling = row.of("scaling")
+    if isinstance(scaling, dict):
+        dials |= {f"scaling_{key}": value for key, value in scaling.items()}
+    asked = "&".join(f"explain.{key}={value}" for key, value in dials.items())
+    return f"{EXPLAINER}#{asked}"
+
+
+def anchor(row: Checkpoint) -> str:
+    """The name of a row's place among the sources.
+
+    >>> anchor(checkpoints()[1])
+    'from-gpt-j-6b'
+    """
+    return "from-" + re.sub(r"[^a-z0-9]+", "-", row.name.lower()).strip("-")
+
+
+def text(column: str, value: object) -> str:
+    """A value in a reader's words.
+
+    >>> text("base", 500_000), text("sinks", True), text("window", 0)
+    ('500,000', 'yes', 'none')
+    >>> text("scaling", {"type": "yarn", "factor": 32, "original": 4096})
+    'YaRN × 32'
+    """
+    if column == "scaling" and isinstance(value, dict):
+        factor = f" × {value['factor']:g}" if "factor" in value else ""
+        return METHODS[value["type"]] + factor
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value == 0:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def cell(row: Checkpoint, column: str) -> tuple[str, object]:
+    """What a row shows in a column, and what it is sorted by; None sorts last."""
+    if column == "maker":
+        return row.maker, row.maker.lower()
+    if column == "kind":
+        return row.kind, row.kind
+    if column == "published":
+        if row.published == UNKNOWN:
+            return UNKNOWN, None
+        return row.published.value, row.published.value
+    value = row.of(column)
+    if value == UNKNOWN:
+        return UNKNOWN, None
+    shown = text(column, value)
+    if column == "rotates":
+        share = row.share
+        shown = f"{value} of {row.of('head_dim')}"
+        return (shown, 0 if share == UNKNOWN else share)
+    if column == "scaling":
+        factor = value.get("factor", 1) if isinstance(value, dict) else 0
+        return shown, factor
+    if column == "unturned" and value == "all":
+        return shown, 10**6
+    if value == "none":
+        return shown, 0
+    return shown, int(value) if isinstance(value, bool) else value
+
+
+def marks(row: Checkpoint, column: str) -> str:
+    """ "†" where sources disagree, "*" where something has to be said about the value."""
+    entries = [row.values.get(column, UNKNOWN)]
+    if column == "rotates":
+        entries.append(row.values["head_dim"])
+    said = any(entry != UNKNOWN and entry.note for entry in entries)
+    apart = any(other.column == column for other in row.disagreements)
+    return "†" * apart + "*" * said
+
+
+class Guide:
+    """The table of checkpoints: HTML on the site, aligned text in a terminal.
+
+    >>> print(Guide(checkpoints()[1:2]))
+    name      published  pairs        base    rotating entries  shipped length  scaling
+    GPT-J-6B  2021-05    interleaved  10,000  64 of 256         2,048           none
+    """
+
+    def __init__(self, rows: Sequence[Checkpoint] | None = None, caption: str = ""):
+        self.rows = list(checkpoints() if rows is None else rows)
+        self.caption = caption or "Checkpoints and their positions"
+
+    def __repr__(self) -> str:
+        shown = [column for column in columns() if column.first]
+        lines = [["name", *(column.head for column in shown)]]
+        for row in self.rows:
+            cells = [cell(row, column.key)[0] for column in shown]
+            lines.append([row.name, *cells])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                one.ljust(width) for one, width in zip(line, widths, strict=True)
+            ).rstrip()
+            for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        # Rows become cards on a phone. What is laid out otherwise than as a table has to be told that it is one.
+        heads = '<th scope="col" role="columnheader">checkpoint</th>' + "".join(
+            f'<th scope="col" role="columnheader"{_more(column)}>{escape(column.head)}</th>'
+            for column in columns()
+        )
+        rows = "".join(self._row(row) for row in self.rows)
+        return (
+            '<div class="guide"><p class="guide-all"><label><input type="checkbox"> '
+            "Show all columns</label></p>"
+            '<div class="table-box"><table class="book-table guide-table" role="table">'
+            f"<caption><span>{escape(self.caption)}</span></caption>"
+            f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+            f'<tbody role="rowgroup">{rows}</tbody></table></div></div>'
+        )
+
+    def _row(self, row: Checkpoint) -> str:
+        address = explained(row)
+        link = (
+            f' <a href="{escape(address)}" aria-label="Explain {escape(row.name)}">explain</a>'
+            if address
+            else ""
+        )
+        name = f'<a href="#{anchor(row)}">{escape(row.name)}</a>{link}'
+        cells = [f'<th scope="row" role="rowheader">{name}</th>']
+        for column in columns():
+            shown, key = cell(row, column.key)
+            sort = "" if key is None else f' data-sort="{escape(str(key))}"'
+            shown = escape(shown) + marks(row, column.key)
+            label = escape(column.head)
+            cells.append(
+                f'<td role="cell" data-label="{label}"{sort}{_more(column)}>{shown}</td>'
+            )
+        kept = "" if row.counts else ' class="guide-thin"'
+        return f'<tr role="row"{kept}>{"".join(cells)}</tr>'
+
+
+def _more(column: Column) -> str:
+    return "" if column.first else ' class="guide-more"'
+
+
+class Origins:
+    """Where each value of each row is from, folded: a list that is read one row at a time."""
+
+    def __init__(self, rows: Sequence[Checkpoint] | None = None):
+        self.rows = list(checkpoints() if rows is None else rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{row.name}: {row.sourced} of {len(COLUMNS)} values have a source"
+            for row in self.rows
+        )
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div class="guide-origins">{"".join(map(_origin, self.rows))}</div>'
+        )
+
+
+def _origin(row: Checkpoint) -> str:
+    known = sources()
+    parts = []
+    for key, own in row.origins.items():
+        values = ", ".join(_with_note(row, column) for column in own)
+        parts.append(f"<dt>{_cited(known[key])}</dt><dd>{values}</dd>")
+    for other in row.disagreements:
+        said = f"{COLUMNS[other.column]} {text(other.column, other.value)}"
+        parts.append(
+            f"<dt>† {_cited(known[other.source])}</dt>"
+            f"<dd>{escape(said)}: {escape(other.says)}</dd>"
+        )
+    if row.published != UNKNOWN:
+        day = known[row.published.source]
+        parts.append(
+            f"<dt>{_cited(day)}</dt><dd>published {row.published.value}</dd>"
+        )
+    missing = [
+        COLUMNS[key] for key, entry in row.values.items() if entry == UNKNOWN
+    ]
+    if missing:
+        parts.append(
+            f"<dt>No source found</dt><dd>{escape(', '.join(missing))}</dd>"
+        )
+    note = f"<p>{escape(row.note)}</p>" if row.note else ""
+    count = f"{row.sourced} of {len(COLUMNS)}"
+    return (
+        f"<details><summary>{escape(row.name)} ({count})</summary>"
+        f'<div id="{anchor(row)}">{note}<dl>{"".join(parts)}</dl></div></details>'
+    )
+
+
+def _with_note(row: Checkpoint, column: str) -> str:
+    entry = row.values[column]
+    assert isinstance(entry, Value)
+    said = f"{COLUMNS[column]} {text(column, entry.value)}"
+    if (
+        column == "scaling"
+        and isinstance(entry.value, dict)
+        and "original" in entry.value
+    ):
+        said += f" of {entry.value['original']:,}"
+    return escape(said + (f" ({entry.note})" if entry.note else ""))
+
+
+def _cited(source: Source) -> str:
+    when = f"{DATED[source.dated]} {source.date}"
+    return f'<a href="{escape(source.address)}">{escape(source.title)}</a>, {when}'
