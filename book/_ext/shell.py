@@ -293,6 +293,7 @@ def setup(app: Sphinx) -> dict:
     app.add_post_transform(FoldedBoxes)
     app.add_post_transform(Letters)
     app.add_js_file("page.js", defer="defer")
+    app.add_js_file("guide.js", defer="defer")
     for name in (assets.PALETTE, fonts.STYLE, "theme.css", "tables.css", "explorers.css", "sheet.css"):
         if name in (assets.PALETTE, fonts.STYLE) or (BOOK / "_static" / name).exists():
             app.add_css_file(name)

@@ -1,0 +1,128 @@
+// The field guide's table: rows are sorted by a column and filtered by words and by lists. Without this script it is
+// a plain table. What a cell is sorted by stands in data-sort; a cell without it is unknown, and comes last.
+(() => {
+  "use strict";
+
+  const LISTS = ["for", "pairs"]; // the columns that a list filters by
+
+  // Rising, or falling; numbers as numbers; what is unknown last either way.
+  function compared(a, b, falling) {
+    if (a === undefined || b === undefined) return (a === undefined) - (b === undefined);
+    const [x, y] = [Number(a), Number(b)];
+    const rise = Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
+    return falling ? -rise : rise;
+  }
+
+  // Every word has to occur somewhere in the row.
+  function holds(text, asked) {
+    const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
+    return words.every((word) => text.toLowerCase().includes(word));
+  }
+
+  if (typeof document === "undefined") {
+    globalThis.guide = { compared, holds };
+    return;
+  }
+
+  function made(tag, text, given = {}) {
+    const node = document.createElement(tag);
+    if (text) node.textContent = text;
+    for (const [name, value] of Object.entries(given)) node.setAttribute(name, value);
+    return node;
+  }
+
+  function labelled(text, control) {
+    const label = made("label", `${text} `);
+    label.append(control);
+    return label;
+  }
+
+  function choice(first, options) {
+    const select = made("select");
+    select.append(made("option", first, { value: "" }));
+    for (const option of options) select.append(made("option", option, { value: option }));
+    return select;
+  }
+
+  function equip(guide) {
+    const [head] = guide.querySelectorAll("thead tr");
+    const body = guide.querySelector("tbody");
+    const rows = [...body.rows].map((row, place) => ({
+      row,
+      place,
+      keys: [row.cells[0].textContent.toLowerCase(), ...[...row.cells].slice(1).map((cell) => cell.dataset.sort)],
+      cells: [...row.cells].map((cell) => cell.textContent.replace(/[†*]+$/, "")),
+      text: row.textContent,
+    }));
+    const names = [...head.cells].map((cell) => cell.textContent);
+    const words = made("input", "", { type: "search", autocomplete: "off" });
+    const lists = LISTS.map((name) => {
+      const column = names.indexOf(name);
+      const options = [...new Set(rows.map(({ cells }) => cells[column]))].sort();
+      return { column, select: choice("all", options), name };
+    });
+    const order = choice("as listed", names);
+    const turn = made("button", "Reverse", { type: "button" });
+    const count = made("p", "", { role: "status", class: "guide-count" });
+    let sorted = -1;
+    let falling = false;
+
+    function filter() {
+      let shown = 0;
+      for (const { row, cells, text } of rows) {
+        const chosen = lists.every(({ column, select }) => !select.value || cells[column] === select.value);
+        row.hidden = !(chosen && holds(text, words.value));
+        shown += row.hidden ? 0 : 1;
+      }
+      count.textContent = `${shown} of ${rows.length} checkpoints`;
+    }
+
+    function sort(column, falls) {
+      [sorted, falling] = [column, falls];
+      const all = [...rows].sort((a, b) =>
+        (column < 0 ? 0 : compared(a.keys[column], b.keys[column], falls)) || a.place - b.place);
+      body.append(...all.map(({ row }) => row));
+      [...head.cells].forEach((cell, k) => {
+        if (k === column) cell.setAttribute("aria-sort", falls ? "descending" : "ascending");
+        else cell.removeAttribute("aria-sort");
+      });
+      order.value = column < 0 ? "" : names[column];
+      turn.disabled = column < 0;
+    }
+
+    [...head.cells].forEach((cell, column) => {
+      const button = made("button", cell.textContent, { type: "button" });
+      button.addEventListener("click", () => sort(column, column === sorted && !falling));
+      cell.replaceChildren(button);
+    });
+    order.addEventListener("change", () => sort(names.indexOf(order.value), false));
+    turn.addEventListener("click", () => sort(sorted, !falling));
+    words.addEventListener("input", filter);
+    for (const { select } of lists) select.addEventListener("change", filter);
+
+    const controls = made("div", "", { class: "guide-controls", role: "group", "aria-label": "Choose and sort rows" });
+    controls.append(labelled("Words", words), ...lists.map(({ name, select }) => labelled(name, select)));
+    // A phone shows no heads to sort by.
+    const sorting = made("span", "", { class: "guide-sorting" });
+    sorting.append(labelled("sort by", order), turn);
+    controls.append(sorting);
+    guide.prepend(controls, count);
+    sort(-1, false);
+    filter();
+  }
+
+  // The sources of a row are folded: a link to them opens them.
+  function unfold() {
+    const target = document.getElementById(location.hash.slice(1));
+    const folded = target?.closest(".guide-origins details");
+    if (!folded) return;
+    folded.open = true;
+    target.scrollIntoView({ block: "center" });
+  }
+
+  document.querySelectorAll(".guide").forEach(equip);
+  if (document.querySelector(".guide-origins")) {
+    addEventListener("hashchange", unfold);
+    unfold();
+  }
+})();

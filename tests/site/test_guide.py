@@ -1,0 +1,77 @@
+"""The field guide's table: sorted and filtered by hand and by keys, cards on a phone, a plain table without scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropebook import models as M
+
+ROWS = "[...document.querySelectorAll('.guide-table tbody tr')].filter((row) => !row.hidden)"
+NAMES = f"{ROWS}.map((row) => row.cells[0].textContent)"
+
+
+def column(head: str) -> str:
+    """What the rows that show have under a head."""
+    return f"""(() => {{
+      const heads = [...document.querySelectorAll('.guide-table thead th')].map((cell) => cell.textContent);
+      return {ROWS}.map((row) => row.cells[heads.indexOf('{head}')].textContent);
+    }})()"""
+
+
+def numbers(cells: list[str]) -> list[float]:
+    return [float(cell.rstrip("†*").replace(",", "")) for cell in cells if cell[0].isdigit()]
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_rows_are_sorted_by_keys_and_what_is_unknown_comes_last(visit, over):
+    page = visit("book/models.html", over=over).page
+    head = page.get_by_role("columnheader", name="base").get_by_role("button")
+    head.focus()
+    page.keyboard.press("Enter")
+    rising = page.evaluate(column("base"))
+    assert page.get_by_role("columnheader", name="base").get_attribute("aria-sort") == "ascending"
+    assert numbers(rising) == sorted(numbers(rising))
+    page.keyboard.press("Enter")
+    falling = page.evaluate(column("base"))
+    assert numbers(falling) == sorted(numbers(falling), reverse=True)
+    for cells in (rising, falling):
+        unknown = [cell.startswith("?") for cell in cells]
+        assert unknown == sorted(unknown)
+
+
+def test_words_and_lists_choose_rows(visit):
+    page = visit("book/models.html").page
+    every = len(M.checkpoints())
+    assert page.locator(".guide-count").inner_text() == f"{every} of {every} checkpoints"
+    page.get_by_label("Words").fill("deepseek yarn")
+    names = page.evaluate(NAMES)
+    assert names
+    assert all(name.startswith("DeepSeek") for name in names)
+    page.get_by_label("Words").fill("")
+    page.get_by_label("pairs", exact=True).select_option("interleaved")
+    assert set(page.evaluate(column("pairs"))) <= {"interleaved", "interleaved†"}
+    page.get_by_label("Words").fill("no such model")
+    assert page.evaluate(NAMES) == []
+
+
+def test_a_name_opens_its_sources(visit):
+    page = visit("book/models.html").page
+    page.get_by_role("link", name="DeepSeek-V3", exact=True).click()
+    opened = page.locator("#from-deepseek-v3")
+    opened.wait_for(state="visible")
+    assert "config.json" in opened.inner_text()
+    assert "128K" in opened.inner_text()
+
+
+def test_a_phone_shows_cards_and_all_columns_on_demand(visit):
+    page = visit("book/models.html", width=390).page
+    wide = "document.documentElement.scrollWidth > innerWidth"
+    assert not page.evaluate(wide)
+    sinks = page.locator(".guide-table tbody td[data-label='sinks']").first
+    assert not sinks.is_visible()
+    page.get_by_label("Show all columns").check()
+    assert sinks.is_visible()
+    assert not page.evaluate(wide)
+    page.get_by_label("sort by").select_option("shipped length")
+    rising = numbers(page.evaluate(column("shipped length")))
+    assert rising == sorted(rising)
