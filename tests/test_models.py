@@ -168,6 +168,8 @@ def test_counts_are_of_known_values_only():
     assert M.layouts(few) == {"interleaved": 1, "half": 1}  # the third row doesn't count
     (group,) = M.bases((1, 9000), few)
     assert group[2:] == (2, 10_000, 255_000, 500_000)
+    short, long = M.bases((1, 2048, 8192), few)  # a limit belongs to the lengths below it
+    assert (short[1:4], long[1:4]) == ((2048, 1, 10_000), (8192, 1, 500_000))
     assert M.known("base", "trained", rows=few) == few[:2]
     assert {name: len(found) for name, found in M.stretched(few).items()} == {"none": 2}
     with pytest.raises(ValueError, match="column must be one of"):
@@ -208,7 +210,7 @@ def test_the_table_shows_every_row_and_says_what_it_is_sorted_by():
     assert len(rows) == len(ROWS)
     assert {len(row) for row in table.rows} == {len(heads)} == {len(guide.columns()) + 1}
     row = dict(zip(heads, rows[[one.name for one in ROWS].index("DeepSeek-V3")], strict=True))
-    assert row["rotating entries"] == "64 of 192*"
+    assert row["rotates"] == "64 of 192*"
     assert row["shipped length"] == "163,840†"
     assert row["scaling"] == "YaRN × 40"
     for row, shown, keys in zip(ROWS, rows, table.keys[1:], strict=True):

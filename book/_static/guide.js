@@ -101,7 +101,7 @@
     for (const { select } of lists) select.addEventListener("change", filter);
 
     const controls = made("div", "", { class: "guide-controls", role: "group", "aria-label": "Choose and sort rows" });
-    controls.append(labelled("Words", words), ...lists.map(({ name, select }) => labelled(name, select)));
+    controls.append(labelled("find", words), ...lists.map(({ name, select }) => labelled(name, select)));
     // A phone shows no heads to sort by.
     const sorting = made("span", "", { class: "guide-sorting" });
     sorting.append(labelled("sort by", order), turn);

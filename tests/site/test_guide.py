@@ -43,14 +43,14 @@ def test_words_and_lists_choose_rows(visit):
     page = visit("book/models.html").page
     every = len(M.checkpoints())
     assert page.locator(".guide-count").inner_text() == f"{every} of {every} checkpoints"
-    page.get_by_label("Words").fill("deepseek yarn")
+    page.get_by_label("find").fill("deepseek yarn")
     names = page.evaluate(NAMES)
     assert names
     assert all(name.startswith("DeepSeek") for name in names)
-    page.get_by_label("Words").fill("")
+    page.get_by_label("find").fill("")
     page.get_by_label("pairs", exact=True).select_option("interleaved")
     assert set(page.evaluate(column("pairs"))) <= {"interleaved", "interleaved†"}
-    page.get_by_label("Words").fill("no such model")
+    page.get_by_label("find").fill("no such model")
     assert page.evaluate(NAMES) == []
 
 

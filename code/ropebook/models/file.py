@@ -20,7 +20,7 @@ COLUMNS = {
     "layout": "pairs",
     "base": "base",
     "head_dim": "head dimension",
-    "rotates": "rotating entries",
+    "rotates": "rotates",
     "trained": "trained length",
     "shipped": "shipped length",
     "scaling": "scaling",

@@ -138,8 +138,8 @@ class Guide:
     """The table of checkpoints: HTML on the site, aligned text in a terminal.
 
     >>> print(Guide(checkpoints()[1:2]))
-    name      published  pairs        base    rotating entries  shipped length  scaling
-    GPT-J-6B  2021-05    interleaved  10,000  64 of 256         2,048           none
+    name      published  pairs        base    rotates    shipped length  scaling
+    GPT-J-6B  2021-05    interleaved  10,000  64 of 256  2,048           none
     """
 
     def __init__(self, rows: Sequence[Checkpoint] | None = None, caption: str = ""):
