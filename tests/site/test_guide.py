@@ -25,11 +25,11 @@ def numbers(cells: list[str]) -> list[float]:
 @pytest.mark.parametrize("over", ["http", "file"])
 def test_rows_are_sorted_by_keys_and_what_is_unknown_comes_last(visit, over):
     page = visit("book/models.html", over=over).page
-    head = page.get_by_role("columnheader", name="base").get_by_role("button")
-    head.focus()
+    head = page.locator(".guide-table").get_by_role("columnheader", name="base")
+    head.get_by_role("button").focus()
     page.keyboard.press("Enter")
     rising = page.evaluate(column("base"))
-    assert page.get_by_role("columnheader", name="base").get_attribute("aria-sort") == "ascending"
+    assert head.get_attribute("aria-sort") == "ascending"
     assert numbers(rising) == sorted(numbers(rising))
     page.keyboard.press("Enter")
     falling = page.evaluate(column("base"))
@@ -43,14 +43,14 @@ def test_words_and_lists_choose_rows(visit):
     page = visit("book/models.html").page
     every = len(M.checkpoints())
     assert page.locator(".guide-count").inner_text() == f"{every} of {every} checkpoints"
-    page.get_by_label("find").fill("deepseek yarn")
+    page.get_by_role("searchbox", name="find").fill("deepseek yarn")
     names = page.evaluate(NAMES)
     assert names
     assert all(name.startswith("DeepSeek") for name in names)
-    page.get_by_label("find").fill("")
-    page.get_by_label("pairs", exact=True).select_option("interleaved")
+    page.get_by_role("searchbox", name="find").fill("")
+    page.get_by_role("combobox", name="pairs").select_option("interleaved")
     assert set(page.evaluate(column("pairs"))) <= {"interleaved", "interleaved†"}
-    page.get_by_label("find").fill("no such model")
+    page.get_by_role("searchbox", name="find").fill("no such model")
     assert page.evaluate(NAMES) == []
 
 
