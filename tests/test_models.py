@@ -11,7 +11,9 @@ import pytest
 
 from ropebook import models as M
 from ropebook.models import file, guide
+from tests.explorers import js
 from tests.links import lost
+from tools.paths import BOOK
 
 PAGE = "models.md"
 ROWS = M.checkpoints()
@@ -244,6 +246,26 @@ def test_rows_lead_to_the_explainer_once_there_is_one(monkeypatch):
     assert "explain.base=500000" in address
     assert "trained" not in address  # nobody could verify it
     assert "Explain Llama-3.1-8B" in M.Guide([llama])._repr_html_()
+
+
+def test_the_script_sorts_numbers_as_numbers_and_the_unknown_last():
+    script = (BOOK / "_static" / "guide.js").read_text(encoding="utf-8")
+    sort = """const { compared } = globalThis.guide;
+    const keys = input.keys.map((key) => key ?? undefined);
+    return keys.map((_, k) => k).sort((a, b) => compared(keys[a], keys[b], input.falling));"""
+    for keys, rising, falling in (
+        (["10000", None, "9000", "1e6"], [2, 0, 3, 1], [3, 0, 2, 1]),
+        (["half", "interleaved", None], [0, 1, 2], [1, 0, 2]),
+        (["2024-07", "2023", "2025-01"], [1, 0, 2], [2, 0, 1]),
+    ):
+        assert js.evaluate(script, sort, {"keys": keys, "falling": False}) == rising
+        assert js.evaluate(script, sort, {"keys": keys, "falling": True}) == falling
+
+
+def test_the_script_finds_rows_that_hold_every_word():
+    script = (BOOK / "_static" / "guide.js").read_text(encoding="utf-8")
+    ask = "return input.map((asked) => globalThis.guide.holds('DeepSeek-V3 2024-12 YaRN × 40', asked));"
+    assert js.evaluate(script, ask, ["", "yarn deepseek", " 40 ", "yarn llama"]) == [True, True, True, False]
 
 
 def test_words_of_values():

@@ -223,7 +223,7 @@ def _origin(row: Checkpoint) -> str:
     known = sources()
     parts = []
     for key, own in row.origins.items():
-        values = ", ".join(_with_note(row, column) for column in own)
+        values = "; ".join(_with_note(row, column) for column in own)
         parts.append(f"<dt>{_cited(known[key])}</dt><dd>{values}</dd>")
     for other in row.disagreements:
         said = f"{COLUMNS[other.column]} {text(other.column, other.value)}"
@@ -254,7 +254,7 @@ def _origin(row: Checkpoint) -> str:
 def _with_note(row: Checkpoint, column: str) -> str:
     entry = row.values[column]
     assert isinstance(entry, Value)
-    said = f"{COLUMNS[column]} {text(column, entry.value)}"
+    said = f"{COLUMNS[column]}: {text(column, entry.value)}"
     if (
         column == "scaling"
         and isinstance(entry.value, dict)
