@@ -1,16 +1,20 @@
 """How often does the diagnosis name a mistake? Random functions with one, two or three; writes results/diagnose.json.
 
-    python benchmarks/diagnose.py              2,000 functions, and the mistakes that were held back
-    python benchmarks/diagnose.py --count 100  a short look, written nowhere
+    python benchmarks/diagnose.py                  2,000 functions: mistakes that the diagnosis was improved on
+    python benchmarks/diagnose.py --held-back tests.diagnose_held_back
+                                                   400 functions with mistakes that it was not improved on
+    python benchmarks/diagnose.py --count 100      a short look, written nowhere
 
-Most mistakes come from bug reports (tests/diagnose_world.py). Those that were held back (tests/diagnose_held_back.py)
-were written when the diagnosis was finished, by its author, who did not change it after they had been tried.
+Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). Those that are held back are
+tried once, and nothing is improved afterwards; results/diagnose_held_back.json says what came of it. Their module has
+mistakes in MISTAKES, as tests/diagnose_held_back.py has, and in WHO who wrote them.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import importlib
 import random
 import sys
 from pathlib import Path
@@ -22,19 +26,22 @@ import torch  # noqa: E402  (the path is set just above)
 
 from ropebook import device, results  # noqa: E402
 from ropebook.diagnose import diagnose  # noqa: E402
-from tests import diagnose_held_back  # noqa: E402
+from ropebook.diagnose.names import part  # noqa: E402
+from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
 # Every fifth function is sound.
 SOUND = 5
+KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
 
 
 def tried(count: int, seed: int, mistakes: dict) -> dict:
-    """Verdicts by the number of mistakes, and how often each mistake was named."""
+    """Verdicts by the number of mistakes, how often each was named, and what those that come alone were called."""
     generator = random.Random(seed)
     verdicts = collections.defaultdict(collections.Counter)
     named, seen = collections.Counter(), collections.Counter()
+    alone, missed = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     for i in range(count):
         draw = worlds.sound_at_random if i % SOUND == 0 else worlds.wrong_at_random
         options = {} if i % SOUND == 0 else {"mistakes": mistakes}
@@ -52,27 +59,50 @@ def tried(count: int, seed: int, mistakes: dict) -> dict:
         for name, told in zip(names, found, strict=True):
             seen[name] += 1
             named[name] += told
+            missed[name].update([] if told else list(report.mistakes))
+        if len(names) == 1:
+            about = part(mistakes[names[0]].called[0])
+            alone[about]["functions"] += 1
+            alone[about].update({part(one) for one in report.mistakes})
     each = [
-        {"mistake": name, "source": mistakes[name].source, "seen": seen[name], "named": named[name]} for name in seen
+        {
+            "mistake": name,
+            "source": mistakes[name].source,
+            "seen": seen[name],
+            "named": named[name],
+            "called instead": [one for one, _ in missed[name].most_common(2)],
+        }
+        for name in seen
     ]
-    return {"verdicts": {key: dict(verdicts[key]) for key in sorted(verdicts)}, "each": each}
+    return {
+        "verdicts": {key: dict(verdicts[key]) for key in sorted(verdicts)},
+        "alone": {key: dict(row) for key, row in alone.items()},
+        "each": each,
+    }
 
 
 def main() -> None:
     """Try them, print, and write what was found if all were tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    found = {
-        "known": tried(given.count, SEED, worlds.MISTAKES),
-        "held_back": tried(given.count // 5, SEED + 1, diagnose_held_back.MISTAKES),
-    }
-    for name, one in found.items():
-        print(name, one["verdicts"])
-        print([(row["mistake"], row["named"], row["seen"]) for row in one["each"] if row["named"] < row["seen"]])
-    if given.count == parser.get_default("count"):
-        print(results.save("diagnose", found, device.provenance(SEED, "python benchmarks/diagnose.py")))
+    if given.held_back:
+        module = importlib.import_module(given.held_back)
+        mistakes, count, seed, name = module.MISTAKES, 400, SEED + 1, "diagnose_held_back"
+        said = {"who": module.WHO}
+        command = f"python benchmarks/diagnose.py --held-back {given.held_back}"
+    else:
+        mistakes, count, seed, name = KNOWN, 2000, SEED, "diagnose"
+        said, command = {}, "python benchmarks/diagnose.py"
+    found = {**said, **tried(given.count or count, seed, mistakes)}
+    print(found["verdicts"])
+    for row in sorted(found["each"], key=lambda row: row["named"] / row["seen"]):
+        if row["named"] < row["seen"]:
+            print(f"{row['named']:4} of {row['seen']:4} {row['mistake']}: {', '.join(row['called instead'])}")
+    if given.count is None:
+        print(results.save(name, found, device.provenance(seed, command)))
 
 
 if __name__ == "__main__":

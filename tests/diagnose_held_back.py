@@ -8,6 +8,7 @@ import torch
 
 from tests.diagnose_world import collecting, long, power, scaled
 
+WHO = "the author of the diagnosis, when it was finished"
 MISTAKES = {}
 mistake = collecting(MISTAKES)
 

@@ -52,6 +52,8 @@ class Call:
     one_row: bool = (
         False  # rows are not turned alike, so that one is measured at a time
     )
+    head: int = 0  # the head that is measured
+    exchanged: bool = False  # q comes back where k should, and k where q should
 
     @property
     def vectors(self) -> tuple[str, ...]:
@@ -102,13 +104,13 @@ class Call:
         return x.clone()
 
     def read(self, x: Tensor) -> Tensor:
-        """The inverse of `arranged`: (batch, seq, dim) in float64, of the first head."""
+        """The inverse of `arranged`: (batch, seq, dim) in float64, of the head that is measured."""
         names = self.order.split()
         x = x.detach().double()
         if "batch" not in names:
             return x.transpose(0, 1) if "heads" in names else x[None]
         if "heads" in names:
-            return x.select(names.index("heads"), 0)
+            return x.select(names.index("heads"), self.head)
         return x
 
     @property
@@ -191,7 +193,11 @@ class Call:
             *map(argument, self.roles),
             **{name: argument(role) for name, role in self.named},
         )
-        return outputs(result, [vectors[role] for role in self.vectors])
+        found = outputs(result, [vectors[role] for role in self.vectors])
+        if self.exchanged:
+            q, k = self.vectors.index("q"), self.vectors.index("k")
+            found[q], found[k] = found[k], found[q]
+        return found
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, positions: Tensor

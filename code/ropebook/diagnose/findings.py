@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 
 from ropebook import rope
@@ -99,13 +98,3 @@ class Findings:
     def names(self, roles: list[str]) -> str:
         """Roles in words: "q and k", or "x" for a function of one tensor."""
         return " and ".join(roles) if self.both else "x"
-
-
-def within_half(angles: Tensor) -> Tensor:
-    """Angles less whole turns: −π to π.
-
-    >>> within_half(torch.tensor([3.5])).item() < 0
-    True
-    """
-    turn = 2 * torch.pi
-    return angles - turn * (angles / turn).round()

@@ -24,6 +24,16 @@ class NotFinite(ValueError):
     """A rotation of finite vectors gave NaN or infinity."""
 
 
+def within_half(angles: Tensor) -> Tensor:
+    """Angles less whole turns: −π to π.
+
+    >>> within_half(torch.tensor([3.5])).item() < 0
+    True
+    """
+    turn = 2 * torch.pi
+    return angles - turn * (angles / turn).round()
+
+
 Matrices = Float[Tensor, "seq dim dim"]
 Angles = Float[Tensor, "seq pairs"]
 
@@ -45,6 +55,9 @@ class Turn:
     off: float = 0.0  # how far its matrices are from those of a rotation
     order: tuple[int, ...] = ()  # rows to take, where entries come back elsewhere
     flaws: tuple[str, ...] = ()  # kinds of map that were undone before it was read
+    note: str = ""  # what else is to be said of a flaw
+    # the positions by which 0, 1, 2, … are turned, counted from that of 0, if these are others
+    places: tuple[int, ...] = ()
     # how its cosines and sines are read off its matrices, where there are flaws
     reader: Callable[[Matrices], tuple[Angles, Angles]] | None = None
 
@@ -65,6 +78,15 @@ class Turn:
         if self.layout == "half":
             return 2 * (self.second[0] - self.first[0])
         return 2 * len(self.first)
+
+    def begins(self, width: int | None) -> int:
+        """The first entry of the part that turns, ``width`` wide if that is known: pairs at its edge may stand still."""
+        if width and max(self.second) < width:
+            return 0
+        start = min(self.first)
+        if self.layout == "half":
+            return max(min(start, self.dim - self.rotary_dim), 0)
+        return start
 
     @property
     def tolerance(self) -> float:
@@ -128,7 +150,7 @@ def turned(
     matrix[:, first, first] = matrix[:, second, second] = cos
     matrix[:, second, first], matrix[:, first, second] = sin, -sin
     turn = _of_pairs(matrix, first, second)
-    return turn if turn.kind == "rotation" else None
+    return turn if turn.kind == "rotation" and not turn.flaws else None
 
 
 def _in_place(matrix: Matrices) -> Turn:
@@ -181,6 +203,11 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
         theta, phase, uneven = _rates(torch.atan2(c, a))
         factor = lengths.mean().item()
         spread = _off(lengths - factor)
+        if spread > close and _off(lengths - lengths[:1]) < SINGLE:
+            # each pair has a length of its own, at all positions
+            at["flaws"] = ("uneven_lengths",)
+            a, c = a / lengths[:1] * factor, c / lengths[:1] * factor
+            lengths, spread = torch.hypot(a, c), 0.0
         if spread > max(close, 1e-3):
             logs = lengths.log()
             rates, _, bent = _rates(logs)
@@ -191,9 +218,14 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
                 return Turn("mixed_tables", **at, off=spread)
             # lengths that tremble: tables of a half type, and a factor or a second turn after them
             at["table"] = torch.bfloat16
-        kind = "rotation"
+        if uneven > max(10 * close, 1e-2):
+            angles = torch.atan2(c, a)
+            places = _places(angles, close)
+            if places is not None:
+                theta, uneven = _by_places(angles, places)
+                at["places"] = tuple(places.int().tolist())
         return Turn(
-            kind,
+            "rotation",
             theta=theta,
             phase=phase,
             uneven=uneven,
@@ -219,6 +251,41 @@ def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:
     through = (m[:, None] * wound).sum(0) / m.square().sum()
     slope = torch.where(angles[0] == 0, through, slope)
     return slope, angles[0], _off(wound - angles[0] - m[:, None] * slope)
+
+
+def _places(angles: Angles, close: float) -> Tensor | None:
+    """Whole positions by which 0, 1, 2, … are turned, counted from that of 0, if these explain the angles of slow pairs."""
+    apart = within_half(angles - angles[:1])
+    span = apart.amax(0) - apart.amin(0)
+    # pairs that complete no turn on the way, and move enough to be seen
+    slow = (apart.abs().amax(0) < 2.5) & (span > 0.02) & (span > 20 * close)
+    if not slow.any():
+        return None
+    found = None
+    for pair in slow.nonzero().flatten()[-3:]:
+        one = apart[:, pair]
+        steps = one.diff()
+        moved = steps[steps.abs() > 0.02 * steps.abs().max()]
+        unit = moved[moved.abs().argmin()].abs()
+        unit = unit if (moved > 0).sum() * 2 >= len(moved) else -unit
+        places = (one / unit).round()
+        if (one / unit - places).abs().max() > 0.1:
+            return None
+        if found is not None and not torch.equal(found, places):
+            return None
+        found = places
+    return found
+
+
+def _by_places(angles: Angles, places: Tensor) -> tuple[Tensor, float]:
+    """Slope, and largest deviation, of angles along these positions."""
+    steps, far = within_half(angles.diff(dim=0)), places.diff()
+    theta = steps[far.abs() == 1] * far[far.abs() == 1][:, None]
+    theta = torch.atan2(theta.sin().mean(0), theta.cos().mean(0))
+    rest = within_half(angles - angles[:1] - places[:, None] * theta)
+    centred = places - places.mean()
+    theta = theta + (centred[:, None] * rest).sum(0) / centred.square().sum()
+    return theta, _off(within_half(angles - angles[:1] - places[:, None] * theta))
 
 
 def _off(tensor: Tensor) -> float:

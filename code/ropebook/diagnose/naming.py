@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.diagnose import trials
-from ropebook.diagnose.findings import NEAR, Declared, Findings, within_half
-from ropebook.diagnose.measures import Turn, measured
+from ropebook.diagnose.findings import NEAR, Declared, Findings
+from ropebook.diagnose.measures import Turn, measured, within_half
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import recognised
 from ropebook.diagnose.report import Report
@@ -113,6 +113,8 @@ def _report(findings: Findings) -> Report:
         findings.evidence["call"] = f"{call.words}, d = {call.dim}"
         return Report(findings.name, findings.mistakes, findings.evidence)
     findings.evidence["call"] = f"{call.words}, d = {call.dim}"
+    trials.crossed(findings)
+    trials.moved(findings)
     trials.alike(findings)
     near = min(NEAR, findings.declared.length or NEAR)
     findings.near = findings.at(torch.arange(near))
@@ -168,7 +170,10 @@ def _kinds(findings: Findings) -> None:
         which = [role for role in turns if kind in flaws[role] and role != "v"]
         if which:
             names, off = findings.names(which), turns[which[0]].off
-            found[kind] = said.format(names=names, off=off)
+            note = turns[which[0]].note
+            found[kind] = said.format(names=names, off=off) + (
+                f" ({note})" if note else ""
+            )
     if findings.both and q == k == "rotation":
         _alike(findings, turns["q"], turns["k"])
     elif findings.both and "identity" not in (q, k):
@@ -249,7 +254,7 @@ def _pairs(findings: Findings, turn: Turn) -> None:
     )
     dim, n, part = turn.dim, len(turn.first), turn.rotary_dim
     evidence["layout"] = _pairs_said(turn)
-    start = min(turn.first)
+    start = turn.begins(declared.rotary_dim)
     if turn.layout is None and n > 1:
         found["own_layout"] = (
             f"the pairs are neither neighbours nor half a head apart: {_pairs_said(turn)}"
@@ -302,6 +307,13 @@ _KINDS = {
     "missing_sin": "the sine is missing: {names} · cos + rotate_half({names}), whatever the position",
     "missing_minus": "a minus is missing in the quarter turn of {names}: (a, b) goes to (b, a) and not to (−b, a), "
     "and lengths change",
+    "missing_cos": "the cosine is missing: {names} + rotate_half({names}) · sin, and lengths grow",
+    "overwritten": "the second entry of a pair of {names} is made of the first one after that has been turned: it was "
+    "overwritten too early",
+    "half_turned": "only one entry of each pair of {names} is turned as it should be",
+    "uncrossed": "the quarter turn of {names} changes signs and leaves entries in their places: no two of them mix",
+    "uneven_lengths": "pairs of {names} come back longer or shorter, each by a factor of its own",
+    "added": "{names} comes back with what went in added to it",
     "swapped_layout": "cosines spread for one layout, the quarter turn of the other: the two rows of a pair of {names} have "
     "different angles",
     "mixed_tables": "the cosine and the sine of a pair of {names} are not those of one angle: cos² + sin² is off 1, the "

@@ -1,19 +1,14 @@
-"""Where q and k are turned: which positions are read, in which rows, one token at a time, and far away."""
+"""Where q and k are turned: which positions are read, in which rows, one token at a time, and in longer texts."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
-from ropebook.diagnose.measures import NotFinite, Turn
 
-# Looked at far away: where half types begin to miss positions, and where tables end.
-FAR = (257, 1003, 2049, 4097, 8193)
-# No search for the position that a far one is turned like goes beyond this.
-SEARCHED = 2**15
+# What is off by less is the same.
 _NEAR = 1e-3
 
 
@@ -31,15 +26,19 @@ def positions(findings: Findings) -> None:
                 "honoured, with gaps between them and from a later start"
             )
             _one_token(findings, near)
-            _rows(findings)
-            _far(findings)
+            if not {"not_linear", "moved"} & set(findings.mistakes):
+                _rows(findings)
+        elif "ignored_gaps" not in findings.mistakes:
+            return
+        if "not_linear" in findings.mistakes or not _depends(findings, near):
+            far(findings)
     elif "offset" in call.given:
         if _agree(findings, findings.at(late), late):
             evidence["positions"] = (
                 "counted from the offset that it is given; gaps cannot be asked for"
             )
             _one_token(findings, near)
-            _far(findings)
+            far(findings)
         else:
             findings.mistakes["ignored_positions"] = (
                 "the offset is not read: every text starts at 0"
@@ -48,7 +47,7 @@ def positions(findings: Findings) -> None:
         evidence["positions"] = (
             "none are asked for: every text starts at 0, so with a cache each new token would be at 0"
         )
-        _far(findings)
+        far(findings)
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
@@ -60,6 +59,8 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
     shift = len(gaps)
     if wanted and ahead:
         return True
+    if _from_the_end(findings, apart, moved):
+        return False
     same = all((apart[role] - moved[role]).abs().max() < _NEAR for role in apart)
     if wanted and same:
         mistakes["stale"] = (
@@ -85,6 +86,27 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
             f"positions {shift}, {shift + 1}, {shift + 2}, … are not turned as they are in a longer text"
         )
     return False
+
+
+def _from_the_end(
+    findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
+) -> bool:
+    """Whether positions are counted backwards, from the last one of a text."""
+    shift = len(next(iter(moved.values())))
+    for role, turn in findings.rotating.items():
+        if turn.theta.sum() > 0:
+            return False
+        near = findings.near[role]
+        off = (moved[role] - near[-shift:]).abs().max()
+        if max(off, (apart[role][-1] - near[-1]).abs().max()) > _NEAR:
+            return False
+    if not findings.rotating:
+        return False
+    findings.mistakes.pop("clockwise", None)
+    findings.mistakes["other_positions"] = (
+        "positions are counted from the end of the text: the last token is at 0"
+    )
+    return True
 
 
 def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool:
@@ -124,6 +146,8 @@ def _rows(findings: Findings) -> None:
         role: torch.randn(shape, dtype=torch.float64, generator=generator)
         for role in "qkv"
     }
+    if "crossed" in findings.mistakes:
+        given["k"] = given["q"]
     try:
         found = call.apart(given, places)
     except Exception:
@@ -135,7 +159,9 @@ def _rows(findings: Findings) -> None:
         # what returns half types is off by 0.02 for entries of 4
         close = 0.1 if findings.turns[role].table is not None else 5 * _NEAR
         # heads that are turned otherwise have been reported
-        looked = slice(0, 1 if "other_heads" in findings.mistakes else heads)
+        looked = slice(0, heads)
+        if "other_heads" in findings.mistakes:
+            looked = slice(call.head, call.head + 1)
         if (turned - right)[:, looked].abs().max() < close:
             continue
         first = torch.einsum("tij,bhtj->bhti", matrix[places[0]], given[role])
@@ -151,183 +177,33 @@ def _rows(findings: Findings) -> None:
     findings.evidence["rows"] = "each may be at positions of its own"
 
 
-# --- Far away ---
-
-
-def _far(findings: Findings) -> None:
-    """Positions up to the length: half types, tables that end or begin again."""
-    length = findings.declared.length
-    turns = findings.rotating
-    if "not_linear" in findings.mistakes or any(
-        turn.flaws and turn.reader is None for turn in turns.values()
-    ):
-        return
-    if not turns:
-        return
-    if length is None:
-        places = FAR
-    else:
-        tried = {*FAR, 385, 4095, length // 4, length // 2, length // 2 + 9}
-        tried |= {3 * length // 4 - 2, length - 7, length - 1}
-        places = sorted(place for place in tried if 2 <= place < length)
-    if not findings.call.places and "offset" not in findings.call.given:
-        places = [place for place in places if place <= 4096]
-        if any(turn.flaws for turn in turns.values()):
-            # whole matrices of a long text are too much
-            return
-    seen = []
-    for place in places:
-        pair = torch.tensor([place - 1, place])
-        try:
-            seen.append((place, _angles(findings, pair)))
-        except NotFinite:
-            raise
-        except ValueError as error:
-            findings.evidence["far"] = str(error)
-            if length is not None:
-                findings.mistakes["too_short"] = (
-                    f"{error}, and texts have {length:,} positions"
-                )
-            break
-    if findings.theta is None:
-        _steps(findings, seen)
-        return
-    for role in turns:
-        if _compared(findings, role, [(place, one[role]) for place, one in seen]):
-            return
-    if seen and "far" not in findings.evidence:
-        findings.evidence["far"] = f"right up to position {seen[-1][0]:,}"
-
-
-def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
-    """(cosine, sine) of every pair at two places, as (2, 2, pairs), for q and k."""
+def _depends(findings: Findings, near: int) -> bool:
+    """Whether a token is turned otherwise in a longer text, or where a later token is in it."""
     call = findings.call
+    last = (findings.declared.length or FAR[-1]) - 1
+    apart = torch.tensor([1, 3, near - 2, near - 1, max(last, near)])
+    long = torch.arange(min(last + 1, 2048))
+    generator = torch.Generator().manual_seed(4)
     rows, heads = call.rows_and_heads
-    at = places
-    if not call.places and "offset" not in call.given:
-        at = torch.arange(int(places[-1]) + 1)
-    sent = {}
-    for role in "qkv":
-        turn = findings.turns.get(role, findings.turns["q"])
-        x = torch.zeros(rows, heads, len(at), call.dim, dtype=torch.float64)
-        x[..., list(turn.first)] = 1.0
-        sent[role] = x
-    try:
-        found = call.apart(sent, at)
-    except Exception as error:
-        said = f"{findings.name} raised {type(error).__name__} at positions {places[0]} to {places[1]}: {error}"
-        raise ValueError(said) from error
-    read = {}
-    for role, turn in findings.rotating.items():
-        if turn.reader is not None:
-            cos, sin = turn.reader(findings.at(at)[role][-2:])
-            read[role] = torch.stack((cos, sin)) / turn.factor
+    vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
+    # where gaps are not read, only a text without any can be asked for
+    for places in (long,) if "ignored_gaps" in findings.mistakes else (apart, long):
+        sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
+        try:
+            found = call.apart(sent, places)
+        except Exception:
             continue
-        one = found[role][0, 0, -2:]
-        if not one.isfinite().all():
-            row = int((~one.isfinite().all(-1)).nonzero()[0])
-            raise NotFinite(
-                f"the rotation of {role} is not finite: NaN or infinity at position {places[row]}, for finite vectors"
-            )
-        if turn.order:
-            one = one[:, list(turn.order)]
-        read[role] = torch.stack((one[:, turn.first], one[:, turn.second]))
-        read[role] = read[role] / turn.factor
-    return read
-
-
-def _expected(findings: Findings, role: str, places: Tensor) -> Tensor:
-    """Angles at places, by frequencies that are exact."""
-    turn = findings.turns[role]
-    theta = findings.theta
-    if (turn.theta - theta).abs().max() > 10 * turn.tolerance:
-        # q and k have frequencies of their own
-        theta = turn.theta
-    return places[:, None] * theta + turn.phase
-
-
-def _compared(
-    findings: Findings, role: str, seen: list[tuple[int, Tensor]]
-) -> bool:
-    """Say what is wrong with positions far away, if anything is."""
-    turn = findings.turns[role]
-    wrong = []
-    for place, found in seen:
-        angles = _expected(findings, role, torch.tensor([place - 1.0, place]))
-        off = (found - torch.stack((angles.cos(), angles.sin()))).abs().max().item()
-        if off > max(0.02, 3 * turn.tolerance) + 1e-6 * place:
-            wrong.append((place, found, off))
-    if not wrong:
-        return False
-    name, said = _cause(findings, role, wrong)
-    findings.mistakes[name] = said
-    return True
-
-
-def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
-    """The name of what happens far away: each wrong place is turned like another one, or like none."""
-    place, _, off = wrong[0]
-    last = min(int(1.02 * wrong[-1][0]) + 2, SEARCHED)
-    angles = _expected(findings, role, torch.arange(last, dtype=torch.float64))
-    table = torch.stack((angles.cos(), angles.sin()))
-    close = max(0.02, 3 * findings.turns[role].tolerance)
-    like = {}
-    for one, found, _ in wrong:
-        near = (table - found[:, 1:]).abs().amax((0, 2))
-        if near.min() < close:
-            like[one] = int(near.argmin())
-    for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
-        if like and all(
-            abs(float(torch.tensor(float(one)).to(half)) - other) <= 1
-            for one, other in like.items()
-        ):
-            return "half_positions", (
-                f"position {place} is turned like {like.get(place, 'none')}: positions are rounded to {name}"
-            )
-    for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
-        exact = _expected(
-            findings, role, torch.tensor([float(one) for one, *_ in wrong])
-        )
-        rounded = exact.to(half).double()
-        found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)
-        if (
-            torch.stack((rounded.cos(), rounded.sin())) - found
-        ).abs().max() < 2 * close:
-            return "half_angles", (
-                f"at position {place} cosine and sine are off by {off:.2g}: angles are rounded to {name}"
-            )
-    if len(like) == len(wrong):
-        end = min(like.values())
-        still = all(
-            (found[:, 0] - found[:, 1]).abs().max() < close
-            for one, found, _ in wrong
-            if one - 1 > end
-        )
-        if still and max(like.values()) - end <= 1:
-            return "clamped", (
-                f"from position {end} on all are turned like {end}: the table ends there, and is read at its end"
-            )
-        period = math.gcd(*(one - other for one, other in like.items()))
-        return "wrapped", (
-            f"position {place} is turned like {like[place]}: positions begin again, after {period:,} or a part of it"
-        )
-    return "other_far", (
-        f"at position {place} cosine and sine are off by up to {off:.2g}, and near the start they are right"
-    )
-
-
-def _steps(findings: Findings, seen: list[tuple[int, dict[str, Tensor]]]) -> None:
-    """Where frequencies are not known exactly: how far a pair turns from one position to the next."""
-    for place, one in seen:
-        for role, found in one.items():
-            turn: Turn = findings.turns[role]
-            angles = torch.atan2(found[1], found[0])
-            step, wanted = angles[1] - angles[0], turn.theta
-            off = (torch.polar(torch.ones_like(step), step - wanted) - 1).abs()
-            if off.max() > 0.1:
-                pair = int(off.argmax())
-                findings.mistakes["half_positions"] = (
-                    f"from position {place - 1} to {place} pair {pair} turns by {step[pair]:+.2f} radians, and near the "
-                    f"start by {wanted[pair]:+.2f} (up to whole turns): positions or angles are rounded to a half type"
+        if not all(turned.isfinite().all() for turned in found.values()):
+            # said where far positions are looked at
+            continue
+        seen = places[places < near]
+        for role, turned in found.items():
+            right = findings.near[role][seen] @ vector
+            off = (turned[0, call.head, : len(seen)] - right).abs().max().item()
+            if off > (0.1 if findings.turns[role].table else 5 * _NEAR):
+                findings.mistakes["depends_on_text"] = (
+                    f"positions up to {near - 1} are turned otherwise in a text that goes on to {places[-1]}: {role} is off "
+                    f"by up to {off:.2g}. Keys in a cache then fit no later query"
                 )
-                return
+                return True
+    return False

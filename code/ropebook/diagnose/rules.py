@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from ropebook import rope
-from ropebook.diagnose.findings import within_half
+from ropebook.diagnose.measures import within_half
 from ropebook.shapes import Float
 
 Theta = Float[torch.Tensor, " pairs"]
@@ -44,19 +44,25 @@ def explained(
     >>> explained(right.deg2rad(), right, dim=16, base=None).names
     ('degrees',)
     """
-    still = theta == 0
+    moving = theta != 0
     tried = sorted(
         _combined(expected, dim, base),
         key=lambda one: (len(one[0]), "turned_twice" in one[0]),
     )
-    ends = int((~still).sum())
-    tail = bool(still.any()) and bool(still[ends:].all()) and ends > 0
     for names, candidate in tried:
-        if not tail and _same(theta, candidate, coarse):
-            return Rule(names, candidate)
-        if tail and _same(theta[:ends], candidate[:ends], coarse):
-            lost = ("still_pairs",) if expected[ends:].any() else ()
-            return Rule((*names, *lost), candidate * ~still)
+        if moving.any() and _same(theta[moving], candidate[moving], coarse):
+            lost = ("still_pairs",) if expected[~moving].any() else ()
+            return Rule((*names, *lost), candidate * moving)
+    for names, candidate in tried:
+        # some pairs turn the other way
+        signs = torch.where(
+            within_half(theta - candidate).abs()
+            <= within_half(theta + candidate).abs(),
+            1.0,
+            -1.0,
+        )
+        if moving.all() and _same(theta, candidate * signs, coarse):
+            return Rule((*names, "clockwise"), candidate * signs)
     return None
 
 
@@ -99,17 +105,26 @@ def _exponents(
         plain = rope.inv_freq(width, base)
         if not torch.allclose(plain, expected, rtol=1e-6, atol=0):
             found.append((("unscaled",), plain))
+            found.append((("other_scaling",), expected**2 / plain))
         found += [
             (("halved_dim",), rope.inv_freq(width, base**2)),
             (("doubled_dim",), rope.inv_freq(width, base**0.5)),
-            (("shifted_exponent",), plain * base ** (-1 / width)),
-            (("shifted_exponent",), plain * base ** (-2 / width)),
+        ]
+        found += [
+            (("shifted_exponent",), plain * base ** (shift / width))
+            for shift in (-2, -1, 1, 2)
         ]
         if dim > width:
             wider = rope.inv_freq(dim, base)[: len(expected)]
             found.append((("wider_exponent",), wider))
     found.append((("growing_frequencies",), 1 / expected))
     found.append((("reversed_frequencies",), expected.flip(0)))
+    pairs = len(expected)
+    for repeated in (
+        expected.repeat_interleave(2)[:pairs],
+        expected[: (pairs + 1) // 2].repeat(2)[:pairs],
+    ):
+        found.append((("repeated_frequencies",), repeated))
     halves = (torch.bfloat16, torch.float16)
     found += [
         (("half_frequencies",), expected.to(half).double()) for half in halves

@@ -12,6 +12,8 @@ from ropebook import mistakes, rope
 from ropebook.diagnose.findings import Findings
 
 SHIFT = 16
+# What is off by less is the same.
+NONE = 1e-3
 
 
 def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
@@ -31,10 +33,61 @@ def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
     }
 
 
-def alike(findings: Findings) -> None:
-    """The same vectors in every row and head come back alike. Else only the first row and head are looked at further."""
+def crossed(findings: Findings) -> None:
+    """What comes back as q is made of q alone, and k of k. Else both are measured on the same vectors."""
     call = findings.call
-    found = call.apart(_vectors(findings, 5, True), torch.arange(5))
+    if not {"q", "k"} <= set(call.vectors):
+        return
+    given = _vectors(findings, 5, False)
+    own, strange = [], []
+    for role, other in (("q", "k"), ("k", "q")):
+        sent = {**given, other: torch.zeros_like(given[other])}
+        found = call.apart(sent, torch.arange(5))
+        sizes = {one: found[one].nan_to_num().abs().max() for one in "qk"}
+        own.append(sizes[role])
+        strange.append(sizes[other])
+    if max(strange) < NONE:
+        return
+    if max(own) < NONE:
+        findings.call = replace(call, exchanged=True)
+        said = "q and k come back in each other's place"
+    else:
+        said = "what comes back as q is made of k as well, or k of q"
+    findings.mistakes["crossed"] = said
+
+
+def moved(findings: Findings) -> None:
+    """What goes in at one row, head and token comes back there, and nowhere else."""
+    call = findings.call
+    rows, heads = call.rows_and_heads
+    seq = 5
+    vector = _vectors(findings, 1, True)["q"][0, 0, 0]
+    for place in ((rows - 1, heads - 1, 3), (0, 0, 1)):
+        x = torch.zeros(rows, heads, seq, call.dim, dtype=torch.float64)
+        x[place] = vector
+        found = call.apart(dict.fromkeys("qkv", x), torch.arange(seq))
+        for role, turned in found.items():
+            seen = turned.nan_to_num().norm(dim=-1)
+            seen[place] = 0.0
+            if seen.max() > NONE:
+                there = (seen == seen.max()).nonzero()[0].tolist()
+                findings.mistakes["moved"] = (
+                    f"what goes in at {_place(place)} as {role} comes back at {_place(there)}, too or instead"
+                )
+                return
+
+
+def _place(place: tuple[int, int, int] | list[int]) -> str:
+    row, head, token = place
+    return f"row {row}, head {head}, token {token}"
+
+
+def alike(findings: Findings) -> None:
+    """The same vectors in every row and head come back alike. Else only one row and head are looked at further."""
+    call = findings.call
+    given = _vectors(findings, 5, True)
+    found = call.apart(given, torch.arange(5))
+    head = _sound_head(given, found)
     for role, turned in found.items():
         if not turned.isfinite().all():
             # said where the matrices are measured
@@ -48,32 +101,72 @@ def alike(findings: Findings) -> None:
             )
             findings.call = replace(findings.call, one_row=True)
         if heads.max() > 1e-3:
+            findings.call = replace(findings.call, head=head)
+            heads = (turned - turned[:, head : head + 1]).abs().amax((0, 2, 3))
             which = (heads > 1e-3).nonzero().flatten().tolist()
             findings.mistakes["other_heads"] = (
-                f"heads {', '.join(map(str, which))} are turned otherwise than head 0: {role} is off by up to "
-                f"{heads.max():.2g}"
+                f"heads {', '.join(map(str, which))} are not turned as head {head} is: {role} is off by up to "
+                f"{heads.max():.2g}{_how(findings, role, which[0])}"
             )
+
+
+def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
+    """The first head that moves and keeps lengths; 0 if there is none."""
+    moved, kept = True, True
+    for role, turned in found.items():
+        moved = moved & ((turned - given[role]).abs().amax((0, 2, 3)) > NONE)
+        ratio = (turned.norm(dim=-1) / given[role].norm(dim=-1)).movedim(1, 0)
+        ratio = ratio.flatten(1)
+        kept = kept & (ratio.amax(1) - ratio.amin(1) < NONE) & (ratio[:, 0] > NONE)
+    good = (moved & kept).nonzero().flatten()
+    return int(good[0]) if len(good) else 0
+
+
+def _how(findings: Findings, role: str, other: int) -> str:
+    """How another head is turned, by one vector in every place: not at all, or like the measured one at another position."""
+    call = findings.call
+    seq = 12
+    given = {
+        one: x[:, :, :1].expand(-1, -1, seq, -1)
+        for one, x in _vectors(findings, 1, True).items()
+    }
+    turned = call.apart(given, torch.arange(seq))[role][0]
+    one, right, went = turned[other], turned[call.head], given[role][0, 0]
+    if (one - went).abs().max() < NONE:
+        return f"; head {other} comes back as it went in"
+    if one.abs().max() < NONE:
+        return f"; head {other} comes back as zeros"
+    for later in range(-4, 5):
+        here = slice(max(later, 0), seq + min(later, 0))
+        there = slice(max(-later, 0), seq + min(-later, 0))
+        if later and (one[there] - right[here]).abs().max() < NONE:
+            return f"; head {other} is turned by positions that are {later:+d} off"
+    return ""
 
 
 def linear(findings: Findings) -> None:
     """A rotation is linear, and keeps heads and rows apart: what it does to unit vectors it does to all."""
+    if "moved" in findings.mistakes:
+        return
     call = findings.call
     seq = min(4, len(findings.near["q"]))
     given = _vectors(findings, seq, False)
     if {"other_rows", "other_heads"} & set(findings.mistakes):
         given = {role: x[:1, :1].expand_as(x) for role, x in given.items()}
+    if "crossed" in findings.mistakes:
+        given["k"] = given["q"]
     found = call.apart(given, torch.arange(seq))
+    # of a text as short as this one
+    seen = findings.at(torch.arange(seq))
     for role, turned in found.items():
-        wanted = torch.einsum(
-            "tij,bhtj->bhti", findings.near[role][:seq], given[role]
-        )
+        wanted = torch.einsum("tij,bhtj->bhti", seen[role], given[role])
         off = (
             (turned - wanted)[:1, :1]
             if "other_rows" in findings.mistakes
             else turned - wanted
         )
         if "other_heads" in findings.mistakes:
-            off = off[:, :1]
+            off = off[:, call.head : call.head + 1]
         if off.abs().max() > 0.1:
             findings.mistakes["not_linear"] = (
                 f"of the sum of two vectors it does not make the sum of what it makes of each: off by {off.abs().max():.2g}"

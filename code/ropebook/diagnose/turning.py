@@ -1,4 +1,4 @@
-"""How q and k are turned: by which frequencies, in which direction, from where, and whether their lengths stay."""
+"""How q and k are turned: by which frequencies, in which direction, and by tables of which type."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose import frequencies, rules
-from ropebook.diagnose.findings import Findings, within_half
+from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
+from ropebook.diagnose.starting import length, start
+from ropebook.diagnose.warps import warp
 
 SAID = {
     "unscaled": "frequencies are those of the base alone: the scaling that was declared is missing",
@@ -25,7 +27,10 @@ SAID = {
     "faster": "every pair turns {times:.4g} times as fast as it should",
     "clockwise": "clockwise: pair 0 turns by {first:+.6f} radians a position. Scores still depend on m − n alone, but "
     "they are those of −Δ in place of Δ",
-    "still_pairs": "{still} of {pairs} pairs, the slowest, stand still",
+    "still_pairs": "{still} of {pairs} pairs stand still",
+    "repeated_frequencies": "frequencies come twice and the slowest not at all, as if a table spread over entries were "
+    "cut in half",
+    "other_scaling": "frequencies are scaled twice",
 }
 
 
@@ -35,15 +40,19 @@ def turning(findings: Findings) -> None:
     _frequencies(findings, turn)
     rounded = [one for one in findings.rotating.values() if one.table is not None]
     _table(findings, rounded[0] if rounded else turn)
-    _start(findings)
-    _length(findings)
+    start(findings)
+    length(findings)
+    for turned in findings.rotating.values():
+        if turned.places:
+            found = warp(turned.places)
+            findings.mistakes[found.name] = found.said
 
 
 def whole(turn: Turn, rotary_dim: int) -> Tensor:
     """The frequencies of all pairs of the part that turns, 0 where one stands still."""
     if not turn.layout:
         return turn.theta
-    first = torch.tensor(turn.first) - min(turn.first)
+    first = torch.tensor(turn.first) - turn.begins(rotary_dim)
     at = first // 2 if turn.layout == "interleaved" else first
     theta = torch.zeros(
         max(rotary_dim // 2, int(at.max()) + 1), dtype=torch.float64
@@ -90,6 +99,14 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
     _uneven_angles(findings, turn, uneven)
 
 
+def _places(findings: Findings, turn: Turn) -> Tensor:
+    """The positions by which 0, 1, 2, … are turned."""
+    if turn.places:
+        return torch.tensor(turn.places, dtype=torch.float64)
+    near = len(next(iter(findings.near.values())))
+    return torch.arange(near, dtype=torch.float64)
+
+
 def _based(theta: Tensor, turn: Turn) -> bool:
     """Whether these are the frequencies of some base, not scaled."""
     moving = rules.unwound(theta).abs()
@@ -102,7 +119,7 @@ def _based(theta: Tensor, turn: Turn) -> bool:
 def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
     """Angles that are no line: rounded to a half type, or something else."""
     if findings.theta is not None and turn.uneven > 1e-4:
-        m = torch.arange(len(next(iter(findings.near.values()))))[:, None]
+        m = _places(findings, turn)[:, None]
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         seen = findings.near[role]
         cos = seen[:, turn.first, turn.first] / turn.factor
@@ -153,6 +170,7 @@ def _named(
             name == "still_pairs"
             and 2 * values["still"] >= len(theta)
             and declared.inv_freq is None
+            and declared.rotary_dim is None
         ):
             findings.undetermined["still_pairs"] = (
                 f"{SAID[name].format(**values)}, as p-RoPE has it: right only for weights that are trained so. "
@@ -287,116 +305,8 @@ def _table(findings: Findings, turn: Turn) -> None:
     if findings.theta is not None and not turn.order and not turn.flaws:
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         cos = findings.near[role][:, turn.first, turn.first]
-        angles = torch.arange(len(cos))[:, None] * findings.theta + turn.phase
+        angles = _places(findings, turn)[:, None] * findings.theta + turn.phase
         off = min((cos - turn.factor * angles.cos()).abs().max().item(), off)
     findings.mistakes[f"{short}_table"] = (
         f"every cosine and sine is a number of {name}, and the vectors are wider: tables off by up to {off:.2g}"
     )
-
-
-def _start(findings: Findings) -> None:
-    begins = {}
-    for role, turn in findings.rotating.items():
-        found = _begin(turn)
-        if found is None:
-            findings.mistakes["turned_start"] = (
-                f"at position 0 pairs are turned already, by up to {turn.phase.abs().max():.2g} radians"
-            )
-            return
-        quarter, begins[role] = found
-        if quarter and "swapped_cos_sin" not in findings.mistakes:
-            findings.mistakes["swapped_cos_sin"] = (
-                "cosine and sine have changed places: at position 0 every pair is turned by a quarter already"
-            )
-            # with the two swapped an angle of φ becomes one of π/2 − φ, so that this is no mistake of its own
-            backwards = findings.mistakes.pop("clockwise", None)
-            if backwards is None:
-                findings.mistakes["clockwise"] = (
-                    "clockwise, if cosine and sine change places again"
-                )
-    values = list(begins.values())
-    if len(values) > 1 and abs(values[0] - values[1]) > 0.01:
-        findings.mistakes["shifted_key"] = (
-            f"q counts positions from {values[0]:.3g} and k from {values[1]:.3g}: "
-            f"scores are those of a distance that is {values[1] - values[0]:+.3g} off"
-        )
-    elif values and abs(values[0]) > 0.01:
-        findings.evidence["start"] = (
-            f"positions count from {values[0]:.3g}: scores do not see it, if all queries and keys do"
-        )
-    elif "swapped_cos_sin" not in findings.mistakes:
-        findings.evidence["start"] = "nothing is turned at position 0"
-
-
-def _begin(turn: Turn) -> tuple[float, float] | None:
-    """The quarter turn, and the position, by which pairs are turned at position 0; None if by something else."""
-    close = 10 * turn.tolerance
-    for quarter in (0.0, math.pi / 2, -math.pi / 2):
-        phase = within_half(turn.phase - quarter)
-        if phase.abs().max() < close:
-            return quarter, 0.0
-    for quarter in (0.0, math.pi / 2, -math.pi / 2):
-        first = _first(turn, within_half(turn.phase - quarter), close)
-        if first is not None:
-            return quarter, first
-    return None
-
-
-def _first(turn: Turn, phase: Tensor, close: float) -> float | None:
-    """The position whose angles are these phases, if there is one."""
-    moving = turn.theta.abs() > 1e-3
-    if not moving.any():
-        return None
-    theta, phase = turn.theta[moving], phase[moving]
-    found = (phase[-1] / theta[-1]).item()
-    whole = round(found)
-    for value in (whole, found):
-        if within_half(phase - value * theta).abs().max() < max(close, 0.02):
-            return float(value)
-    return None
-
-
-def _length(findings: Findings) -> None:
-    turns = findings.rotating
-    factors = {role: turn.factor for role, turn in turns.items()}
-    close = max(turn.tolerance for turn in turns.values())
-    declared = findings.declared.attention_factor
-    right = 1.0 if declared is None else declared
-    if all(abs(factor / right - 1) < close for factor in factors.values()):
-        off = max(abs(factor - right) for factor in factors.values())
-        findings.evidence["lengths"] = (
-            f"kept, up to {max(off, 1e-16):.0g}"
-            if right == 1
-            else f"times {right:.4g}, as declared"
-        )
-        return
-    each = [
-        f"{role if findings.both else 'x'} comes back "
-        + (
-            f"{factor:.4g} times as long"
-            if abs(factor - 1) > close
-            else "as long as it was"
-        )
-        for role, factor in factors.items()
-    ]
-    scores = math.prod(factors.values()) ** (1 if len(factors) > 1 else 2)
-    said = f"{', '.join(each)}; scores are {scores:.4g} times as large"
-    largest = max(factors.values())
-    alike = largest - min(factors.values()) < close
-    s = math.exp((largest - 1) / 0.1) if largest < 3 else math.inf
-    if (
-        declared is None
-        and alike
-        and largest > 1
-        and findings.scaling == "by parts"
-    ):
-        if abs(s / findings.factor - 1) < 1e-2:
-            said += f": YaRN's factor for s = {s:.3g}"
-        findings.evidence["lengths"] = said
-        return
-    if declared is not None:
-        said += f", and {right**2:.4g} was declared"
-    elif findings.declared.inv_freq is not None and alike and largest > 1:
-        findings.undetermined["lengths"] = f"{said}: declare attention_factor"
-        return
-    findings.mistakes["longer" if scores >= right**2 else "shorter"] = said

@@ -11,6 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.blocks import mended, one_row
 from ropebook.diagnose.measures import NOTHING, Matrices, Turn, turned
 from ropebook.rope import join_pairs, split_pairs
 
@@ -25,10 +26,13 @@ def untangled(
 
     ``layout`` and ``width`` are those of the weights, if they are known: entries that stand still are not seen.
     """
-    if turn.kind == "missing_sin":
+    if turn.kind == "missing_sin" and turn.first:
         return _by_cosine(matrix, turn)
-    if turn.kind not in BROKEN:
+    if turn.kind not in (*BROKEN, "missing_sin"):
         return turn
+    known = mended(matrix, turn, layout, width)
+    if known is not None or turn.kind == "missing_sin":
+        return known or turn
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = (matrix - unit).abs().amax(0) > NOTHING
     entries = (changed.any(0) | changed.any(1)).nonzero().flatten()
@@ -43,7 +47,7 @@ def untangled(
     part = matrix[:, start:stop, start:stop]
     tables = _rows(part)
     if tables is None:
-        return turn
+        return one_row(matrix, turn) or turn
     cos, sin, partner = tables
     found = []
     orders = sorted(LAYOUTS, key=lambda one: one != layout)
@@ -72,7 +76,7 @@ def untangled(
             bool((one.theta < 0).sum() * 2 > len(one.theta)),
         )
     )
-    return found[0] if found else turn
+    return found[0] if found else one_row(matrix, turn) or turn
 
 
 def _reader(part: slice, sign: Tensor, spread: str, way: int, quarter: Tensor):

@@ -1,0 +1,214 @@
+"""Positions far away, up to the length: where half types run out of digits, and tables end or begin again."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.measures import NotFinite, Turn
+from ropebook.diagnose.warps import warp
+
+# Looked at far away: where half types begin to miss positions, and where tables end.
+FAR = (257, 1003, 2049, 4097, 8193)
+# No search for the position that a far one is turned like goes beyond this.
+SEARCHED = 2**15
+
+
+def far(findings: Findings) -> None:
+    """Positions up to the length: half types, tables that end or begin again."""
+    length = findings.declared.length
+    turns = findings.rotating
+    if "not_linear" in findings.mistakes or any(
+        turn.flaws and turn.reader is None for turn in turns.values()
+    ):
+        return
+    if not turns or any(
+        turn.places and warp(turn.places).at is None for turn in turns.values()
+    ):
+        return
+    if length is None:
+        places = FAR
+    else:
+        tried = {*FAR, 385, 4095, length // 4, length // 2, length // 2 + 9}
+        tried |= {3 * length // 4 - 2, length - 7, length - 1}
+        places = sorted(place for place in tried if 2 <= place < length)
+    if not findings.call.places and "offset" not in findings.call.given:
+        places = [place for place in places if place <= 4096]
+        if any(turn.flaws for turn in turns.values()):
+            # whole matrices of a long text are too much
+            return
+    seen = []
+    for place in places:
+        pair = torch.tensor([place - 1, place])
+        try:
+            seen.append((place, _angles(findings, pair)))
+        except NotFinite:
+            raise
+        except ValueError as error:
+            findings.evidence["far"] = str(error)
+            if length is not None:
+                findings.mistakes["too_short"] = (
+                    f"{error}, and texts have {length:,} positions"
+                )
+            break
+    if findings.theta is None:
+        _steps(findings, seen)
+        return
+    for role in turns:
+        if _compared(findings, role, [(place, one[role]) for place, one in seen]):
+            return
+    if seen and "far" not in findings.evidence:
+        findings.evidence["far"] = f"right up to position {seen[-1][0]:,}"
+
+
+def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
+    """(cosine, sine) of every pair at two places, as (2, 2, pairs), for q and k."""
+    call = findings.call
+    rows, heads = call.rows_and_heads
+    at = places
+    if not call.places and "offset" not in call.given:
+        at = torch.arange(int(places[-1]) + 1)
+    sent = {}
+    for role in "qkv":
+        turn = findings.turns.get(role, findings.turns["q"])
+        x = torch.zeros(rows, heads, len(at), call.dim, dtype=torch.float64)
+        x[..., list(turn.first)] = 1.0
+        sent[role] = x
+    try:
+        found = call.apart(sent, at)
+    except Exception as error:
+        said = f"{findings.name} raised {type(error).__name__} at positions {places[0]} to {places[1]}: {error}"
+        raise ValueError(said) from error
+    read = {}
+    for role, turn in findings.rotating.items():
+        if turn.reader is not None:
+            cos, sin = turn.reader(findings.at(at)[role][-2:])
+            read[role] = torch.stack((cos, sin)) / turn.factor
+            continue
+        one = found[role][0, call.head, -2:]
+        if not one.isfinite().all():
+            row = int((~one.isfinite().all(-1)).nonzero()[0])
+            raise NotFinite(
+                f"the rotation of {role} is not finite: NaN or infinity at position {places[row]}, for finite vectors"
+            )
+        if turn.order:
+            one = one[:, list(turn.order)]
+        read[role] = torch.stack((one[:, turn.first], one[:, turn.second]))
+        read[role] = read[role] / turn.factor
+    return read
+
+
+def _expected(
+    findings: Findings, role: str, places: Tensor, warped: bool = True
+) -> Tensor:
+    """Angles at places, by frequencies that are exact."""
+    turn = findings.turns[role]
+    theta = findings.theta
+    if (turn.theta - theta).abs().max() > 10 * turn.tolerance:
+        # q and k have frequencies of their own
+        theta = turn.theta
+    if warped and turn.places:
+        places = warp(turn.places).at(places)
+    return places[:, None] * theta + turn.phase
+
+
+def _compared(
+    findings: Findings, role: str, seen: list[tuple[int, Tensor]]
+) -> bool:
+    """Say what is wrong with positions far away, if anything is."""
+    turn = findings.turns[role]
+    wrong = []
+    for place, found in seen:
+        angles = _expected(findings, role, torch.tensor([place - 1.0, place]))
+        off = found - torch.stack((angles.cos(), angles.sin()))
+        # where one of the two tables is missing, the other one tells enough
+        off = off.abs().nan_to_num().max().item()
+        if off > max(0.02, 3 * turn.tolerance) + 1e-6 * place:
+            wrong.append((place, found, off))
+    if not wrong:
+        return False
+    name, said = _cause(findings, role, wrong)
+    findings.mistakes[name] = said
+    return True
+
+
+def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
+    """The name of what happens far away: each wrong place is turned like another one, or like none."""
+    place, _, off = wrong[0]
+    last = min(int(1.02 * wrong[-1][0]) + 2, SEARCHED)
+    # numbers of 8 or 16 bits run over, and go on below 0
+    searched = torch.arange(-min(last, 2**15), last, dtype=torch.float64)
+    angles = _expected(findings, role, searched, warped=False)
+    table = torch.stack((angles.cos(), angles.sin()))
+    close = max(0.02, 3 * findings.turns[role].tolerance)
+    like = {}
+    for one, found, _ in wrong:
+        near = (table - found[:, 1:]).abs().nan_to_num().amax((0, 2))
+        if near.min() < close:
+            # of those that are alike, the one nearest to 0
+            best = (near < near.min() + 1e-9).nonzero().flatten()
+            like[one] = int(searched[best[searched[best].abs().argmin()]])
+    for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
+        if like and all(
+            abs(float(torch.tensor(float(one)).to(half)) - other) <= 1
+            for one, other in like.items()
+        ):
+            return "half_positions", (
+                f"position {place} is turned like {like.get(place, 'none')}: positions are rounded to {name}"
+            )
+    for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
+        exact = _expected(
+            findings, role, torch.tensor([float(one) for one, *_ in wrong])
+        )
+        rounded = exact.to(half).double()
+        found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)
+        if (
+            torch.stack((rounded.cos(), rounded.sin())) - found
+        ).abs().nan_to_num().max() < 2 * close:
+            return "half_angles", (
+                f"at position {place} cosine and sine are off by {off:.2g}: angles are rounded to {name}"
+            )
+    if len(like) == len(wrong):
+        end = min(like.values())
+        still = all(
+            (found[:, 0] - found[:, 1]).abs().nan_to_num().max() < close
+            for one, found, _ in wrong
+            if one - 1 > end
+        )
+        if len(like) > 1 and not any(like.values()):
+            return "clamped", (
+                f"position {place} is not turned at all, and what follows neither: the table ends before"
+            )
+        if still and max(like.values()) - end <= 1:
+            return "clamped", (
+                f"from position {end} on all are turned like {end}: the table ends there, and is read at its end"
+            )
+        period = math.gcd(*(one - other for one, other in like.items()))
+        if max(like.values()) - min(like.values()) < period:
+            return "wrapped", (
+                f"position {place} is turned like {like[place]}: positions begin again, after {period:,} or a part of it"
+            )
+        return "other_far", f"position {place} is turned like {like[place]}"
+    return "other_far", (
+        f"at position {place} cosine and sine are off by up to {off:.2g}, and near the start they are right"
+    )
+
+
+def _steps(findings: Findings, seen: list[tuple[int, dict[str, Tensor]]]) -> None:
+    """Where frequencies are not known exactly: how far a pair turns from one position to the next."""
+    for place, one in seen:
+        for role, found in one.items():
+            turn: Turn = findings.turns[role]
+            angles = torch.atan2(found[1], found[0])
+            step, wanted = angles[1] - angles[0], turn.theta
+            off = (torch.polar(torch.ones_like(step), step - wanted) - 1).abs()
+            if off.max() > 0.1:
+                pair = int(off.argmax())
+                findings.mistakes["half_positions"] = (
+                    f"from position {place - 1} to {place} pair {pair} turns by {step[pair]:+.2f} radians, and near the "
+                    f"start by {wanted[pair]:+.2f} (up to whole turns): positions or angles are rounded to a half type"
+                )
+                return

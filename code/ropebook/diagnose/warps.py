@@ -1,0 +1,58 @@
+"""Positions that are read as others: which others, as a rule."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Warp(NamedTuple):
+    """The name of what is done to positions, a sentence, and the positions by which others are turned, if that is known."""
+
+    name: str
+    said: str
+    at: Callable[[Tensor], Tensor] | None
+
+
+def _begun_again(at: Tensor, period: int) -> Tensor:
+    return at % period
+
+
+def warp(places: tuple[int, ...]) -> Warp:
+    """The rule behind positions by which 0, 1, 2, … are turned.
+
+    >>> warp((0, 1, 2, 3, 0, 1, 2, 3, 0)).said
+    'position 4 is turned like 0: positions begin again, every 4'
+    >>> warp((0, 0, 0, 1, 1, 1, 2, 2, 2)).at(torch.tensor([30.0])).item()
+    10.0
+    """
+    seen = torch.tensor(places)
+    m = torch.arange(len(seen))
+    again = (seen[1:] == 0).nonzero().flatten() + 1
+    step = int((seen != 0).nonzero()[0]) if seen.any() else len(seen)
+    if torch.equal(seen[:-1], m[:-1]):
+        said = f"the last token of a text is turned like position {places[-1]}"
+        return Warp("other_positions", said, None)
+    for period in again.tolist():
+        if torch.equal(seen, m % period) and period > 1:
+            said = f"position {period} is turned like 0: positions begin again, every {period}"
+            return Warp(
+                "wrapped", said, functools.partial(_begun_again, period=period)
+            )
+    end = int(seen.max())
+    if torch.equal(seen, m.clamp(max=end)):
+        said = f"from position {end} on all are turned like {end}: the table ends there, and is read at its end"
+        return Warp("clamped", said, lambda at: at.clamp(max=end))
+    if torch.equal(seen, torch.where(m <= end, m, 0)):
+        said = f"from position {end + 1} on nothing is turned: the table ends there"
+        return Warp("clamped", said, lambda at: at * (at <= end))
+    if step > 1 and torch.equal(seen, m // step):
+        said = f"positions come in steps of {step}: the first {step} are turned alike, and the next {step}"
+        return Warp("other_positions", said, lambda at: at // step)
+    some = ", ".join(str(place) for place in places[:12])
+    said = f"positions 0, 1, 2, … are turned as if they were {some}, …"
+    return Warp("other_positions", said, None)
