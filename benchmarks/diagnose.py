@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib
+import multiprocessing
 import random
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,35 +37,50 @@ SEED = 2026
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
 
+# What is tried: set before there are workers, since functions are not sent to them.
+TRIED = {}
 
-def tried(count: int, seed: int, mistakes: dict) -> dict:
-    """Verdicts by the number of mistakes, how often each was named, and what those that come alone were called."""
+
+def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World, tuple[str, ...]]]:
+    """Worlds at random, and the names of the mistakes that are made in them."""
     generator = random.Random(seed)
+    for i in range(count):
+        if i % SOUND == 0:
+            yield worlds.sound_at_random(generator)[:2]
+        else:
+            yield worlds.wrong_at_random(generator, mistakes=mistakes)[:2]
+
+
+def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], str, list[str]]:
+    """The mistakes in a function, the verdict on it, and the names that it was given."""
+    torch.set_num_threads(1)
+    world, names = one
+    rotation = worlds.compose(world, names, TRIED)
+    report = diagnose(rotation, dim=world.dim, call="q, k, positions", order="batch heads seq dim", **world.declared)
+    return names, report.verdict, list(report.mistakes)
+
+
+def tried(reports: Iterable, mistakes: dict) -> dict:
+    """Verdicts by the number of mistakes, how often each was named, and what those that come alone were called."""
     verdicts = collections.defaultdict(collections.Counter)
     named, seen = collections.Counter(), collections.Counter()
     alone, missed = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
-    for i in range(count):
-        draw = worlds.sound_at_random if i % SOUND == 0 else worlds.wrong_at_random
-        options = {} if i % SOUND == 0 else {"mistakes": mistakes}
-        world, names, rotation = draw(generator, **options)
-        report = diagnose(
-            rotation, dim=world.dim, call="q, k, positions", order="batch heads seq dim", **world.declared
-        )
+    for names, verdict, called in reports:
         row = verdicts[str(len(names))]
         row["functions"] += 1
-        row[report.verdict] += 1
-        found = [bool(set(report.mistakes) & set(mistakes[name].called)) for name in names]
+        row[verdict] += 1
+        found = [bool(set(called) & set(mistakes[name].called)) for name in names]
         row["all named"] += all(found)
         row["mistakes"] += len(names)
         row["named"] += sum(found)
-        for name, told in zip(names, found, strict=True):
+        for name, right in zip(names, found, strict=True):
             seen[name] += 1
-            named[name] += told
-            missed[name].update([] if told else list(report.mistakes))
+            named[name] += right
+            missed[name].update([] if right else called)
         if len(names) == 1:
             about = part(mistakes[names[0]].called[0])
             alone[about]["functions"] += 1
-            alone[about].update({part(one) for one in report.mistakes})
+            alone[about].update({part(one) for one in called})
     each = [
         {
             "mistake": name,
@@ -86,6 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")
+    parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.held_back:
@@ -96,7 +114,10 @@ def main() -> None:
     else:
         mistakes, count, seed, name = KNOWN, 2000, SEED, "diagnose"
         said, command = {}, "python benchmarks/diagnose.py"
-    found = {**said, **tried(given.count or count, seed, mistakes)}
+    draws = drawn(given.count or count, seed, mistakes)
+    TRIED.update(mistakes)
+    with multiprocessing.get_context("fork").Pool(given.workers) as pool:
+        found = {**said, **tried(pool.imap(told, draws, chunksize=4), mistakes)}
     print(found["verdicts"])
     for row in sorted(found["each"], key=lambda row: row["named"] / row["seen"]):
         if row["named"] < row["seen"]:

@@ -107,8 +107,9 @@ def _expected(
     """Angles at places, by frequencies that are exact."""
     turn = findings.turns[role]
     theta = findings.theta
-    if (turn.theta - theta).abs().max() > 10 * turn.tolerance:
-        # q and k have frequencies of their own
+    own = theta.shape != turn.theta.shape
+    if own or (turn.theta - theta).abs().max() > 10 * turn.tolerance:
+        # q and k have pairs or frequencies of their own
         theta = turn.theta
     if warped and turn.places:
         places = warp(turn.places).at(places)

@@ -71,9 +71,9 @@ def read(
         share = f"1/{slower:.4g} of" if slower > 1 else f"{1 / slower:.4g} times"
         said = f"every θ is {share} base^(−2i/{dim})"
         return Frequencies("linear", found, slower, said)
-    fast = base or _round(
-        (theta[0] / theta[1]).item() ** (1 / step), tolerance / 10
-    )
+    # as far as the first two pairs tell it; no base is larger than e^60
+    steepness = (theta[0] / theta[1]).log().item() / step
+    fast = base or _round(math.exp(min(max(steepness, 0.0), 60.0)), tolerance / 10)
     ratio = rope.inv_freq(dim, max(fast, 1.0))[: len(theta)] / theta
     return _scaled(ratio, theta, fast, tolerance)
 

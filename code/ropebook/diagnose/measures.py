@@ -55,6 +55,7 @@ class Turn:
     off: float = 0.0  # how far its matrices are from those of a rotation
     order: tuple[int, ...] = ()  # rows to take, where entries come back elsewhere
     flaws: tuple[str, ...] = ()  # kinds of map that were undone before it was read
+    trembles: bool = False  # lengths are a little uneven
     note: str = ""  # what else is to be said of a flaw
     # the positions by which 0, 1, 2, … are turned, counted from that of 0, if these are others
     places: tuple[int, ...] = ()
@@ -213,11 +214,16 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
             rates, _, bent = _rates(logs)
             trend = _off(rates) * len(logs)
             if trend > 1e-3 and bent < 0.3 * trend:
-                return Turn("lengths", **at, off=spread)
-            if spread > 0.05:
+                factor, off = lengths[0].mean().item(), spread
+                at |= {
+                    "flaws": ("lengths",),
+                    "reader": _of_length(factor, first, second),
+                }
+            elif spread > 0.05:
                 return Turn("mixed_tables", **at, off=spread)
-            # lengths that tremble: tables of a half type, and a factor or a second turn after them
-            at["table"] = torch.bfloat16
+            else:
+                # lengths that tremble: tables of a half type, and a factor or a second turn after them
+                at |= {"table": torch.bfloat16, "trembles": True}
         if uneven > max(10 * close, 1e-2):
             angles = torch.atan2(c, a)
             places = _places(angles, close)
@@ -236,6 +242,19 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
     if _off(a - e) < close and _off(b - c) < close:
         return Turn("missing_minus", **at, off=off)
     return Turn("unknown", **at, off=off)
+
+
+def _of_length(
+    factor: float, first: list[int], second: list[int]
+) -> Callable[[Matrices], tuple[Angles, Angles]]:
+    """How cosines and sines are read off where lengths change with the position."""
+
+    def read(matrix: Matrices) -> tuple[Angles, Angles]:
+        cos, sin = matrix[:, first, first], matrix[:, second, first]
+        lengths = torch.hypot(cos, sin).clamp(min=NOTHING) / factor
+        return cos / lengths, sin / lengths
+
+    return read
 
 
 def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:

@@ -235,6 +235,10 @@ def _alike(findings: Findings, q: Turn, k: Turn) -> None:
             f"pair 0 of q turns by {q.theta[0]:+.4f} a position, that of k by {k.theta[0]:+.4f}: "
             "the score knows m + n, not m − n"
         )
+    elif same(-2 * q.theta, k.theta) or same(q.theta, -2 * k.theta):
+        twice = "k" if same(-2 * q.theta, k.theta) else "q"
+        found["turned_twice"] = f"{twice} is turned twice, the other one once"
+        found["opposite_signs"] = "q turns one way, and k the other"
     elif same(2 * q.theta, k.theta) or same(q.theta, 2 * k.theta):
         twice = "k" if same(2 * q.theta, k.theta) else "q"
         found["turned_twice"] = f"{twice} is turned twice, the other one once"
@@ -273,11 +277,7 @@ def _pairs(findings: Findings, turn: Turn) -> None:
             findings.undetermined["part"] = (
                 f"{said}. If the first should turn, declare rotary_dim"
             )
-    elif (
-        declared.rotary_dim is not None
-        and turn.layout
-        and _other_width(findings, turn)
-    ):
+    elif declared.rotary_dim is not None and _other_width(findings, turn):
         found["other_width"] = (
             f"{part} of {dim} entries turn, and {declared.rotary_dim} were declared"
         )

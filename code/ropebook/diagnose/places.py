@@ -185,6 +185,7 @@ def _depends(findings: Findings, near: int) -> bool:
     long = torch.arange(min(last + 1, 2048))
     generator = torch.Generator().manual_seed(4)
     rows, heads = call.rows_and_heads
+    rows = 1 if call.one_row else rows
     vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
     # where gaps are not read, only a text without any can be asked for
     for places in (long,) if "ignored_gaps" in findings.mistakes else (apart, long):

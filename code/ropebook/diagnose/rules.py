@@ -66,20 +66,24 @@ def explained(
     return None
 
 
-def uniform(theta: Theta, expected: Theta, coarse: bool) -> Rule | None:
+def uniform(
+    theta: Theta, expected: Theta, *, dim: int, base: float | None, coarse: bool
+) -> Rule | None:
     """All pairs too fast by one factor; too slow is a scaling.
 
-    >>> uniform(rope.inv_freq(16) * 3, rope.inv_freq(16), False).names
+    >>> right = rope.inv_freq(16)
+    >>> uniform(right * 3, right, dim=16, base=None, coarse=False).names
     ('faster',)
     """
     slow = len(theta) // 2
-    ratio = (theta[slow:] / expected[slow:]).median().item()
-    if not abs(ratio) > 1 + 1e-4 or not math.isfinite(ratio):
-        return None
-    names = ("faster",) if ratio > 0 else ("faster", "clockwise")
-    if not _same(theta, ratio * expected, coarse):
-        return None
-    return Rule(names, ratio * expected)
+    for names, candidate in _exponents(expected, dim, base):
+        ratio = (theta[slow:] / candidate[slow:]).median().item()
+        if not abs(ratio) > 1 + 1e-4 or not math.isfinite(ratio):
+            continue
+        if _same(theta, ratio * candidate, coarse):
+            backwards = () if ratio > 0 else ("clockwise",)
+            return Rule((*names, "faster", *backwards), ratio * candidate)
+    return None
 
 
 def _combined(

@@ -88,7 +88,16 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
         )
         two = rule is not None and {"unscaled", "turned_twice"} <= set(rule.names)
         if two or (rule is None and not (len(theta) > 1 and _based(theta, turn))):
-            rule = rules.uniform(theta, expected, coarse) or rule
+            rule = (
+                rules.uniform(
+                    theta,
+                    expected,
+                    dim=turn.dim,
+                    base=declared.base,
+                    coarse=coarse,
+                )
+                or rule
+            )
     if rule is not None:
         _named(findings, rule, theta, expected)
         exact = rule.theta[rule.theta != 0]

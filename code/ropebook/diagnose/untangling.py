@@ -28,10 +28,11 @@ def untangled(
     """
     if turn.kind == "missing_sin" and turn.first:
         return _by_cosine(matrix, turn)
-    if turn.kind not in (*BROKEN, "missing_sin"):
+    strange = turn.trembles or "lengths" in turn.flaws
+    if turn.kind not in (*BROKEN, "missing_sin") and not strange:
         return turn
     known = mended(matrix, turn, layout, width)
-    if known is not None or turn.kind == "missing_sin":
+    if known is not None or turn.kind == "missing_sin" or strange:
         return known or turn
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = (matrix - unit).abs().amax(0) > NOTHING
