@@ -7,6 +7,7 @@ import torch
 
 from ropebook import rope
 from ropebook.diagnose import diagnose
+from ropebook.diagnose.frequencies import read
 from ropebook.diagnose.names import NAMES, PARTS, part
 from ropebook.diagnose.warps import warp
 from tests import diagnose_held_back, diagnose_more
@@ -227,3 +228,41 @@ def test_frequencies_that_change_with_the_text_are_no_wrapped_positions():
     assert "goes on to 2047" in report.mistakes["depends_on_text"]
     by_count = {"places": lambda self, positions, role, seq: positions.double() * (1 + (seq > 1000))}
     assert list(said_of(by_count).mistakes) == ["depends_on_text"]
+
+
+# --- Edges that a mutation would move ---
+
+
+def test_two_pairs_are_enough_to_have_no_layout():
+    def crosswise(self, x, cos, sin, role):
+        x0, x1, x2, x3 = x.unbind(-1)
+        (c0, c1), (s0, s1) = cos.unbind(-1), sin.unbind(-1)
+        return torch.stack((x0 * c0 - x3 * s0, x1 * c1 - x2 * s1, x1 * s1 + x2 * c1, x0 * s0 + x3 * c0), -1)
+
+    world = worlds.World(4, 100.0, "half", 300, 4)
+    assert list(said_of({"turn": crosswise}, world).mistakes) == ["own_layout"]
+
+
+def test_how_much_too_fast_is_said_without_a_base_as_well():
+    fast = {"theta": lambda self: 3 * self.world.frequencies}
+    said = said_of(fast, layout="half").mistakes
+    assert list(said) == ["faster"]
+    assert "3 times as fast" in said["faster"]
+
+
+@pytest.mark.parametrize(("slow", "kind"), [(1, "uneven"), (2, "by parts"), (3, "by parts")])
+def test_one_slow_pair_is_no_scaling_by_parts(slow, kind):
+    theta = rope.inv_freq(16)
+    kept = (torch.arange(8) < 8 - slow).double()
+    assert read(theta * (kept + (1 - kept) / 4), 16, 1e-4, 10_000.0).kind == kind
+
+
+def test_frequencies_that_a_half_type_holds_exactly_are_plain():
+    assert read(rope.inv_freq(8, 16.0), 8, 1e-4, 16.0).kind == "plain"
+    assert read(rope.inv_freq(8, 17.0).bfloat16().double(), 8, 1e-4, 17.0).kind == "half"
+
+
+def test_frequencies_that_grow_fast_are_measured_without_an_error():
+    theta = torch.tensor([1e-6, 3.0, 1e-6, 2.0, 1e-6, 1.0, 0.5, 1e-6], dtype=torch.float64)
+    assert read(theta, 16, 1e-4, None).kind == "uneven"
+    assert read(theta.flip(0), 16, 1e-4, None).kind == "uneven"

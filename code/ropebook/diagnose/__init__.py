@@ -2,8 +2,11 @@
 
 - `naming`: `diagnose`, from measurements to names.
 - `calling`: how the function is called.
-- `measures`: what it does, read off its matrices.
-- `frequencies`: which base and which scaling.
+- `measures`, `blocks`, `untangling`: what it does, read off its matrices; what was written instead of a rotation.
+- `rules`, `frequencies`: which mistake, base and scaling explain the frequencies.
+- `places`, `warps`, `far`: which positions are read, near and far away.
+- `trials`: rows, heads and tokens against each other, and scores against the reference.
+- `names`: every name that a mistake can be given, and what it means.
 - `report`: what is handed back.
 
 From a shell: ``python -m ropebook.diagnose module:function``.

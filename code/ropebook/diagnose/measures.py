@@ -251,7 +251,7 @@ def _of_length(
 
     def read(matrix: Matrices) -> tuple[Angles, Angles]:
         cos, sin = matrix[:, first, first], matrix[:, second, first]
-        lengths = torch.hypot(cos, sin).clamp(min=NOTHING) / factor
+        lengths = torch.hypot(cos, sin).clamp(min=1e-300) / factor
         return cos / lengths, sin / lengths
 
     return read
