@@ -28,7 +28,7 @@ import torch  # noqa: E402  (the path is set just above)
 
 from ropebook import device, results  # noqa: E402
 from ropebook.diagnose import diagnose  # noqa: E402
-from ropebook.diagnose.names import part  # noqa: E402
+from ropebook.diagnose.names import NAMES, part  # noqa: E402
 from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
@@ -120,6 +120,11 @@ def main() -> None:
     else:
         mistakes, count, seed, name = KNOWN, 2000, SEED, "diagnose"
         said, command = {}, "python benchmarks/diagnose.py"
+    unknown = {name for one in mistakes.values() for name in one.called} - set(NAMES)
+    if unknown:
+        sys.exit(
+            f"ropebook.diagnose.names has no {', '.join(sorted(unknown))}: say what these mistakes are called there"
+        )
     draws = drawn(given.count or count, seed, mistakes)
     TRIED.update(mistakes)
     with multiprocessing.get_context("fork").Pool(given.workers) as pool:
