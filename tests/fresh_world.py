@@ -1,0 +1,132 @@
+"""What the fresh mistakes are made of: their truth as facts, the worlds they need, a sound rotation and its parts."""
+
+import dataclasses
+
+import torch
+
+from ropebook import rope
+
+ALWAYS = ("small", "large")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fresh:
+    """A mistake and its truth.
+
+    ``truth`` says in words what is wrong, ``source`` where it was reported. ``facts`` say which of q and k is wrong,
+    in which aspect and how. A diagnosis names the mistake if its text matches one of ``accept`` (regular expressions,
+    whatever the case), unless all it says is ``refuse``. The mistake is one in worlds where ``when`` is true, and it
+    shows in the calls ``seen``: "small" and "large" positions within the length, positions beyond it ("far"), or a
+    token that comes alone ("one").
+    """
+
+    build: object
+    facts: tuple
+    accept: tuple
+    refuse: str
+    when: object
+    seen: tuple
+
+    @property
+    def truth(self):
+        return " ".join(self.build.__doc__.split()).partition(" Source: ")[0]
+
+    @property
+    def source(self):
+        return " ".join(self.build.__doc__.split()).partition(" Source: ")[2].rstrip(".")
+
+
+def collecting(found):
+    """A decorator's maker that puts each mistake into ``found``; each of its facts is "which, aspect, how"."""
+
+    def fresh(*facts, accept, refuse, when=lambda world: True, seen=ALWAYS):
+        table = tuple(dict(zip(("which", "aspect", "how"), fact.split(", ", 2), strict=True)) for fact in facts)
+
+        def add(build):
+            found[build.__name__] = Fresh(build, table, tuple(accept), refuse, when, tuple(seen))
+            return build
+
+        return add
+
+    return fresh
+
+
+# --- Worlds in which a mistake is one ---
+
+
+def plain(world):
+    return world.scaled == "plain"
+
+
+def partial(world):
+    return plain(world) and world.rotary_dim < world.dim
+
+
+def pairs(world):
+    return world.rotary_dim > 2
+
+
+def several(world):
+    return world.rotary_dim >= 8
+
+
+def kept(world):
+    """How much of each frequency the scaling keeps: 1 if it stays as it is, 0 if it is divided by the factor."""
+    ratio = world.frequencies / rope.inv_freq(world.rotary_dim, world.base)
+    return (ratio - 1 / world.factor) / (1 - 1 / world.factor)
+
+
+# --- A sound rotation, and its parts ---
+
+
+def places_of(q, k, positions):
+    """Positions as float64, in a shape that goes with (batch, heads, seq)."""
+    if q.ndim != 4 or k.ndim != 4:
+        raise ValueError(f"q and k must be (batch, heads, seq, dim), got {tuple(q.shape)} and {tuple(k.shape)}")
+    if positions.ndim not in (1, 2) or positions.shape[-1] != q.shape[2] or k.shape[2] != q.shape[2]:
+        raise ValueError(
+            f"positions must be (seq,) or (batch, seq) with seq {q.shape[2]}, got {tuple(positions.shape)}"
+        )
+    return positions.double()[:, None] if positions.ndim == 2 else positions.double()
+
+
+def turn(first, second, cos, sin):
+    return first * cos - second * sin, first * sin + second * cos
+
+
+def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
+    """As many entries of x as there are angles for, from ``start`` on, rotated and lengthened; the others are kept."""
+    stop = start + 2 * angles.shape[-1]
+    both = turn(*rope.split(x[..., start:stop].double(), layout), angles.cos(), angles.sin())
+    inner = rope.join(*both, layout) * length
+    return torch.cat((x[..., :start], inner.to(x.dtype), x[..., stop:]), -1)
+
+
+def by(one):
+    """f(q, k, positions) that does the same to both: ``one(x, places)``."""
+
+    def rotation(q, k, positions):
+        places = places_of(q, k, positions)
+        return one(q, places), one(k, places)
+
+    return rotation
+
+
+def with_frequencies(world, theta, length=None):
+    length = world.lengthened if length is None else length
+    return by(lambda x, places: rotated(x, places[..., None] * theta, world.layout, length))
+
+
+def with_turn(world, turn):
+    return by(
+        lambda x, places: rotated(x, places[..., None] * world.frequencies, world.layout, world.lengthened, turn=turn)
+    )
+
+
+def sound(world):
+    return with_frequencies(world, world.frequencies)
+
+
+def alone(x, places, world):
+    """x as a sound rotation leaves it."""
+    return rotated(x, places[..., None] * world.frequencies, world.layout, world.lengthened)
