@@ -3,6 +3,7 @@
     python benchmarks/diagnose.py                  2,000 functions: mistakes that the diagnosis was improved on
     python benchmarks/diagnose.py --held-back tests.diagnose_held_back
                                                    400 functions with mistakes that it was not improved on
+    python benchmarks/diagnose.py --fresh          mistakes by somebody who had not seen the diagnosis, each alone
     python benchmarks/diagnose.py --count 100      a short look, written nowhere
 
 Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). Those that are held back are
@@ -17,6 +18,7 @@ import collections
 import importlib
 import multiprocessing
 import random
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,10 +31,13 @@ import torch  # noqa: E402  (the path is set just above)
 from ropebook import device, results  # noqa: E402
 from ropebook.diagnose import diagnose  # noqa: E402
 from ropebook.diagnose.names import NAMES, part  # noqa: E402
-from tests import diagnose_held_back, diagnose_more  # noqa: E402
+from tests import diagnose_held_back, diagnose_more, fresh_mistakes  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
+# Of each fresh mistake.
+WORLDS = 12
+FRESH_COMMAND = "python benchmarks/diagnose.py --fresh"
 # Every fifth function is sound.
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
@@ -104,14 +109,53 @@ def tried(reports: Iterable, mistakes: dict) -> dict:
     }
 
 
+def tried_fresh(worlds_each: int, seed: int) -> dict:
+    """Each fresh mistake in so many random worlds, and how often the diagnosis' words are those its author accepts.
+
+    The author's rule, written before any was tried: it is named if the verdict is "wrong" and one of the patterns
+    matches a mistake that the report names, or its sentence. Other measurements of the report don't count.
+    """
+    generator = random.Random(seed)
+    each, verdicts = [], collections.Counter()
+    for name, fresh in fresh_mistakes.FRESH.items():
+        told_of = collections.Counter()
+        right = 0
+        for _ in range(worlds_each):
+            world = worlds.world_at_random(generator)
+            while not fresh.when(world):
+                world = worlds.world_at_random(generator)
+            how = {"dim": world.dim, "call": "q, k, positions", "order": "batch heads seq dim"}
+            try:
+                report = diagnose(fresh.build(world), **how, **world.declared)
+            except Exception as error:
+                verdicts["raised"] += 1
+                told_of[type(error).__name__] += 1
+                continue
+            verdicts[report.verdict] += 1
+            said = [f"{one}: {sentence}" for one, sentence in report.mistakes.items()]
+            matched = any(re.search(form, text, re.IGNORECASE) for form in fresh.accept for text in said)
+            right += matched and report.verdict == "wrong"
+            told_of.update(report.mistakes or [report.verdict])
+        called = [one for one, _ in told_of.most_common(3)]
+        row = {"mistake": name, "source": fresh.source, "seen": worlds_each, "named": right, "called": called}
+        each.append(row | {"truth": fresh.truth})
+        print(f"{right:4} of {worlds_each} {name}: {', '.join(called)}", flush=True)
+    return {"verdicts": dict(verdicts), "each": each}
+
+
 def main() -> None:
     """Try them, print, and write what was found if all were tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--fresh", action="store_true", help="the fresh mistakes instead, each alone")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.fresh:
+        found = tried_fresh(WORLDS, SEED + 2)
+        print(found["verdicts"], results.save("diagnose_fresh", found, device.provenance(SEED + 2, FRESH_COMMAND)))
+        return
     if given.held_back:
         module = importlib.import_module(given.held_back)
         mistakes, count, seed, name = module.MISTAKES, 400, SEED + 1, "diagnose_held_back"
