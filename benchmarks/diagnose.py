@@ -135,7 +135,7 @@ def tried_fresh(worlds_each: int, seed: int) -> dict:
             said = [f"{one}: {sentence}" for one, sentence in report.mistakes.items()]
             matched = any(re.search(form, text, re.IGNORECASE) for form in fresh.accept for text in said)
             right += matched and report.verdict == "wrong"
-            told_of.update(report.mistakes or [report.verdict])
+            told_of.update(list(report.mistakes) or [report.verdict])
         called = [one for one, _ in told_of.most_common(3)]
         row = {"mistake": name, "source": fresh.source, "seen": worlds_each, "named": right, "called": called}
         each.append(row | {"truth": fresh.truth})
