@@ -25,8 +25,8 @@ FILES = {
 ORDER = [
     "shapes", "colours", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel",
     "attention", "sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision",
-    "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "exercises", "relatives",
-    "beyond", "lab",
+    "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "explain", "exercises",
+    "relatives", "beyond", "lab",
     "real", "proofs", "explorers",
 ]  # fmt: skip
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)

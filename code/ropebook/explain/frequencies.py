@@ -1,0 +1,151 @@
+"""The frequencies that a table's facts ask for, and what they mean for its pairs."""
+
+from __future__ import annotations
+
+import math
+
+from ropebook import extrapolation as X
+from ropebook import rope
+
+_OPTIONS = {
+    "factor": "factor",
+    "original_max_position_embeddings": "original",
+    "attention_factor": "attention_factor",
+    "beta_fast": "beta_fast",
+    "beta_slow": "beta_slow",
+    "truncate": "truncate",
+    "low_freq_factor": "low",
+    "high_freq_factor": "high",
+    "short_factor": "short_factors",
+    "long_factor": "long_factors",
+}
+# What each rope type is given; where transformers has a default, so has `from_transformers`.
+_OF_KIND = {
+    "linear": ["factor"],
+    "dynamic": ["factor"],
+    "yarn": ["factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow", "truncate"],
+    "llama3": ["factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"],
+    "longrope": ["factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"],
+    "proportional": ["factor"],
+}  # fmt: skip
+
+NEARLY = 1e-9
+"""A difference of two equal angles is no more than this share of them."""
+
+
+def frequencies(table: dict[str, object]) -> dict[str, object]:
+    """θ before any scaling (``plain``), of a text within the trained length (``short``) and of one of the target length
+    (``long``), and the factor on cosines and sines. Lists of floats, one number for each pair.
+
+    >>> table = {"kind": "linear", "factor": 4.0, "rotary_dim": 4, "base": 10000.0, "fraction": 1, "target": None}
+    >>> frequencies(table)["long"]
+    [0.25, 0.0025]
+    """
+    dim, kind = int(table["rotary_dim"]), table["kind"]
+    plain = rope.inv_freq(dim, float(table["base"]))
+    if kind == "default":
+        return {
+            "plain": plain.tolist(),
+            "short": plain.tolist(),
+            "long": plain.tolist(),
+            "on_cos": 1.0,
+        }
+    method = X.from_transformers(
+        _parameters(table), _whole(table.get("maximum"))
+    ).method
+    target = table["target"]
+    trained = _whole(table.get("original")) or 2
+    if not method.follows_length:
+        short, on_cos = long, _ = method(plain)
+    else:
+        short, on_cos = method(plain, trained)
+        long, _ = method(plain, trained if target is None else max(int(target), 1))
+    if kind == "proportional":
+        turning = int(table["rotating_pairs"])
+        plain[turning:] = 0.0
+    return {
+        "plain": plain.tolist(),
+        "short": short.tolist(),
+        "long": long.tolist(),
+        "on_cos": float(on_cos),
+    }
+
+
+def _whole(found: float | None) -> int | None:
+    return None if found is None else int(found)
+
+
+def _parameters(table: dict[str, object]) -> dict[str, object]:
+    """The dictionary that `from_transformers` reads, without what transformers ignores."""
+    kind = table["kind"]
+    given = {key: table.get(_OPTIONS[key]) for key in _OF_KIND[kind]}
+    if kind == "yarn" and None not in (table["mscale"], table["mscale_all_dim"]):
+        given |= {
+            "mscale": table["mscale"],
+            "mscale_all_dim": table["mscale_all_dim"],
+        }
+    if kind == "proportional":
+        given["partial_rotary_factor"] = table["fraction"]
+    if "original_max_position_embeddings" in given:
+        given["original_max_position_embeddings"] = _whole(
+            given["original_max_position_embeddings"]
+        )
+    return {
+        "rope_type": kind,
+        **{key: one for key, one in given.items() if one is not None},
+    }
+
+
+def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, object]:
+    """For each pair whether it has ``turned`` within the trained length, and how many radians it goes ``beyond`` its angles
+    at the target length; with the counts that the sentences need.
+
+    A pair meets new angles if it goes further beyond than one position more would take it. Where a length is unknown, so
+    are the pairs.
+    """
+    trained, target = table["trained"], table["target"]
+    window = table["reach_window"]
+    if trained is None or target is None:
+        return {
+            "turned": [],
+            "beyond": [],
+            "turned_pairs": None,
+            "new_pairs": None,
+            "kept_pairs": None,
+        }
+    near, far = (min(length, window or math.inf) for length in (trained, target))
+    turned = [one * (near - 1) >= 2 * math.pi for one in found["plain"]]
+    beyond = []
+    for plain, scaled, known in zip(
+        found["plain"], found["long"], turned, strict=True
+    ):
+        before, after = (near - 1) * plain, (far - 1) * scaled
+        more = after - before
+        beyond.append(0.0 if known or more <= NEARLY * before else more)
+    new = [i for i, one in enumerate(beyond) if one > found["plain"][i]]
+    still = [i for i, one in enumerate(found["plain"]) if one == 0]
+    most = max(beyond)
+    return {
+        "turned": turned,
+        "beyond": beyond,
+        "new": new,
+        "turned_pairs": sum(turned),
+        "still_pairs": len(still),
+        "new_pairs": len(new),
+        "kept_pairs": len(turned) - sum(turned) - len(new) - len(still),
+        "most_beyond": most,
+        "most_pair": beyond.index(most) if most else None,
+        "shortest": 2 * math.pi / found["long"][0],
+        "longest": 2 * math.pi / min(one for one in found["long"] if one > 0),
+        "largest_stretch": max(
+            p / q
+            for p, q in zip(found["plain"], found["long"], strict=True)
+            if q > 0
+        ),
+        "stretched_pairs": sum(
+            p > q * (1 + 1e-6)
+            for p, q in zip(found["plain"], found["long"], strict=True)
+        ),
+        "near": near,
+        "far": far,
+    }

@@ -1,0 +1,69 @@
+"""From the text of a file to a dictionary."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ropebook.explain import facts
+
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+"""A whole string, so that brackets inside don't count, or a bracket."""
+
+
+class Unreadable(ValueError):
+    """The input is no configuration; the message says why."""
+
+
+def parsed(text: str) -> dict[str, object]:
+    """The dictionary in a text of JSON. `Unreadable` if it is none, or longer or deeper than any configuration.
+
+    >>> parsed('{"rope_theta": 5e5}')
+    {'rope_theta': 500000.0}
+    >>> parsed("<html>")
+    Traceback (most recent call last):
+        ...
+    ropebook.explain.parsing.Unreadable: not-json: the text is no JSON, which begins with {
+    """
+    limits = facts.LIMITS
+    if len(text) > limits["characters"]:
+        raise Unreadable(
+            f"too-long: the text has more than {limits['characters']:,} characters"
+        )
+    if not text.strip(" \t\r\n\ufeff"):
+        raise Unreadable("empty: the text is empty")
+    if not text.lstrip(" \t\r\n\ufeff").startswith("{"):
+        raise Unreadable("not-json: the text is no JSON, which begins with {")
+    if _depth(text) > limits["depth"]:
+        raise Unreadable(
+            f"too-deep: the brackets are nested more than {limits['depth']} deep"
+        )
+    try:
+        found = json.loads(
+            text.lstrip("\ufeff"), parse_constant=_refused, parse_int=_whole
+        )
+    except ValueError:
+        raise Unreadable(
+            "not-json: the text begins like JSON, but has a mistake in it"
+        ) from None
+    return found
+
+
+def _whole(text: str) -> float:
+    return float(text) if len(text) > 15 else int(text)
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _depth(text: str) -> int:
+    """How deeply brackets are nested, outside of strings."""
+    depth = deepest = 0
+    for one in _BRACKETS.findall(text):
+        if one in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif one in "]}":
+            depth -= 1
+    return deepest

@@ -1,0 +1,207 @@
+"""Explain a configuration: from a file, a text or a dictionary to sentences, findings, frequencies and snippets."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ropebook import checks
+from ropebook.explain import doubts, words
+from ropebook.explain.frequencies import frequencies, pairs
+from ropebook.explain.language import compiled, filled
+from ropebook.explain.parsing import Unreadable, parsed
+from ropebook.explain.reading import read
+from ropebook.explain.snippets import snippets
+from ropebook.explain.values import Reading
+
+_DOUBTS = {
+    of: [(compiled(one["when"]), one) for one in doubts.DOUBTS if one["of"] == of]
+    for of in ("file", "table")
+}
+_OF_FILE, _OF_TABLE = (
+    [(subject, compiled(when), sentence) for subject, when, sentence in one]
+    for one in (words.OF_FILE, words.OF_TABLE)
+)
+
+LONGEST = 10**9
+"""The longest text that can be asked for."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The frequencies of all layers, or of one type of layer.
+
+    ``facts``: what the file says of them, by name. ``plain``, ``short``, ``long``: θ of each pair before scaling, of a text
+    within the trained length, and of one of the target length; empty where the file does not decide them. ``on_cos``: the
+    factor on cosines and sines. ``turned``, ``beyond``: for each pair whether it completes a turn within the trained length,
+    and how many radians it goes beyond its angles; empty where a length is unknown.
+    """
+
+    name: str
+    facts: Mapping[str, object]
+    words: list[list[str]]
+    plain: list[float] = field(default_factory=list)
+    short: list[float] = field(default_factory=list)
+    long: list[float] = field(default_factory=list)
+    on_cos: float | None = None
+    turned: list[bool] = field(default_factory=list)
+    beyond: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a configuration says about positions.
+
+    ``error``: why it could not be read, or "". ``words``: subjects and sentences about the file; ``tables``: one `Table` for
+    each kind of layer; ``findings``: level ("wrong", "suspicious", "unknown"), name and sentence of what is odd;
+    ``snippets``: program, purpose, code, note, and what they were checked against. ``print`` shows all of it.
+    """
+
+    error: str = ""
+    words: list[list[str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    findings: list[list[str]] = field(default_factory=list)
+    snippets: list[dict[str, str]] = field(default_factory=list)
+
+    def names(self, level: str | None = None) -> list[str]:
+        """The names of the findings, of one level or of all."""
+        return [name for one, name, _ in self.findings if level in (None, one)]
+
+    def __str__(self) -> str:
+        if self.error:
+            return self.error
+        lines = _told(self.words)
+        for table in self.tables:
+            lines += ["", f"== {table.name} ==", *_told(table.words)]
+        lines += [
+            "",
+            "== Findings =="
+            if self.findings
+            else "Nothing wrong or suspicious was found.",
+        ]
+        lines += [
+            _wrapped(f"{level}: ", f"{said} [{name}]")
+            for level, name, said in self.findings
+        ]
+        for one in self.snippets:
+            lines += ["", f"== {one['title']} =="]
+            lines += [one["code"]] if one["code"] else []
+            lines += [_wrapped("", one["note"])] if one["note"] else []
+            lines += [f"({one['checked']})"]
+        return "\n".join(lines)
+
+
+def _told(said: list[list[str]]) -> list[str]:
+    return [
+        _wrapped(f"{subject + ':':12} ", sentence) for subject, sentence in said
+    ]
+
+
+def _wrapped(begin: str, text: str) -> str:
+    return textwrap.fill(
+        begin + text, 96, subsequent_indent=" " * len(begin), break_long_words=False
+    )
+
+
+def explain(
+    config: str | Mapping[str, object], length: int | None = None
+) -> Report:
+    """What a ``config.json`` says about positions: its text, or the dictionary that was read from it.
+
+    ``length``: how long the texts are that should be read, in tokens; None for what the file itself names. Never raises for
+    what a file contains: a file that cannot be read gives a report with an ``error``, and what the file does not decide is
+    reported as unknown. ``TypeError`` and ``ValueError`` only for arguments of another kind.
+
+    >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
+    ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
+    >>> report.names("wrong")
+    ['factor-without-original']
+    >>> report.tables[0].facts["base"], len(report.tables[0].long)
+    (10000.0, 64)
+    >>> explain("<b>no</b>").error
+    'not-json: the text is no JSON, which begins with {'
+    """
+    if length is not None:
+        length = checks.integer("length", length, minimum=2, maximum=LONGEST)
+    if isinstance(config, Mapping):
+        given = config
+    elif isinstance(config, str):
+        try:
+            given = parsed(config)
+        except Unreadable as error:
+            return Report(error=str(error))
+    else:
+        raise TypeError(
+            f"config must be a text or a dictionary, got {type(config).__name__}"
+        )
+    reading = read(given)
+    _doubt(reading, reading.facts, "file")
+    said = _sentences(_OF_FILE, reading.facts)
+    # a mistake in one dictionary keeps the whole model from loading
+    stopped = (
+        any([_completed(reading, one, length) for one in reading.tables])
+        or reading.stopped
+    )
+    tables = [_table(one, stopped) for one in reading.tables]
+    return Report(
+        words=said,
+        tables=tables,
+        findings=reading.findings,
+        snippets=snippets(tables[0].facts) if tables else [],
+    )
+
+
+def _doubt(reading: Reading, facts: dict, of: str) -> bool:
+    """Say what holds of the doubts; whether one of them stops the computation."""
+    stops = False
+    for when, doubt in _DOUBTS[of]:
+        if when(facts):
+            stops |= doubt["stops"]
+            said = [doubt["level"], doubt["name"], filled(doubt["says"], facts)]
+            if said not in reading.findings:
+                reading.findings.append(said)
+    if of == "file":
+        reading.stopped |= stops
+    return stops
+
+
+def _sentences(table: list, facts: Mapping) -> list[list[str]]:
+    said: dict[str, list[str]] = {}
+    for subject, when, sentence in table:
+        if when(facts):
+            said.setdefault(subject, []).append(filled(sentence, facts))
+    return [[subject, " ".join(sentences)] for subject, sentences in said.items()]
+
+
+def _completed(reading: Reading, facts: dict, length: int | None) -> bool:
+    """Add what is known of a table beside its dictionary, and say what is odd; whether that stops the computation."""
+    layer_type, layers = facts["layer_type"], facts["layers"]
+    windowed = layer_type == "sliding_attention" or (
+        layer_type is None
+        and layers is not None
+        and facts["windowed_layers"] == layers
+    )
+    facts["reach_window"] = facts["window"] if windowed else None
+    facts["asked"] = length
+    if length is not None:
+        facts["target"] = length
+    return _doubt(reading, facts, "table")
+
+
+def _table(facts: dict, stopped: bool) -> Table:
+    facts["stopped"] = stopped
+    found: dict[str, object] = {}
+    if not stopped:
+        found = frequencies(facts)
+        states = pairs(facts, found)
+        facts |= {
+            name: one
+            for name, one in states.items()
+            if name not in ("turned", "beyond", "new")
+        }
+        facts["on_cos"] = found["on_cos"]
+        found |= {"turned": states["turned"], "beyond": states["beyond"]}
+    layer_type = facts["layer_type"]
+    name = "All layers" if layer_type is None else f"Layers of type {layer_type}"
+    return Table(name, facts, _sentences(_OF_TABLE, facts), **found)
