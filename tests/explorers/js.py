@@ -19,6 +19,7 @@ import traitlets
 import ropebook.explorers.kit as kit_folder
 from ropebook import explorers
 from ropebook.explorers.kit.joining import join
+from tests.explain_cases import mutated
 from tests.explorers.oracles import oracle
 
 TOLERANCE = 1e-6  # times the sum of the absolute values of the terms
@@ -115,6 +116,8 @@ def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random:
         return value - value % 2 if isinstance(trait, explorers.Even) else value
     if name == "own":
         return "".join(random.choices("abc def:\n(é犬)", k=random.choice([0, 0, 1, 2, 90])))
+    if name == "config":
+        return random.choice(["", mutated(random)])
     if name == "words":
         vocabulary = ["the", "dog", "bit", "man", "naïve", "犬", "🐕", "x"]
         return " ".join(random.choices(vocabulary, k=random.randint(1, 8)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from ropebook.explorers.arrows import Arrows
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.clocks import Clocks
 from ropebook.explorers.distance import Distance
+from ropebook.explorers.explain import EXAMPLES, Explain
 from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.ladder import METHODS, Ladder
@@ -32,6 +34,7 @@ from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
 from ropebook.lab.tasks import TASKS
+from tests.explain_cases import GEMMA3, LLAMA
 from tests.explorers import js
 from tests.explorers.made_up import Measured
 
@@ -166,6 +169,19 @@ ALL = [
             {"length": 2, "query": 1, "dim": 2, "vectors": "slow"},
         ],
         heaviest={"dim": 512, "length": 1_000_000, "query": 500_000, "vectors": "random"},
+    ),
+    Entry(
+        Explain,
+        [{"example": example, "length": length} for example in EXAMPLES for length in (0, 1, 2, 4096, 2**24)]
+        + [{"config": json.dumps(GEMMA3), "second": second} for second in (False, True)]
+        + [{"config": config} for config in ("{}", "<b>", " ", json.dumps(LLAMA | {"head_dim": 2}))],
+        extremes=[
+            {"config": "<script>"},
+            {"config": json.dumps(LLAMA | {"head_dim": 512}), "length": 2**24},
+            {"config": json.dumps(LLAMA | {"head_dim": 2})},
+        ],
+        heaviest={"config": json.dumps(LLAMA | {"head_dim": 512}), "length": 10**6},
+        grows=True,
     ),
     Entry(
         Fourier,

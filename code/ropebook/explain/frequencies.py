@@ -103,49 +103,34 @@ def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, objec
     A pair meets new angles if it goes further beyond than one position more would take it. Where a length is unknown, so
     are the pairs.
     """
-    trained, target = table["trained"], table["target"]
-    window = table["reach_window"]
+    stretches = [p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0]
+    known = {
+        "shortest": 2 * math.pi / found["long"][0],
+        "longest": 2 * math.pi / min(one for one in found["long"] if one > 0),
+        "largest_stretch": max(stretches),
+        "stretched_pairs": sum(one > 1 + 1e-6 for one in stretches),
+        "still_pairs": found["plain"].count(0.0),
+    }
+    trained, target, window = table["trained"], table["target"], table["reach_window"]
     if trained is None or target is None:
-        return {
-            "turned": [],
-            "beyond": [],
-            "turned_pairs": None,
-            "new_pairs": None,
-            "kept_pairs": None,
-        }
+        return known | {"turned": [], "beyond": [], "turned_pairs": None, "new_pairs": None, "kept_pairs": None}
     near, far = (min(length, window or math.inf) for length in (trained, target))
     turned = [one * (near - 1) >= 2 * math.pi for one in found["plain"]]
     beyond = []
-    for plain, scaled, known in zip(
-        found["plain"], found["long"], turned, strict=True
-    ):
-        before, after = (near - 1) * plain, (far - 1) * scaled
-        more = after - before
-        beyond.append(0.0 if known or more <= NEARLY * before else more)
-    new = [i for i, one in enumerate(beyond) if one > found["plain"][i]]
-    still = [i for i, one in enumerate(found["plain"]) if one == 0]
+    for plain, scaled, done in zip(found["plain"], found["long"], turned, strict=True):
+        before = (near - 1) * plain
+        more = (far - 1) * scaled - before
+        beyond.append(0.0 if done or more <= NEARLY * before else more)
+    new = sum(more > plain for more, plain in zip(beyond, found["plain"], strict=True))
     most = max(beyond)
-    return {
+    return known | {
         "turned": turned,
         "beyond": beyond,
-        "new": new,
         "turned_pairs": sum(turned),
-        "still_pairs": len(still),
-        "new_pairs": len(new),
-        "kept_pairs": len(turned) - sum(turned) - len(new) - len(still),
+        "new_pairs": new,
+        "kept_pairs": len(turned) - sum(turned) - new - known["still_pairs"],
         "most_beyond": most,
         "most_pair": beyond.index(most) if most else None,
-        "shortest": 2 * math.pi / found["long"][0],
-        "longest": 2 * math.pi / min(one for one in found["long"] if one > 0),
-        "largest_stretch": max(
-            p / q
-            for p, q in zip(found["plain"], found["long"], strict=True)
-            if q > 0
-        ),
-        "stretched_pairs": sum(
-            p > q * (1 + 1e-6)
-            for p, q in zip(found["plain"], found["long"], strict=True)
-        ),
         "near": near,
         "far": far,
     }

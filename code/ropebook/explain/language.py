@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -29,6 +30,7 @@ _COMPARED = {
     "near": lambda one, other: abs(one - other) <= 1e-6 * abs(other),
 }
 _COMPUTED = {"*": operator.mul, "/": operator.truediv, "%": operator.mod}
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}
 _HOLE = re.compile(r"\{(\w+)(:code)?\}")
 
 
@@ -154,7 +156,10 @@ def short(text: str) -> str:
     >>> short("a\\nb" + "c" * 90)[:6], len(short("c" * 90))
     ('a bccc', 61)
     """
-    plain = "".join(one if one.isprintable() else " " for one in text[:LONGEST])
+    plain = "".join(
+        " " if unicodedata.category(one) in _UNSEEN else one
+        for one in text[:LONGEST]
+    )
     return plain + ("…" if len(text) > LONGEST else "")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ropebook import checks
 from ropebook.explain import doubts, words
 from ropebook.explain.frequencies import frequencies, pairs
-from ropebook.explain.language import compiled, filled
+from ropebook.explain.language import compiled, filled, short
 from ropebook.explain.parsing import Unreadable, parsed
 from ropebook.explain.reading import read
 from ropebook.explain.snippets import snippets
@@ -203,5 +203,5 @@ def _table(facts: dict, stopped: bool) -> Table:
         facts["on_cos"] = found["on_cos"]
         found |= {"turned": states["turned"], "beyond": states["beyond"]}
     layer_type = facts["layer_type"]
-    name = "All layers" if layer_type is None else f"Layers of type {layer_type}"
+    name = "All layers" if layer_type is None else f"Layers of type {short(layer_type)}"
     return Table(name, facts, _sentences(_OF_TABLE, facts), **found)

@@ -31,7 +31,8 @@ const MOST = { wide: 600, narrow: 400 };
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
 //   describe(data, values)  one or two sentences: what is to be seen now; also read out
 // app: change({ trait: value }, passing), listen(node, event, handler), values(), alt; tools, the row for the picture's
-// buttons, as the stage holds the picture only; redraw(), for what the figure keeps beside its dials
+// buttons, as the stage holds the picture only; below, for what is to be read under the figure; redraw(), for what the
+// figure keeps beside its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
@@ -73,6 +74,7 @@ export function mount(spec, { model, el, page }) {
     alt: model.get("alt"),
     beside,
     tools: html("div", { class: "rb-tools" }),
+    below: html("div", { class: "rb-below" }),
     initial: read(),
     values: read,
     // passing: one of many in a row, as when time passes; what the figure says may come a little later.
@@ -130,7 +132,7 @@ export function mount(spec, { model, el, page }) {
     html("div", { class: "rb-body" },
       html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
       html("div", { class: "rb-work" }, stage, html("div", { class: "rb-side" }, app.tools, panel, more)),
-      html("div", { class: "rb-words-all" }, stats, summary, says, spoken,
+      html("div", { class: "rb-words-all" }, stats, summary, says, spoken, app.below,
         takeaway(spec, app, stage, page, () => data))));
   el.replaceChildren(root);
 
@@ -139,6 +141,7 @@ export function mount(spec, { model, el, page }) {
   for (const dial of dials) (dial.more ? further : panel).append(knobs[dial.trait].box);
   more.hidden = further.children.length === 0;
   const draw = spec.build(stage, app);
+  app.below.hidden = app.below.children.length === 0;
   let theme = readTheme(root);
   let width = 0;
 

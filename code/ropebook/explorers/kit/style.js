@@ -73,6 +73,13 @@ ${variables((_, [, dark]) => dark)}
   font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25;
 }
 .rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0; }
+.rb-below { max-width: 80ch; margin-block: 0.75rem; }
+.rb.rb .rb-facts { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.375rem 0.75rem; margin: 0.25rem 0; }
+.rb.rb .rb-facts :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; overflow-wrap: anywhere; }
+.rb-facts dt { color: var(--rb-muted); font-weight: 400; }
+.rb .rb-head { margin-block-start: 0.75rem; font-weight: 600; }
+.rb-below pre { margin-block: 0.25rem; overflow-x: auto; }
+@container (max-width: 32.5rem) { .rb.rb .rb-facts { grid-template-columns: minmax(0, 1fr); } }
 .rb .rb-summary { max-width: 80ch; min-height: 4.35em; margin-block-start: 0.75rem; }
 .rb .rb-says { color: var(--rb-5); font-weight: 600; }
 .rb .rb-says:empty { position: absolute; }

@@ -1,0 +1,206 @@
+// What a config.json says about positions: the wavelength of each pair against the lengths, and the file in words.
+
+import { dials, EXAMPLES, LONGEST_CONFIG, RULES } from "./explain.py";
+import { explained } from "./kit/explained.js";
+import { capital, count, tidy } from "./kit/text.js";
+import { html, put, redrawn, svg } from "./kit/elements.js";
+import { axis, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
+import { legend, legendRows, LEGEND, LEGEND_ROW } from "./kit/legend.js";
+import { lastCall } from "./kit/rope.js";
+import { explorer } from "./kit/mount.js";
+
+const read = lastCall((text, length) => explained(text, RULES, length));
+
+function compute({ config, example, length, second }) {
+  const { error, words, tables, findings, snippets } = read(config.trim() ? config : EXAMPLES[example],
+    length < 2 ? null : length);
+  const at = second && tables.length > 1 ? 1 : 0;
+  const empty = { name: "", facts: {}, words: [], plain: [], long: [], turned: [], beyond: [] };
+  const { name, facts, words: ofTable, plain, long, turned, beyond } = tables[at] ?? empty;
+  return {
+    error,
+    words: [...words, ...ofTable],
+    findings,
+    snippets,
+    kinds: tables.length, // of layers, each with its frequencies
+    name,
+    plain, // θ before scaling
+    long, // θ at the length that is to be read
+    turned, // within the trained length
+    beyond, // radians beyond the angles of training
+    fresh: facts.new_pairs ?? null, // pairs that meet new angles
+    near: facts.near ?? null, // the trained length, or the window
+    far: facts.far ?? null, // the length that is to be read, or the window
+  };
+}
+
+// ---- On the page ----
+
+const SHORTEST = 4;
+const LOOKS = {
+  turned: { name: "completes a turn", look: ["1", 7, "0 9"] },
+  kept: { name: "no turn, no new angle", look: ["muted", 7, "0 9"] },
+  fresh: { name: "meets new angles", look: ["2", 7, "0 9"] },
+  unknown: { name: "angles unknown", look: ["ink", 7, "0 9"] },
+  plain: { name: "before scaling", look: ["muted", 1.5, ""] },
+};
+
+function stateOf({ turned, beyond, plain }, i) {
+  if (!turned.length) return "unknown";
+  return turned[i] ? "turned" : beyond[i] > plain[i] ? "fresh" : "kept";
+}
+
+const moved = ({ plain, long }, i) => Math.abs(long[i] / plain[i] - 1) > 1e-6;
+
+// The pairs that rotate, with their wavelengths.
+function dotsOf(data) {
+  const wave = (theta) => (2 * Math.PI) / theta;
+  return data.long.flatMap((one, i) => (one > 0 ? [{
+    i, state: stateOf(data, i), wave: wave(one), before: wave(data.plain[i]), moved: moved(data, i),
+  }] : []));
+}
+
+function build(stage, app) {
+  const picture = svg("svg", { role: "img", "aria-label": app.alt });
+  stage.append(picture);
+  const told = html("div", { class: "rb-told" });
+  app.below.append(told);
+  return ({ data, width, most }) => {
+    const height = Math.min(most, 440);
+    put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+    redrawn(picture, () => (data.long.length ? drawn(data, width, height) : nothing(data, width, height)));
+    redrawn(told, () => wordsOf(data));
+  };
+}
+
+function nothing({ error }, width, height) {
+  const said = error ? "This text cannot be read." : "The file does not decide the frequencies.";
+  return [...titled(0, 0, "Wavelength of each pair", "Nothing to draw"),
+    svg("text", { x: width / 2, y: height / 2, "font-size": 14, "text-anchor": "middle" }, said)];
+}
+
+function drawn(data, width, height) {
+  const dots = dotsOf(data);
+  const items = Object.entries(LOOKS)
+    .filter(([state]) => dots.some((one) => (state === "plain" ? one.moved : one.state === state)))
+    .map(([, item]) => ({ ...item, value: "" }));
+  const top = LEGEND + LEGEND_ROW * legendRows(items, width) + 6;
+  const [from, to, floor] = [52, width - 10, height - 44];
+  const lengths = [["L", data.near], ["L′", data.far]].filter(([, one]) => one);
+  const longest = 1.6 * Math.max(...dots.map(({ wave }) => wave), ...lengths.map(([, one]) => one), 100);
+  const x = scale([-0.5, data.long.length - 0.5], [from, to]);
+  const y = scale([SHORTEST, longest], [floor, top], true);
+  const powers = Array.from({ length: Math.floor(Math.log10(longest)) }, (_, k) => k + 1);
+  const step = Math.ceil((18 * powers.length) / (floor - top));
+  const shown = powers.filter((power) => power % step === 0);
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  axis(left, "left", y, shown.map((power) => 10 ** power), (value) => tidyPower(value));
+  const size = Math.max(3, Math.min(8, (0.7 * (to - from)) / data.long.length));
+  const level = (value) => `M${from},${y(value).toFixed(1)}H${to}`;
+  const marks = marksOf(lengths, from, y);
+  return [
+    ...titled(0, 0, "Wavelength of each pair", "In tokens, against the trained length L and the length to be read L′"),
+    ...legend(items, width),
+    svg("path", { d: shown.map((power) => level(10 ** power)).join(""), ...lined("grid", 1) }), left,
+    ...lengths.map(([name, one]) => svg("path", {
+      d: level(one), ...lined("ink", 1.5, name === "L" ? "" : "stroke-dasharray: 6 4"),
+    })),
+    svg("path", {
+      d: dots.filter((one) => one.moved).map(({ i, before, wave }) => {
+        return `M${x(i).toFixed(1)},${y(before).toFixed(1)}V${y(wave).toFixed(1)}`;
+      }).join(""),
+      ...lined("muted", 1.5),
+    }),
+    ...Object.entries(LOOKS).slice(0, 4).map(([state, { look: [colour] }]) => svg("path", {
+      d: dots.filter((one) => one.state === state).map(({ i, wave }) => {
+        return `M${x(i).toFixed(1)},${y(wave).toFixed(1)}h0`;
+      }).join(""),
+      ...lined(colour, size),
+    })),
+    ...marks.flatMap(({ middle, at, text }) => pill(middle, at, text)),
+    ...pairAxis(x, data.long.length, [from, to], floor),
+  ];
+}
+
+function tidyPower(value) {
+  const power = Math.round(Math.log10(value));
+  return power < 4 ? String(value) : `10${[...String(power)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+}
+
+// The names of the two lengths on their lines: side by side where they are too near to stand over one another, as one
+// where they are the same.
+function marksOf(lengths, from, y) {
+  const named = lengths.length === 2 && lengths[0][1] === lengths[1][1] ? [["L = L′", lengths[0][1]]] : lengths;
+  let end = from + 6;
+  return named.map(([name, one], k) => {
+    const text = `${name} = ${one.toLocaleString("en-US")}`;
+    const near = k > 0 && Math.abs(y(one) - y(named[0][1])) < 26;
+    const start = near ? end + 8 : from + 6;
+    end = start + 2 * pillHalf(text);
+    return { text, at: y(one), middle: start + pillHalf(text) };
+  });
+}
+
+// The file in words, what is odd about it, and the snippets.
+function wordsOf({ error, words, findings, snippets }) {
+  if (error) return [html("p", {}, `The text cannot be read (${error}).`)];
+  const list = (entries) => html("dl", { class: "rb-facts" },
+    ...entries.flatMap(([name, said]) => [html("dt", {}, name), html("dd", {}, said)]));
+  return [
+    list(words),
+    html("p", { class: "rb-head" }, findings.length ? "What is odd" : "Nothing wrong or suspicious was found."),
+    ...(findings.length ? [list(findings.map(([level, , said]) => [level, said]))] : []),
+    ...(snippets.length ? [html("details", {}, html("summary", {}, "How to load, convert and extend it"),
+      ...snippets.flatMap(({ title, code, note, checked }) => [
+        html("p", { class: "rb-head" }, title),
+        ...(code ? [html("pre", { tabindex: 0 }, html("code", {}, code))] : []),
+        html("p", {}, note), html("p", { class: "rb-note" }, checked),
+      ]))] : []),
+  ];
+}
+
+function stats({ turned, beyond, fresh, findings, long }) {
+  const known = turned.length > 0;
+  const of = `of ${long.length} pairs`;
+  const wrong = findings.filter(([level]) => level === "wrong").length;
+  const odd = findings.filter(([level]) => level === "suspicious").length;
+  return [
+    ["Complete a turn within L", known ? String(turned.filter(Boolean).length) : "?", of],
+    ["Meet new angles at L′", known ? String(fresh) : "?", known && fresh
+      ? `the furthest by ${tidy(Math.max(...beyond))} radians` : of],
+    ["Wrong, suspicious", `${wrong}, ${odd}`, "listed below"],
+  ];
+}
+
+function describe({ error, kinds, name, long, near, far, fresh, findings }) {
+  if (error) return `The text cannot be read: ${error}.`;
+  if (!kinds) return "Nothing rotates in this model.";
+  const said = (sentence) => (kinds > 1 ? `${name}: ${sentence}` : capital(sentence));
+  const odd = findings.length ? ` ${count(findings.length, "remark")} below.` : "";
+  if (!long.length) return `${said("the file does not decide the frequencies.")}${odd}`;
+  if (near === null) return `${said("without the lengths nobody can tell which pairs meet new angles.")}${odd}`;
+  const who = fresh ? `${count(fresh, "pair")} of ${long.length} ${fresh === 1 ? "meets" : "meet"} new angles`
+    : `none of ${count(long.length, "pair")} meets a new angle`;
+  return `${said(`${who} in a text of ${far.toLocaleString("en-US")} tokens.`)}${odd}`;
+}
+
+function parseConfig(text) {
+  const { length } = [...text];
+  if (length > LONGEST_CONFIG) throw new Error(`this has ${length} characters, more than ${LONGEST_CONFIG}`);
+  return text.replace(/\p{Cs}/gu, "\ufffd"); // half a letter cannot stand in an address
+}
+
+export default explorer({
+  title: "What a configuration says",
+  note: "Paste a config.json, or take an example. It stays in this page.",
+  dials,
+  typed: { config: { parse: parseConfig, format: (text) => text } },
+  compute,
+  build,
+  idle: ({ kinds }, { config }) => ({
+    ...(config.trim() ? { example: "No effect here: your own file is explained." } : {}),
+    ...(kinds > 1 ? {} : { second: "No effect here: the file has one kind of layer." }),
+  }),
+  stats,
+  describe,
+});

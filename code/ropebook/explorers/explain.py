@@ -1,0 +1,152 @@
+"""The explorer of the page on configurations: paste one, and see the wavelengths it asks for against its lengths."""
+
+from __future__ import annotations
+
+import json
+
+import traitlets
+
+from ropebook import explain
+from ropebook.explorers import Choice, Explorer, Switch, Text, Whole
+
+RULES = explain.RULES
+LONGEST_CONFIG = RULES["limits"]["characters"]
+"""Characters of a file; a longer one is no configuration."""
+MOST_LENGTH = 2**24
+_CONFIGS = {
+    "llama": (
+        "Llama 3.1 8B",
+        {
+            "model_type": "llama",
+            "hidden_size": 4096,
+            "num_attention_heads": 32,
+            "num_hidden_layers": 32,
+            "num_key_value_heads": 8,
+            "max_position_embeddings": 131072,
+            "rope_theta": 500000.0,
+            "rope_scaling": {
+                "factor": 8.0,
+                "high_freq_factor": 4.0,
+                "low_freq_factor": 1.0,
+                "original_max_position_embeddings": 8192,
+                "rope_type": "llama3",
+            },
+        },
+    ),
+    "gpt_oss": (
+        "gpt-oss-20b",
+        {
+            "model_type": "gpt_oss",
+            "hidden_size": 2880,
+            "head_dim": 64,
+            "num_attention_heads": 64,
+            "num_hidden_layers": 24,
+            "num_key_value_heads": 8,
+            "sliding_window": 128,
+            "initial_context_length": 4096,
+            "max_position_embeddings": 131072,
+            "rope_theta": 150000,
+            "rope_scaling": {
+                "beta_fast": 32.0,
+                "beta_slow": 1.0,
+                "factor": 32.0,
+                "original_max_position_embeddings": 4096,
+                "rope_type": "yarn",
+                "truncate": False,
+            },
+        },
+    ),
+    "deepseek": (
+        "DeepSeek-V3",
+        {
+            "model_type": "deepseek_v3",
+            "hidden_size": 7168,
+            "num_attention_heads": 128,
+            "num_hidden_layers": 61,
+            "qk_nope_head_dim": 128,
+            "qk_rope_head_dim": 64,
+            "max_position_embeddings": 163840,
+            "rope_theta": 10000,
+            "rope_scaling": {
+                "beta_fast": 32,
+                "beta_slow": 1,
+                "factor": 40,
+                "mscale": 1.0,
+                "mscale_all_dim": 1.0,
+                "original_max_position_embeddings": 4096,
+                "type": "yarn",
+            },
+        },
+    ),
+    "mistake": (
+        "one with mistakes",
+        {
+            "model_type": "llama",
+            "hidden_size": 4096,
+            "num_attention_heads": 32,
+            "num_hidden_layers": 32,
+            "max_position_embeddings": 16384,
+            "rope_theta": 12345.0,
+            "rope_scaling": {"type": "yarn", "factor": 4.0, "finetune": True},
+        },
+    ),
+}
+EXAMPLES = {name: json.dumps(config) for name, (_, config) in _CONFIGS.items()}
+"""What can be explained without pasting anything: the keys of published files that are about sizes and positions, and one
+file with mistakes in it."""
+_TITLES = {name: title for name, (title, _) in _CONFIGS.items()}
+
+
+class Explain(Explorer):
+    """What a config.json says about positions, by :func:`ropebook.explain.explain`: words, and each pair's wavelength.
+
+    ``example``: "llama", "gpt_oss", "deepseek" or "mistake"; ``config``: the text of another file, which is explained instead
+    if it isn't empty, at most 1,000,000 characters. ``length``: the tokens of a text, up to 2²⁴; 0 or 1: as the file has it.
+    ``second``: the second kind of layer, where the file has two. Bad values raise ``TraitError``.
+    """
+
+    script = "explain.js"
+
+    config = Text(
+        "",
+        label="Your config.json",
+        note="Paste the file here. Empty: the example below.",
+        lines=True,
+    )
+    example = Choice(
+        _TITLES, "llama", label="Example", note="Explained while nothing is pasted."
+    )
+    length = Whole(
+        0,
+        min=0,
+        max=MOST_LENGTH,
+        log=True,
+        label="Length asked for",
+        below="0 stands for the length in the file",
+        above="no model is used so far out",
+        note="Tokens that the model should read. 0: as the file has it.",
+    )
+    second = Switch(
+        False,
+        label="Second kind of layer",
+        note="Some models have two sets of frequencies.",
+        more=True,
+    )
+
+    @traitlets.default("alt")
+    def _default_alt(self) -> str:
+        return (
+            "The wavelength of each pair of a head as a dot, from fast pairs on the left to slow ones on the right, on a "
+            "logarithmic axis, with lines at the trained length and at the length to be read. Pairs that complete a turn "
+            "within the trained length are blue, those that meet new angles orange, and the others grey. A thin line "
+            "leads to each pair from where it was before scaling. Beneath is what the file says, in words, with what is wrong or suspicious."
+        )
+
+    @traitlets.validate("config")
+    def _valid_config(self, proposal: dict) -> str:
+        found = len(proposal["value"])
+        if found > LONGEST_CONFIG:
+            raise traitlets.TraitError(
+                f"config must be at most {LONGEST_CONFIG:,} characters, got {found:,}"
+            )
+        return proposal["value"]
