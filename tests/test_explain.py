@@ -22,6 +22,7 @@ from ropebook.explain.__main__ import main
 from ropebook.explain.families import CHECKED
 from ropebook.explain.parsing import parsed
 from ropebook.explain.snippets import TRANSFORMERS
+from ropebook.explorers.explain import EXAMPLES
 from tests import explain_cases as cases
 from tests.explain_theirs import rotary_class, theirs_of
 
@@ -105,7 +106,7 @@ def test_llama_31_in_words():
     told = dict(report.words) | dict(report.tables[0].words)
     assert "half-split" in told["Layout"]
     assert "35 of 64 pairs complete a turn within 8,192 tokens" in told["Pairs"]
-    assert "29 meet angles" in told["Pairs"]
+    assert "contains: 29. Pair 35 goes furthest" in told["Pairs"]
     assert told["Cache"].startswith("Safe")
 
 
@@ -244,6 +245,12 @@ def test_frequencies_are_those_of_transformers(name):
     for table in explain(config).tables:
         if table.long:
             compare(config, table)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_of_the_page_are_those_of_transformers(name):
+    (table,) = explain(EXAMPLES[name]).tables
+    compare(json.loads(EXAMPLES[name]), table)
 
 
 @pytest.mark.parametrize("kind", FAMILIES)

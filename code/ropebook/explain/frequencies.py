@@ -103,7 +103,9 @@ def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, objec
     A pair meets new angles if it goes further beyond than one position more would take it. Where a length is unknown, so
     are the pairs.
     """
-    stretches = [p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0]
+    stretches = [
+        p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0
+    ]
     known = {
         "shortest": 2 * math.pi / found["long"][0],
         "longest": 2 * math.pi / min(one for one in found["long"] if one > 0),
@@ -111,17 +113,31 @@ def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, objec
         "stretched_pairs": sum(one > 1 + 1e-6 for one in stretches),
         "still_pairs": found["plain"].count(0.0),
     }
-    trained, target, window = table["trained"], table["target"], table["reach_window"]
+    trained, target, window = (
+        table["trained"],
+        table["target"],
+        table["reach_window"],
+    )
     if trained is None or target is None:
-        return known | {"turned": [], "beyond": [], "turned_pairs": None, "new_pairs": None, "kept_pairs": None}
+        return known | {
+            "turned": [],
+            "beyond": [],
+            "turned_pairs": None,
+            "new_pairs": None,
+            "kept_pairs": None,
+        }
     near, far = (min(length, window or math.inf) for length in (trained, target))
     turned = [one * (near - 1) >= 2 * math.pi for one in found["plain"]]
     beyond = []
-    for plain, scaled, done in zip(found["plain"], found["long"], turned, strict=True):
+    for plain, scaled, done in zip(
+        found["plain"], found["long"], turned, strict=True
+    ):
         before = (near - 1) * plain
         more = (far - 1) * scaled - before
         beyond.append(0.0 if done or more <= NEARLY * before else more)
-    new = sum(more > plain for more, plain in zip(beyond, found["plain"], strict=True))
+    new = sum(
+        more > plain for more, plain in zip(beyond, found["plain"], strict=True)
+    )
     most = max(beyond)
     return known | {
         "turned": turned,

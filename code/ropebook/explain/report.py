@@ -24,6 +24,8 @@ _OF_FILE, _OF_TABLE = (
     for one in (words.OF_FILE, words.OF_TABLE)
 )
 
+LEVELS = ["wrong", "suspicious", "unknown"]
+"""Of findings, in the order in which they are told."""
 LONGEST = 10**9
 """The longest text that can be asked for."""
 
@@ -147,7 +149,7 @@ def explain(
     return Report(
         words=said,
         tables=tables,
-        findings=reading.findings,
+        findings=sorted(reading.findings, key=lambda one: LEVELS.index(one[0])),
         snippets=snippets(tables[0].facts) if tables else [],
     )
 
@@ -203,5 +205,9 @@ def _table(facts: dict, stopped: bool) -> Table:
         facts["on_cos"] = found["on_cos"]
         found |= {"turned": states["turned"], "beyond": states["beyond"]}
     layer_type = facts["layer_type"]
-    name = "All layers" if layer_type is None else f"Layers of type {short(layer_type)}"
+    name = (
+        "All layers"
+        if layer_type is None
+        else f"Layers of type {short(layer_type)}"
+    )
     return Table(name, facts, _sentences(_OF_TABLE, facts), **found)

@@ -66,8 +66,8 @@ def _extended(parameters: str) -> list[dict[str, object]]:
         _snippet(
             "Extend, in vLLM", VLLM, when,
             f"vllm serve path/to/model --max-model-len {{wanted:code}} \\\n  --hf-overrides '{{\"rope_parameters\": {given}}}'",
-            "The dictionary replaces the file's, so it has to repeat the base. Versions before transformers 5 spelled the key "
-            "rope_scaling.",
+            "The dictionary replaces the file's, so it has to repeat the base. Older versions took the option --rope-scaling "
+            "instead.",
         ),
     ]  # fmt: skip
 

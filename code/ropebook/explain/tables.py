@@ -237,9 +237,9 @@ def _ramp(table: dict) -> tuple[float | None, float | None]:
 
 def _unusual(
     base: float | None, family: dict, layers: str | None
-) -> tuple[bool, str | None]:
+) -> tuple[bool, list[str] | None]:
     usual = family.get("usual")
     if not usual or base is None or layers == "sliding_attention":
         return False, None
     named = [f"{float(one):,.0f} ({who})" for one, who in usual.items()]
-    return all(float(one) != base for one in usual), " or ".join(named)
+    return all(float(one) != base for one in usual), named

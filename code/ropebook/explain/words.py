@@ -30,7 +30,7 @@ OF_FILE = [
 ]  # fmt: skip
 
 OF_TABLE = [
-    ("Share", ["and", ["given", "rotary_dim"], ["not", ["<", "rotary_dim", "head_dim"]], ["not", _is("kind", "proportional")], ["missing", "still_part"]], "Each head rotates whole: {pairs} pairs."),
+    ("Share", ["and", ["given", "rotary_dim"], ["not", ["<", "rotary_dim", "head_dim"]], ["not", _is("kind", "proportional")], ["missing", "still_part"]], "All of each head rotates, in {pairs} pairs."),
     ("Share", ["and", ["<", "rotary_dim", "head_dim"]], "{rotary_dim} of {head_dim} entries rotate, in {pairs} pairs. The rest stay as they are."),
     ("Share", ["and", _is("kind", "proportional"), ["given", "pairs"]], "{rotating_pairs} of {pairs} pairs rotate, the fast ones. The others have frequency 0."),
     ("Share", ["and", ["given", "still_part", "rope_part"]], "The {rope_part} rotating entries form {pairs} pairs."),
@@ -40,8 +40,8 @@ OF_TABLE = [
     ("Scaling", _is("kind", "default"), "No scaling: the frequencies are those of the base."),
     ("Scaling", _is("kind", "linear"), "Position interpolation ({dictionary}): every wavelength is stretched by {factor}."),
     ("Scaling", _is("kind", "dynamic"), "Dynamic NTK ({dictionary}): beyond {original} tokens the base grows with the text, with factor {factor}."),
-    ("Scaling", _is("kind", "yarn"), "YaRN ({dictionary}) with factor {factor}: pairs that turn more than {fast} times in {original} tokens are kept, pairs that turn less than {slow} times are stretched by {factor}, and those between are mixed."),
-    ("Scaling", _is("kind", "llama3"), "The rule of Llama 3.1 ({dictionary}) with factor {factor}: pairs that turn more than {high} times in {original} tokens are kept, pairs that turn less than {low} times are stretched by {factor}, and those between are mixed."),
+    ("Scaling", _is("kind", "yarn"), "YaRN ({dictionary}) with factor {factor}: pairs with more than {fast} turns in {original} tokens are kept, pairs with fewer than {slow} are stretched by {factor}, and those between are mixed."),
+    ("Scaling", _is("kind", "llama3"), "The rule of Llama 3.1 ({dictionary}) with factor {factor}: pairs with more than {high} turns in {original} tokens are kept, pairs with fewer than {low} are stretched by {factor}, and those between are mixed."),
     ("Scaling", _is("kind", "longrope"), "LongRoPE ({dictionary}): each pair has its own factor, from one list up to {original} tokens and from another beyond."),
     ("Scaling", _is("kind", "proportional"), "Proportional rotation ({dictionary}): the fast pairs keep the frequencies of the whole head, the slow ones do not rotate."),
     ("Scaling", ["and", ["given", "on_cos"], ["not", ["near", "on_cos", 1]]], "Cosines and sines are multiplied by {on_cos}, so the rotating part of each score by its square."),
@@ -55,9 +55,9 @@ OF_TABLE = [
     ("Lengths", ["given", "reach_window"], "No query in these layers sees further than its window of {reach_window} tokens, so that is the length that counts for angles."),
     ("Pairs", ["given", "shortest"], "Wavelengths run from {shortest} to {longest} tokens."),
     ("Pairs", ["given", "turned_pairs"], "{turned_pairs} of {pairs} pairs complete a turn within {near} tokens, so they have been at every angle."),
-    ("Pairs", ["and", [">", "kept_pairs", 0]], "{kept_pairs} complete no turn, but stay within the angles of training."),
-    ("Pairs", ["and", [">", "new_pairs", 0]], "{new_pairs} meet angles that no text of {near} tokens contains. Pair {most_pair} goes furthest, by {most_beyond} radians."),
-    ("Pairs", ["and", ["given", "new_pairs"], ["<=", "new_pairs", 0]], "None meets a new angle within {far} tokens."),
+    ("Pairs", ["and", [">", "kept_pairs", 0]], "Pairs that complete no turn, but stay within the angles of training: {kept_pairs}."),
+    ("Pairs", ["and", [">", "new_pairs", 0]], "Pairs that meet angles which no text of {near} tokens contains: {new_pairs}. Pair {most_pair} goes furthest, by {most_beyond} radians."),
+    ("Pairs", ["and", ["given", "new_pairs"], ["<=", "new_pairs", 0]], "None of them meets a new angle within {far} tokens."),
     ("Pairs", ["and", ["missing", "turned_pairs"], ["given", "shortest"]], "Which of them meet new angles is unknown without the trained length."),
     ("Pairs", ["and", "stopped"], "Unknown: the file has mistakes that decide the frequencies."),
     ("Short texts", ["and", _is("kind", "default"), ["not", "stopped"]], "The frequencies are the same at every length."),

@@ -75,8 +75,19 @@ function build(stage, app) {
 
 function nothing({ error }, width, height) {
   const said = error ? "This text cannot be read." : "The file does not decide the frequencies.";
+  const [from, to, floor, top] = [52, width - 10, height - 44, LEGEND + 6];
   return [...titled(0, 0, "Wavelength of each pair", "Nothing to draw"),
-    svg("text", { x: width / 2, y: height / 2, "font-size": 14, "text-anchor": "middle" }, said)];
+    ...ground(scale([SHORTEST, 2e6], [floor, top], true), [1, 2, 3, 4, 5, 6], from, to),
+    svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) }),
+    svg("text", { x: (from + to) / 2, y: (top + floor) / 2, "font-size": 14, "text-anchor": "middle" }, said)];
+}
+
+// Lines at powers of ten, and their axis.
+function ground(y, powers, from, to) {
+  const left = svg("g", { transform: `translate(${from} 0)` });
+  axis(left, "left", y, powers.map((power) => 10 ** power), (value) => tidyPower(value));
+  const d = powers.map((power) => `M${from},${y(10 ** power).toFixed(1)}H${to}`).join("");
+  return [svg("path", { d, ...lined("grid", 1) }), left];
 }
 
 function drawn(data, width, height) {
@@ -93,15 +104,13 @@ function drawn(data, width, height) {
   const powers = Array.from({ length: Math.floor(Math.log10(longest)) }, (_, k) => k + 1);
   const step = Math.ceil((18 * powers.length) / (floor - top));
   const shown = powers.filter((power) => power % step === 0);
-  const left = svg("g", { transform: `translate(${from} 0)` });
-  axis(left, "left", y, shown.map((power) => 10 ** power), (value) => tidyPower(value));
   const size = Math.max(3, Math.min(8, (0.7 * (to - from)) / data.long.length));
   const level = (value) => `M${from},${y(value).toFixed(1)}H${to}`;
   const marks = marksOf(lengths, from, y);
   return [
     ...titled(0, 0, "Wavelength of each pair", "In tokens, against the trained length L and the length to be read L′"),
     ...legend(items, width),
-    svg("path", { d: shown.map((power) => level(10 ** power)).join(""), ...lined("grid", 1) }), left,
+    ...ground(y, shown, from, to),
     ...lengths.map(([name, one]) => svg("path", {
       d: level(one), ...lined("ink", 1.5, name === "L" ? "" : "stroke-dasharray: 6 4"),
     })),

@@ -336,7 +336,7 @@ function unusualBase(base, { usual = {} }, layers) {
   if (!known.length || base === null || layers === "sliding_attention") return { unusual_base: false, usual: null };
   return {
     unusual_base: known.every(([one]) => Number(one) !== base),
-    usual: known.map(([one, who]) => `${withCommas(one)} (${who})`).join(" or "),
+    usual: known.map(([one, who]) => `${withCommas(one)} (${who})`),
   };
 }
 

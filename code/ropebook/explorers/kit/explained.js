@@ -6,6 +6,7 @@ import { readConfig, sentences } from "./config.js";
 import { invFreq } from "./rope.js";
 import { keptByTurns } from "./yarn.js";
 
+const LEVELS = ["wrong", "suspicious", "unknown"]; // of findings, in the order in which they are told
 const NEARLY = 1e-9; // a difference of two equal angles is no more than this share of them
 
 const divided = (theta, by) => theta.map((one, i) => one / by(i));
@@ -133,7 +134,7 @@ export function explained(text, rules, length = /** @type {number | null} */ (nu
     error: "",
     words: sentences(rules.ofFile, reading.facts),
     tables,
-    findings: reading.findings,
+    findings: LEVELS.flatMap((level) => reading.findings.filter(([one]) => one === level)),
     snippets: tables.length ? snippetsOf(tables[0].facts, rules) : [],
   };
 }
