@@ -68,6 +68,7 @@ def test_both_languages_say_the_same_of_mutated_files():
         '{"rope_theta": 1e999, "model_type": "llama"}',
         '{"__proto__": {"model_type": "llama"}, "constructor": 1, "toString": 2, "model_type": "constructor"}',
         '{"rope_scaling": {"__proto__": 1, "rope_type": "toString", "constructor": {}}}',
+        '{"hidden_size": 64, "num_attention_heads": 4, "rope_scaling": {"rope_type": "toString", "factor": 2}}',
         '{"model_type": "llama", "\\ud800": 1, "é犬🐕": 2, "\\u202e": 3, "10": 1, "9": 2}',
         '{"model_type": "<img src=x onerror=alert(1)>", "hidden_size": "<script>"}',
         '{"max_position_embeddings": 123456789012345678901234567890}',

@@ -74,7 +74,7 @@ function build(stage, app) {
 }
 
 function nothing({ error }, width, height) {
-  const said = error ? "This text cannot be read." : "The file does not decide the frequencies.";
+  const said = error ? "This text cannot be read." : "The frequencies are unknown.";
   const [from, to, floor, top] = [52, width - 10, height - 44, LEGEND + 6];
   return [...titled(0, 0, "Wavelength of each pair", "Nothing to draw"),
     ...ground(scale([SHORTEST, 2e6], [floor, top], true), [1, 2, 3, 4, 5, 6], from, to),
@@ -108,7 +108,7 @@ function drawn(data, width, height) {
   const level = (value) => `M${from},${y(value).toFixed(1)}H${to}`;
   const marks = marksOf(lengths, from, y);
   return [
-    ...titled(0, 0, "Wavelength of each pair", "In tokens, against the trained length L and the length to be read L′"),
+    ...titled(0, 0, "Wavelength of each pair", "In tokens, against the lengths L and L′"),
     ...legend(items, width),
     ...ground(y, shown, from, to),
     ...lengths.map(([name, one]) => svg("path", {
