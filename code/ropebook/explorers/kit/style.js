@@ -74,7 +74,7 @@ ${variables((_, [, dark]) => dark)}
 }
 .rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0; }
 .rb-below { max-width: 80ch; margin-block: 0.75rem; }
-.rb.rb .rb-facts { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.375rem 0.75rem; margin: 0.25rem 0; }
+.rb.rb .rb-facts { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.375rem 0.75rem; margin: 0; }
 .rb.rb .rb-facts :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; overflow-wrap: anywhere; }
 .rb-facts dt { color: var(--rb-muted); font-weight: 400; }
 .rb .rb-head { margin-block-start: 0.75rem; font-weight: 600; }
