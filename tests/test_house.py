@@ -26,8 +26,7 @@ ORDER = [
     "shapes", "colours", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel",
     "attention", "sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision",
     "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "explain", "exercises",
-    "relatives", "beyond", "lab",
-    "real", "proofs", "explorers",
+    "relatives", "beyond", "lab", "real", "proofs", "explorers",
 ]  # fmt: skip
 # What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
 HEAVY = {
