@@ -20,8 +20,11 @@ from ropebook.efficient.forms import (
     compiled,
     eager,
     fit,
+    ordinary,
     over_heads,
+    rotate_few,
     rotate_in_place,
+    whole_rows,
 )
 from ropebook.shapes import Float, Real
 
@@ -94,8 +97,9 @@ def _rotated(
     sin: Tensor,
     layout: str,
     backend: str | None,
+    rows: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """`apply_rotary` of one tensor or two, with all but ``backend`` trusted."""
+    """`apply_rotary` of one tensor or two, with all but ``backend`` trusted; ``rows``: `whole_rows` of all entries."""
     backend = choose_backend(backend, tensors)
     if backend == "triton":
         from ropebook import triton_kernel
@@ -104,12 +108,15 @@ def _rotated(
         return triton_kernel.rotary(q, k, cos, sin, layout=layout)
     form = compiled if backend == "compiled" else eager
     if _better_as_one(tensors):
-        heads = [x.shape[1] for x in tensors]
-        dtype = tensors[0].dtype
-        # widened once, and not in each step
-        wide = torch.promote_types(dtype, cos.dtype)
-        joined = cast(torch.cat(tensors, 1), wide)
-        turned = cast(_first_entries(form, joined, cos, sin, layout), dtype)
+        q, k = tensors
+        joined = torch.cat(tensors, 1)
+        if rows is not None and form is eager and layout == "half":
+            turned = rotate_few(joined, *rows)
+        else:
+            # widened once, and not in each step
+            wide = cast(joined, torch.promote_types(q.dtype, cos.dtype))
+            turned = cast(_first_entries(form, wide, cos, sin, layout), q.dtype)
+        heads = [q.shape[1], k.shape[1]]
         return turned.split_with_sizes(heads, 1)
     return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
 
@@ -216,6 +223,8 @@ class RotaryEmbedding(nn.Module):
         with torch.device("cpu"):
             self._inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         self._kept: dict[tuple, tuple] | None = None
+        # for one token in halves: its place, and cos, sin and whole rows there
+        self._last: tuple | None = None
         self._table: tuple[Tensor, Tensor] | None = None
 
     @property
@@ -271,20 +280,53 @@ class RotaryEmbedding(nn.Module):
             raise ValueError(
                 f"k must be on the device of q, {q.device}, got {k.device}"
             )
-        cos, sin = self._places(given[0], positions, offset)
+        cos, sin, rows = self._places(given[0], positions, offset)
         if in_place:
             turned = _overwritten(given, cos, sin, self.layout)
         else:
-            turned = _rotated(given, cos, sin, self.layout, self.backend)
+            turned = _rotated(given, cos, sin, self.layout, self.backend, rows)
         if tokens_first:
             turned = tuple(x.transpose(1, 2) for x in turned)
         return turned[0] if k is None else turned
 
     def _places(
         self, q: Tensor, positions: Tensor | None, offset: int
-    ) -> tuple[Tensor, Tensor]:
-        """cos and sin for q (B, H, T, dim), computed or kept."""
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
+        """cos and sin for q (B, H, T, dim), computed or kept; and `whole_rows` of them, for one token."""
         dtype = rope.wide(q.dtype)
+        if (
+            positions is None
+            and q.shape[2] == 1
+            and not torch.compiler.is_compiling()
+        ):
+            return self._last_place(q, offset, dtype)
+        return *self._places_kept(q, positions, offset, dtype), None
+
+    def _last_place(
+        self, q: Tensor, offset: int, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
+        """All layers of a model ask for the same token's place, one after the other."""
+        place = offset, dtype, q.device
+        if (
+            type(offset) is int
+            and self._last is not None
+            and self._last[0] == place
+        ):
+            return self._last[1]
+        cos, sin = self._places_kept(q, None, offset, dtype)
+        whole = self.layout == "half" and self.rotary_dim == self.dim
+        if self.scaling is not None or not whole:
+            return cos, sin, None
+        # rows that inference mode made would be refused by a later training step
+        with torch.inference_mode(False):
+            found = cos, sin, whole_rows(cos, sin)
+        if ordinary(found[2][0]):
+            self._last = place, found
+        return found
+
+    def _places_kept(
+        self, q: Tensor, positions: Tensor | None, offset: int, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
         if self._kept is None:
             return self._places_of(q, positions, offset, dtype)
         place = (id(positions), offset, q.shape[::2], dtype, q.device)
@@ -382,7 +424,8 @@ class RotaryEmbedding(nn.Module):
             # a table that inference mode made would be refused by a later training step
             with torch.inference_mode(False):
                 table = self._tables(torch.arange(rows, device=device), dtype)
-            self._table = table
+            if ordinary(table[0]):
+                self._table = table
         return table[0][offset:end], table[1][offset:end]
 
     def _scaled(self, length: int | None) -> tuple[Tensor, float]:
