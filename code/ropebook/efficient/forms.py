@@ -326,8 +326,9 @@ def rotate_few(
     return cast(torch.addcmul(wide * cos, other, sin), x.dtype)
 
 
-# So many numbers are rotated at a time: in float32 a quarter of a megabyte, which a core's cache holds.
-CHUNK = 2**16
+# So many numbers are rotated at a time: few enough for the processor's caches, and so many that to start an operation
+# takes little of the time.
+CHUNK = 2**18
 
 
 def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
@@ -345,12 +346,26 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     if x.device.type != "cpu" or at_once >= tokens:
         return cast(_turned(cast(x, dtype), cos, sin, layout), x.dtype)
     y = torch.empty_like(x)
-    parts = (t.split(at_once, -2) for t in (y, x, cos, sin))
-    for target, part, cos_part, sin_part in zip(*parts, strict=True):
-        if dtype == x.dtype:
+    parts = zip(*(t.split(at_once, -2) for t in (y, x, cos, sin)), strict=True)
+    if dtype == x.dtype:
+        for target, part, cos_part, sin_part in parts:
             _add_other_half(torch.mul(part, cos_part, out=target), part, sin_part)
+        return y
+    # both are used again for each part: new memory would take longer than what is done with it
+    wide = torch.empty((*x.shape[:-2], at_once, x.shape[-1]), dtype=dtype)
+    turned = torch.empty_like(wide)
+    for target, part, cos_part, sin_part in parts:
+        count = part.shape[-2]
+        if count < at_once:
+            wide, turned = wide[..., :count, :], turned[..., :count, :]
+        wide.copy_(part)
+        if layout == "half":
+            _add_other_half(torch.mul(wide, cos_part, out=turned), wide, sin_part)
+            target.copy_(turned)
         else:
-            target.copy_(_turned(part.to(dtype), cos_part, sin_part, layout))
+            z = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))
+            z.mul_(torch.complex(cos_part, sin_part))
+            target.copy_(wide)
     return y
 
 
