@@ -3,6 +3,7 @@
     python benchmarks/rotary.py               everything that this machine can measure
     python benchmarks/rotary.py --only stores what a store costs, into the file that is there
     python benchmarks/rotary.py --only decoding   the same for one token through the layers of a model
+    python benchmarks/rotary.py --only peers   the same for ours beside other libraries, with the way back
     python benchmarks/rotary.py --rounds 5    a short look, written nowhere
 
 The limit is `dst.copy_(src)` of q and k into memory that is there already: the least that any rotation must move. The
@@ -35,7 +36,8 @@ from torch.profiler import ProfilerActivity, profile
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from ropebook import checks, device, efficient, extrapolation, results, sinusoidal, triton_kernel  # noqa: E402  (the path is set just above)
+from benchmarks import rotary_peers  # noqa: E402  (the path is set just above)
+from ropebook import checks, device, efficient, extrapolation, results, sinusoidal, triton_kernel  # noqa: E402
 
 SEED = 0
 THREADS = 2
@@ -538,8 +540,17 @@ def decoding(rounds: int) -> dict:
     return found | {"clock": "CPU time of one thread", "provenance": provenance}
 
 
+def peers(rounds: int) -> dict:
+    """Ours beside other libraries, each call by the clock on the wall; "times" are ratios within a round."""
+    where = torch.device("cpu")
+    shapes = {"long": (ON_CPU, 0), "one_token": (ONE_TOKEN, PLACE)}
+    found = rotary_peers.measure(shapes, lambda shape, dtype: make_sets(shape, dtype, where), rounds)
+    command = "python benchmarks/rotary.py --only peers"
+    return found | {"provenance": device.provenance(seed=SEED, command=command, on=where)}
+
+
 # The parts that can be measured by themselves, and in how many rounds.
-PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS)}
+PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS), "peers": (peers, ROUNDS)}
 
 
 def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
@@ -614,6 +625,8 @@ def cpu(rounds: int) -> dict:
         forms = [*copies(tables), *transformers_forms(tables, torch.float32), *ladder(tables, list(efficient.FORMS))]
         print(f"CPU, float32, {shape}", flush=True)
         found[name] = measure(forms, shape, torch.float32, where, rounds)
+    found["peers"] = peers(rounds)
+    # these two by the time that the processor gives, which other programs count for little in
     print("CPU, one token through the layers of a model", flush=True)
     found["decoding"] = decoding(5 * rounds)
     print("CPU, float32, one thread: where a store goes", flush=True)

@@ -5,6 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from ropebook import efficient as E
+from ropebook.efficient import forms
 from ropebook.proofs.measuring import Count
 from tests.helpers import random
 from tests.rotations import EAGER, LAYOUTS, tables
@@ -12,7 +13,8 @@ from tests.rotations import EAGER, LAYOUTS, tables
 
 @pytest.mark.parametrize("form", EAGER)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_costs_are_what_torch_runs(form, layout):
+def test_costs_are_what_torch_runs(form, layout, monkeypatch):
+    monkeypatch.setattr(forms, "SMALL", 0)  # as for a long text
     tokens, dim, heads = 3, 8, 40
     x = random(1, heads, tokens, dim, dtype=torch.float32)
     cos, sin = tables(range(tokens), dim, dtype=torch.float32)
@@ -28,6 +30,13 @@ def test_costs_are_what_torch_runs(form, layout):
     assert ours.flops * tokens == flops
     assert ours.data_bytes * tokens == 4 * data
     assert ours.table_bytes * tokens == 4 * read
+
+
+def test_the_default_of_few_tokens_in_halves():
+    x = random(1, 40, 1, 8, dtype=torch.float32)
+    with Count(4 * 8) as count:
+        E.rotate_eager(x, *tables(range(1), 8, dtype=torch.float32), "half")
+    assert (count.flops, count.data, count.tables) == (3 * 8 * 40, 7 * 8 * 40, 2 * 8)
 
 
 def count_one_head(head, cos, sin):

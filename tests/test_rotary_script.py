@@ -1,8 +1,9 @@
-"""The benchmark of the rotation: the part that measures where a store goes, on tiny tensors."""
+"""The benchmark of the rotation: the parts that can be measured by themselves, on tiny tensors."""
 
 import copy
 import importlib.util
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ NAMES = ["scaled in place", "scaled elsewhere", "added elsewhere", "copied"]
 NAMES += ["rotated in place, interleaved", "rotated in place, half", "sheared in place, half"]
 ONE_TOKEN = ["transformers", "half-split", "half-split, a table in each layer", "half-split, in place", "interleaved"]
 ONE_TOKEN += ["YaRN, transformers", "YaRN", "YaRN, a table in each layer"]
+PEERS = ["ours", "ours, neighbours", "ours, table given", "transformers", "transformers, compiled"]
+PEERS += ["rotary-embedding-torch"]  # others where they are installed
 
 
 @pytest.fixture
@@ -24,7 +27,9 @@ def rotary(monkeypatch):
     spec.loader.exec_module(script)
     monkeypatch.setattr(script, "ON_CPU", script.ON_CPU | {"tokens": 3, "head_dim": 8})
     monkeypatch.setattr(script, "last_cache", lambda where: 4 * 40 * 3 * 8 * 5)  # five sets would be twice as large
+    monkeypatch.setattr(script, "ONE_TOKEN", script.ON_CPU | {"tokens": 1})
     monkeypatch.setattr(script, "compiled_rolls", lambda *_: [])  # seconds to compile
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     return script
 
 
@@ -68,7 +73,54 @@ def test_one_token_is_measured_beside_transformers(rotary, wrong, monkeypatch):
         assert all(0 < entry["p10"] <= entry["us"] <= entry["p90"] for entry in entries)
 
 
-@pytest.mark.parametrize("only", ["stores", "decoding"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_other_libraries_are_measured_beside_ours(rotary, wrong, monkeypatch):
+    if wrong:  # right forward, and turned the wrong way back
+        monkeypatch.setattr(rotary.efficient.forms.Turn, "backward", lambda ctx, grad: (grad, None, None, None))
+        monkeypatch.setattr(rotary.efficient.forms, "SMALL", 0)
+        monkeypatch.setattr(rotary.efficient.rotary, "SMALL", 0)
+        with pytest.raises(AssertionError, match=r"ours is off"):
+            rotary.peers(rounds=2)
+        return
+    part = rotary.peers(rounds=3)
+    assert [(one["length"], one["dtype"], one["direction"]) for one in part["cases"]] == [
+        (length, dtype, direction)
+        for length in ("long", "one_token")
+        for dtype in ("float32", "bfloat16")
+        for direction in ("forward", "forward and backward")
+    ]
+    for one, goal in zip(part["cases"], part["goals"], strict=True):
+        found = {entry["name"]: entry for entry in one["entries"]}
+        assert list(found)[: len(PEERS)] == PEERS
+        assert found["transformers"]["times"] == 1
+        assert goal["measured"] == found["ours"]["times"]
+        eps = torch.finfo(getattr(torch, one["dtype"])).eps
+        for entry in found.values():
+            assert 0 < entry["p10"] <= entry["ms"] <= entry["p90"]
+            assert 0 < entry["times_p10"] <= entry["times"] <= entry["times_p90"]
+            if entry["layout"] and entry["name"] != "rotary-embedding-torch":  # which counts positions in bfloat16
+                assert 0 < entry["rms"] < entry["worst"] < max(8 * eps, 2e-3)  # of angles in float32
+    alone = [entry["name"] for entry in part["cases"][0]["entries"] if entry["layout"] is None]
+    assert alone == ["a copy", "ours, the first step alone"]
+    assert all(entry["layout"] for one in part["cases"][1:] for entry in one["entries"])
+    assert [goal["at_most"] for goal in part["goals"]] == [0.15, 0.25, 0.8, 0.9, 1, 1, 1, 1]
+    assert {"transformers", "rotary-embedding-torch"} <= part["versions"].keys()
+
+
+def test_a_file_of_a_package_leaves_no_modules_behind(rotary, tmp_path, monkeypatch):
+    (tmp_path / "a_peer" / "layers").mkdir(parents=True)
+    (tmp_path / "a_peer" / "__init__.py").write_text("raise ImportError('no GPU')")
+    (tmp_path / "a_peer" / "layers" / "rotary.py").write_text("from a_peer.ops.kernel import apply\nfound = apply")
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel = types.ModuleType("a_peer.ops.kernel")
+    kernel.apply = 3
+    read = rotary.rotary_peers.file_of
+    assert read("a_peer", "layers/rotary.py", instead={kernel.__name__: kernel}).found == 3
+    assert not [name for name in sys.modules if name.startswith("a_peer.") or name == "a_peer"]
+    assert read("no_such_peer", "layers/rotary.py") is None
+
+
+@pytest.mark.parametrize("only", ["stores", "decoding", "peers"])
 def test_the_part_alone_leaves_the_rest_of_the_file(rotary, only, monkeypatch):
     saved = {}
     before = results.load("rotary")
@@ -84,7 +136,7 @@ def test_the_part_alone_leaves_the_rest_of_the_file(rotary, only, monkeypatch):
     assert saved["name"] == "rotary"
     assert saved["by"] == before.pop("provenance")
     assert after["cpu"].pop(only)["rounds"] == 3
-    before["cpu"].pop(only)
+    before["cpu"].pop(only, None)
     assert after == before
 
 

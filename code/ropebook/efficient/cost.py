@@ -73,7 +73,8 @@ def rotation_cost(
       each, sum 3d), a table of 2d
     - "by_pairs" run step by step: 3d·H operations, 9d·H numbers, a table of 2d
     - "complex": 3d·H operations (4 products and 2 sums a pair), 2d·H numbers, a table of d; half-split 6d·H numbers
-    - "eager": interleaved as "complex"; half-split 5d·H numbers, a table of 2d
+    - "eager": interleaved as "complex"; half-split 5d·H numbers, a table of 2d, but part by part, so that most of it stays
+      in the cache (and of few tokens 7d·H, in one step less)
     - "in_place": interleaved 2d·H numbers; half-split 6d·H numbers and the table of 2d for every head, but head by head,
       so that most of it stays in the cache
     - "compiled", and the Triton kernel: 3d·H operations, 2d·H numbers, a table of d: the least there is

@@ -107,9 +107,18 @@ def over_heads(
     return cos, sin
 
 
+# Tensor.to asks first what it was given, which for one token takes half as long again as the conversion.
+_CASTS = {
+    torch.float16: Tensor.half,
+    torch.bfloat16: Tensor.bfloat16,
+    torch.float32: Tensor.float,
+    torch.float64: Tensor.double,
+}
+
+
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """``x.to(dtype)``, which takes as long as a small product even where there is nothing to do."""
-    return x if x.dtype == dtype else x.to(dtype)
+    return x if x.dtype == dtype else _CASTS[dtype](x)
 
 
 def fitted(form: Form) -> Form:
@@ -321,13 +330,15 @@ def rotate_few(
     >>> rotate_few(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), torch.tensor([[-1.0, 1.0]]))
     tensor([[-4.,  3.]])
     """
-    wide = cast(x, torch.promote_types(x.dtype, cos.dtype))
-    other = wide.roll(x.shape[-1] // 2, -1)
-    return cast(torch.addcmul(wide * cos, other, sin), x.dtype)
+    dtype, half = x.dtype, x.shape[-1] // 2
+    if dtype == cos.dtype:
+        return torch.addcmul(x * cos, x.roll(half, -1), sin)
+    wide = cast(x, torch.promote_types(dtype, cos.dtype))
+    return cast(torch.addcmul(wide * cos, wide.roll(half, -1), sin), dtype)
 
 
-# So many numbers are rotated at a time: few enough for the processor's caches, and so many that to start an operation
-# takes little of the time.
+# So many numbers are rotated at a time for each thread: few enough for its cache, and so many that to start an operation,
+# and to wait for the other threads at its end, takes little of the time.
 CHUNK = 2**18
 
 
@@ -342,7 +353,8 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
         # over a whole row the first step is one loop
         cos = torch.cat((cos, cos), -1)
     tokens = x.shape[-2]
-    at_once = max(1, CHUNK * tokens // max(1, x.numel()))
+    at_once = CHUNK * torch.get_num_threads() * tokens // max(1, x.numel())
+    at_once = max(1, at_once)
     if x.device.type != "cpu" or at_once >= tokens:
         return cast(_turned(cast(x, dtype), cos, sin, layout), x.dtype)
     y = torch.empty_like(x)

@@ -126,7 +126,7 @@ def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
     if len(tensors) < 2 or torch.compiler.is_compiling():
         return False
     q, k = tensors
-    return q.ndim == k.ndim == 4 and q.dtype == k.dtype and q.numel() <= SMALL
+    return q.numel() <= SMALL and q.ndim == k.ndim == 4 and q.dtype == k.dtype
 
 
 def _first_entries(
@@ -263,23 +263,27 @@ class RotaryEmbedding(nn.Module):
         k that have numbers in common are refused too.
         """
         given = (q,) if k is None else (q, k)
-        axes = "batch, seq, heads" if tokens_first else "batch, heads, seq"
+        shapes = []
         for name, x in zip("qk", given, strict=False):
-            checks.rotatable(name, x)
-            if x.ndim != 4 or x.shape[-1] != self.dim:
+            shape = checks.rotatable(name, x).shape
+            if len(shape) != 4 or shape[-1] != self.dim:
+                axes = "batch, seq, heads" if tokens_first else "batch, heads, seq"
                 raise ValueError(
-                    f"{name} must have shape ({axes}, {self.dim}), got {tuple(x.shape)}"
+                    f"{name} must have shape ({axes}, {self.dim}), got {tuple(shape)}"
+                )
+            shapes.append(shape)
+        if k is not None:
+            one, other, seq = *shapes, 1 if tokens_first else 2
+            if one[0] != other[0] or one[seq] != other[seq]:
+                raise ValueError(
+                    f"q and k must agree in batch and seq, got {tuple(one)} and {tuple(other)}"
+                )
+            if k.device != q.device:
+                raise ValueError(
+                    f"k must be on the device of q, {q.device}, got {k.device}"
                 )
         if tokens_first:
             given = tuple(x.transpose(1, 2) for x in given)
-        if given[0].shape[::2] != given[-1].shape[::2]:
-            raise ValueError(
-                f"q and k must agree in batch and seq, got {tuple(q.shape)} and {tuple(k.shape)}"
-            )
-        if k is not None and k.device != q.device:
-            raise ValueError(
-                f"k must be on the device of q, {q.device}, got {k.device}"
-            )
         cos, sin, rows = self._places(given[0], positions, offset)
         if in_place:
             turned = _overwritten(given, cos, sin, self.layout)

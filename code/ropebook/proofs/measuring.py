@@ -46,7 +46,15 @@ class Count(TorchDispatchMode):
     """
 
     EACH = types.MappingProxyType(
-        {"mul": 1, "mul_": 1, "add": 1, "sub": 1, "neg": 1, "addcmul_": 2}
+        {
+            "mul": 1,
+            "mul_": 1,
+            "add": 1,
+            "sub": 1,
+            "neg": 1,
+            "addcmul": 2,
+            "addcmul_": 2,
+        }
     )
 
     def __init__(self, table: int) -> None:
