@@ -41,7 +41,7 @@ from ropebook import checks, device, efficient, extrapolation, results, sinusoid
 
 SEED = 0
 THREADS = 2
-ROUNDS = 60
+ROUNDS = 30
 ON_CPU = {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 2048, "head_dim": 128}
 SHORT = ON_CPU | {"tokens": 64}  # where the dense matrices still fit
 ONE_TOKEN = ON_CPU | {"tokens": 1}

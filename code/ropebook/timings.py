@@ -211,6 +211,74 @@ def decoding(measured: dict) -> Columns:
     )
 
 
+def peers(measured: dict) -> Columns:
+    """Of ours and of other libraries, a row for each: how many times as long as transformers they take, in all cases.
+
+    The first and the last decile of the ratios within a round stand behind the median."""
+    cases = measured["cpu"]["peers"]["cases"]
+    long, one = ([c for c in cases if c["length"] == name] for name in LENGTHS)
+    rows = []
+    for name in _names(cases):
+        cells = [_ratio(_of(case, name)) for case in (*long, *one)]
+        rows.append((name, SHORT[_of(long[0], name)["layout"]], *cells))
+    heads = ["library", "layout"]
+    heads += [
+        f"{case['dtype']}{', back' * (case['direction'] != 'forward')}, {_count(case['tokens'])}"
+        for case in (*long, *one)
+    ]
+    return _columns(heads, rows)
+
+
+def peer_errors(measured: dict) -> Columns:
+    """The same libraries' errors against float64 over the long text: root mean square and the worst."""
+    cases = measured["cpu"]["peers"]["cases"]
+    chosen = [case for case in cases if case["length"] == LENGTHS[0]]
+    rows = []
+    for name in _names(cases):
+        found = [_of(case, name) for case in chosen]
+        cells = [one[kind] for one in found for kind in ("rms", "worst")]
+        rows.append((name, *cells))
+    heads = ["library"]
+    heads += [
+        f"{case['dtype']}{', back' * (case['direction'] != 'forward')}: {kind}"
+        for case in chosen
+        for kind in ("rms", "worst")
+    ]
+    return _columns(heads, rows)
+
+
+LENGTHS = ("long", "one_token")
+
+
+def peer(
+    measured: dict, name: str, dtype: str, direction: str, length: str = "long"
+) -> dict:
+    """One library's entry in one case; ``direction``: "forward", or "forward and backward"."""
+    (case,) = (
+        case
+        for case in measured["cpu"]["peers"]["cases"]
+        if (case["length"], case["dtype"], case["direction"])
+        == (length, dtype, direction)
+    )
+    return _of(case, name)
+
+
+def _of(case: dict, name: str) -> dict:
+    (found,) = (entry for entry in case["entries"] if entry["name"] == name)
+    return found
+
+
+def _names(cases: list[dict]) -> list[str]:
+    """Of all that rotate, ours first."""
+    return [one["name"] for one in cases[0]["entries"] if one["layout"]]
+
+
+def _ratio(entry: dict) -> str:
+    digits = 2 if entry["times"] < 10 else 0
+    low, high = (f"{entry[key]:.{digits}f}" for key in ("times_p10", "times_p90"))
+    return f"{entry['times']:.{digits}f} ({low}–{high})"
+
+
 def stores(measured: dict) -> Columns:
     """Times of products, sums and copies of one thread, by where they write."""
     found = measured["cpu"]["stores"]["entries"]
@@ -290,8 +358,11 @@ def roofline(measured: dict) -> Figure:
 
 
 def _tokens(part: dict) -> str:
-    count = part["shape"]["tokens"]
-    return "1 token" if count == 1 else f"{count:,} tokens"
+    return _count(part["shape"]["tokens"])
+
+
+def _count(tokens: int) -> str:
+    return "1 token" if tokens == 1 else f"{tokens:,} tokens"
 
 
 def _columns(heads: list[str] | tuple[str, ...], rows: list[tuple]) -> Columns:
