@@ -99,7 +99,12 @@ def _rotated(
     backend: str | None,
     rows: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """`apply_rotary` of one tensor or two, with all but ``backend`` trusted; ``rows``: `whole_rows` of all entries."""
+    """`apply_rotary` of one tensor or two, with all but ``backend`` trusted; ``rows``: `whole_rows` of all entries, in
+    halves, if they are to be rotated by these."""
+    if rows is not None and _better_as_one(tensors):
+        q, k = tensors
+        turned = rotate_few(torch.cat(tensors, 1), *rows)
+        return turned.split_with_sizes((q.shape[1], k.shape[1]), 1)
     backend = choose_backend(backend, tensors)
     if backend == "triton":
         from ropebook import triton_kernel
@@ -109,15 +114,10 @@ def _rotated(
     form = compiled if backend == "compiled" else eager
     if _better_as_one(tensors):
         q, k = tensors
-        joined = torch.cat(tensors, 1)
-        if rows is not None and form is eager and layout == "half":
-            turned = rotate_few(joined, *rows)
-        else:
-            # widened once, and not in each step
-            wide = cast(joined, torch.promote_types(q.dtype, cos.dtype))
-            turned = cast(_first_entries(form, wide, cos, sin, layout), q.dtype)
-        heads = [q.shape[1], k.shape[1]]
-        return turned.split_with_sizes(heads, 1)
+        # widened once, and not in each step
+        wide = cast(torch.cat(tensors, 1), torch.promote_types(q.dtype, cos.dtype))
+        turned = cast(_first_entries(form, wide, cos, sin, layout), q.dtype)
+        return turned.split_with_sizes((q.shape[1], k.shape[1]), 1)
     return tuple(_first_entries(form, x, cos, sin, layout) for x in tensors)
 
 
@@ -296,14 +296,13 @@ class RotaryEmbedding(nn.Module):
     def _places(
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """cos and sin for q (B, H, T, dim), computed or kept; and `whole_rows` of them, for one token."""
+        """cos and sin for q (B, H, T, dim), computed or kept; and `whole_rows` of them, for one token that is to be
+        rotated by these."""
         dtype = rope.wide(q.dtype)
-        if (
-            positions is None
-            and q.shape[2] == 1
-            and not torch.compiler.is_compiling()
-        ):
-            return self._last_place(q, offset, dtype)
+        if positions is None and q.shape[2] == 1 and self.layout == "half":
+            plain = q.is_cpu if self.backend is None else self.backend == "eager"
+            if plain and not torch.compiler.is_compiling():
+                return self._last_place(q, offset, dtype)
         return *self._places_kept(q, positions, offset, dtype), None
 
     def _last_place(
@@ -318,8 +317,7 @@ class RotaryEmbedding(nn.Module):
         ):
             return self._last[1]
         cos, sin = self._places_kept(q, None, offset, dtype)
-        whole = self.layout == "half" and self.rotary_dim == self.dim
-        if self.scaling is not None or not whole:
+        if self.scaling is not None or self.rotary_dim != self.dim:
             return cos, sin, None
         # rows that inference mode made would be refused by a later training step
         with torch.inference_mode(False):
