@@ -152,3 +152,41 @@ def test_the_roofline_has_a_point_at_each_forms_count_and_speed(measured):
     moved = measured["cpu"]["float32"]["bytes"] / (limit["ms"] / 1000) / 1e9
     x, y = line.get_data()
     assert list(y) == pytest.approx([moved * one for one in x])
+
+
+def peers_raw(measured, length, dtype, direction, name):
+    (case,) = [
+        case
+        for case in measured["cpu"]["peers"]["cases"]
+        if (case["length"], case["dtype"], case["direction"]) == (length, dtype, direction)
+    ]
+    (found,) = [entry for entry in case["entries"] if entry["name"] == name]
+    return found
+
+
+@pytest.mark.parametrize("length", ["long", "one_token"])
+def test_peers_stand_beside_transformers_in_all_cases(measured, length):
+    columns = timings.peers(measured, length)
+    assert list(columns)[2:] == ["float32", "float32 and back", "bfloat16", "bfloat16 and back"]
+    assert columns["library"][0] == "ours"
+    assert "a copy" not in columns["library"]
+    theirs = row(columns, library="transformers")
+    assert theirs["layout"] == "half-split"
+    assert {theirs[head] for head in list(columns)[2:]} == {"1.00 (1.00–1.00)"}
+    found = peers_raw(measured, length, "bfloat16", "forward and backward", "ours")
+    right = f"{found['times']:.2f} ({found['times_p10']:.2f}–{found['times_p90']:.2f})"
+    assert row(columns, library="ours")["bfloat16 and back"] == right
+
+
+def test_peers_know_two_lengths(measured):
+    with pytest.raises(ValueError, match=r"^length must be one of 'long', 'one_token', got 'short'$"):
+        timings.peers(measured, "short")
+
+
+def test_errors_of_peers_are_those_of_the_long_text_forward(measured):
+    columns = timings.peer_errors(measured)
+    assert columns["library"] == timings.peers(measured)["library"]
+    for dtype in ("float32", "bfloat16"):
+        found = peers_raw(measured, "long", dtype, "forward", "torchtune")
+        ours = row(columns, library="torchtune")
+        assert (ours[f"{dtype}: rms"], ours[f"{dtype}: worst"]) == (found["rms"], found["worst"])

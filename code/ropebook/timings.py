@@ -211,56 +211,28 @@ def decoding(measured: dict) -> Columns:
     )
 
 
-def peers(measured: dict) -> Columns:
-    """Of ours and of other libraries, a row for each: how many times as long as transformers they take, in all cases.
+def peers(measured: dict, length: str = "long") -> Columns:
+    """Of ours and of other libraries, a row for each: how many times as long as transformers they take.
 
     The first and the last decile of the ratios within a round stand behind the median."""
-    cases = measured["cpu"]["peers"]["cases"]
-    long, one = ([c for c in cases if c["length"] == name] for name in LENGTHS)
-    rows = []
-    for name in _names(cases):
-        cells = [_ratio(_of(case, name)) for case in (*long, *one)]
-        rows.append((name, SHORT[_of(long[0], name)["layout"]], *cells))
-    heads = ["library", "layout"]
-    heads += [
-        f"{case['dtype']}{', back' * (case['direction'] != 'forward')}, {_count(case['tokens'])}"
-        for case in (*long, *one)
+    cases = _cases(measured, length)
+    rows = [
+        (name, SHORT[layout], *(_ratio(_of(case, name)) for case in cases))
+        for name, layout in _rotating(cases)
     ]
-    return _columns(heads, rows)
+    return _columns(("library", "layout", *map(_head, cases)), rows)
 
 
 def peer_errors(measured: dict) -> Columns:
-    """The same libraries' errors against float64 over the long text: root mean square and the worst."""
-    cases = measured["cpu"]["peers"]["cases"]
-    chosen = [case for case in cases if case["length"] == LENGTHS[0]]
-    rows = []
-    for name in _names(cases):
-        found = [_of(case, name) for case in chosen]
-        cells = [one[kind] for one in found for kind in ("rms", "worst")]
-        rows.append((name, *cells))
-    heads = ["library"]
-    heads += [
-        f"{case['dtype']}{', back' * (case['direction'] != 'forward')}: {kind}"
-        for case in chosen
-        for kind in ("rms", "worst")
+    """The same libraries' errors over the long text, against float64: root mean square and the worst."""
+    cases = [c for c in _cases(measured, "long") if c["direction"] == "forward"]
+    kinds = ("rms", "worst")
+    rows = [
+        (name, *(_of(case, name)[kind] for case in cases for kind in kinds))
+        for name, _ in _rotating(cases)
     ]
-    return _columns(heads, rows)
-
-
-LENGTHS = ("long", "one_token")
-
-
-def peer(
-    measured: dict, name: str, dtype: str, direction: str, length: str = "long"
-) -> dict:
-    """One library's entry in one case; ``direction``: "forward", or "forward and backward"."""
-    (case,) = (
-        case
-        for case in measured["cpu"]["peers"]["cases"]
-        if (case["length"], case["dtype"], case["direction"])
-        == (length, dtype, direction)
-    )
-    return _of(case, name)
+    heads = [f"{case['dtype']}: {kind}" for case in cases for kind in kinds]
+    return _columns(("library", *heads), rows)
 
 
 def _of(case: dict, name: str) -> dict:
@@ -268,9 +240,21 @@ def _of(case: dict, name: str) -> dict:
     return found
 
 
-def _names(cases: list[dict]) -> list[str]:
-    """Of all that rotate, ours first."""
-    return [one["name"] for one in cases[0]["entries"] if one["layout"]]
+def _cases(measured: dict, length: str) -> list[dict]:
+    checks.choice("length", length, ("long", "one_token"))
+    cases = measured["cpu"]["peers"]["cases"]
+    return [case for case in cases if case["length"] == length]
+
+
+def _rotating(cases: list[dict]) -> list[tuple[str, str]]:
+    """Names and layouts of all that rotate, ours first."""
+    entries = cases[0]["entries"]
+    return [(one["name"], one["layout"]) for one in entries if one["layout"]]
+
+
+def _head(case: dict) -> str:
+    back = "" if case["direction"] == "forward" else " and back"
+    return case["dtype"] + back
 
 
 def _ratio(entry: dict) -> str:
@@ -358,11 +342,8 @@ def roofline(measured: dict) -> Figure:
 
 
 def _tokens(part: dict) -> str:
-    return _count(part["shape"]["tokens"])
-
-
-def _count(tokens: int) -> str:
-    return "1 token" if tokens == 1 else f"{tokens:,} tokens"
+    count = part["shape"]["tokens"]
+    return "1 token" if count == 1 else f"{count:,} tokens"
 
 
 def _columns(heads: list[str] | tuple[str, ...], rows: list[tuple]) -> Columns:
