@@ -54,7 +54,7 @@ def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
         right = forms.join(
             torch.addcmul(y1 * cos, y2, sin, value=-1), torch.addcmul(y2 * cos, y1, sin), layout
         ).to(dtype)  # fmt: skip
-        for small, chunk in ((2**15, 1), (0, 1), (0, 500), (0, 2**30)):
+        for small, chunk in ((2**15, 1), (0, 1), (0, 700), (0, 2**30)):
             monkeypatch.setattr(forms, "SMALL", small)
             monkeypatch.setattr(forms, "CHUNK", chunk)
             found = E.rotate_eager(strange, cos, sin, layout)
