@@ -1,0 +1,48 @@
+"""The reference of the package: each import line works, and names what is described under it, module by module."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import ropebook
+
+PAGE = (Path(__file__).resolve().parents[1] / "book" / "api.md").read_text(encoding="utf-8")
+DESCRIBED = re.compile(r"^\.\. auto(?:class|function):: (ropebook\.\w+)\.(\w+)$", re.M)
+
+
+def parts() -> list[tuple[str, str]]:
+    """What follows each import line, and the line itself."""
+    blocks = re.split(r"```python\n(.*?)```\n", PAGE, flags=re.S)
+    return list(zip(blocks[1::2], blocks[2::2], strict=True))
+
+
+@pytest.mark.parametrize(("line", "text"), parts(), ids=range(len(parts())))
+def test_an_import_line_names_what_its_part_describes(line, text):
+    imports = ast.parse(line).body
+    named = [(node.module, alias.name) for node in imports for alias in node.names]
+    for module, name in named:
+        assert hasattr(importlib.import_module(module), name)
+        assert name in getattr(importlib.import_module(module), "__all__", [name])
+    if named[0][0] == "ropebook":
+        assert {name for _, name in named} == set(ropebook._HOMES)
+    else:
+        assert named == DESCRIBED.findall(text)
+
+
+def test_everything_described_has_an_import_line_and_stands_under_its_module():
+    under = re.split(r"^## `(ropebook\.\w+)`.*$", PAGE, flags=re.M)
+    for module, text in zip(under[1::2], under[2::2], strict=True):
+        assert {found for found, _ in DESCRIBED.findall(text)} == {module}
+    named = [text for line, text in parts() if not line.startswith("from ropebook import")]
+    assert sum(len(DESCRIBED.findall(text)) for text in named) == len(DESCRIBED.findall(PAGE))
+    assert len(set(DESCRIBED.findall(PAGE))) == len(DESCRIBED.findall(PAGE))
+
+
+@pytest.mark.parametrize("name", sorted(ropebook._HOMES))
+def test_every_main_name_is_described(name):
+    assert (f"ropebook.{ropebook._HOMES[name]}", name) in DESCRIBED.findall(PAGE)
