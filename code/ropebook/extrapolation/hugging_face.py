@@ -13,22 +13,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ropebook import checks, rope
+from ropebook import rope
 from ropebook.attention import repeat_heads
 from ropebook.extrapolation.frequencies import Frequencies
 from ropebook.extrapolation.interop import to_transformers
+from ropebook.extrapolation.loaded import (
+    SEES_ALL,
+    Turn,
+    check_attention,
+    of_several,
+    owner_of,
+    read_table,
+    turned_from,
+    turns_of,
+)
 from ropebook.extrapolation.methods import Extension
-from ropebook.extrapolation.parts import about_equal, rotated
 
 # Under this name the attention function is known to transformers.
 ATTENTION = "ropebook"
-
-# Where a model has tables for several types of layers, the one for layers that see the whole text.
-SEES_ALL = "full_attention"
 
 
 def install(model: nn.Module, method: Extension | None) -> None:
@@ -36,7 +43,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
 
     ``model``: one of transformers whose layers share one ``rotary_emb``, as those of Llama, Mistral, Qwen2, Qwen3, Gemma,
     GPT-NeoX do, and whose config asks for no method of its own, for two do not add up. Base, layout and how many entries
-    turn are read off the model. Its weights stay as they are. Where transformers has the method too, the logits of a
+    turn are read off the model. Its weights stay as they are. ``results/architectures.json`` has what was tried. Where transformers has the method too, the logits of a
     text are equal. A method that follows the length differs from there on: keys of a cache are turned by the frequencies of
     now, where transformers leaves them as they came. Its length is that of the longest row. In a model with another table
     for layers with a sliding window, as Gemma 3 has it, these layers keep theirs.
@@ -44,8 +51,14 @@ def install(model: nn.Module, method: Extension | None) -> None:
     ``model.save_pretrained`` writes the method into the saved config where transformers has it, so that a model loaded from
     there has it, too. For any other method it raises ``ValueError``, because the loaded model would lack it without a word.
 
+    Methods that rotate in the attention (those that change distances, follow the length, or lengthen queries) need more: each
+    layer must rotate its queries and keys, or leave them as they are, right before it calls transformers' attention function.
+    To see that, the model is run on five tokens, so forward hooks are called. Layers without positions, as every fourth
+    of SmolLM3, keep none.
+
     ``TypeError`` for another kind of method; ``ValueError`` for a model that is made otherwise, for one whose config asks
-    for a method, and for `Partial`, which would leave out entries that the weights were trained to turn.
+    for a method, and for `Partial`, which would leave out entries that the weights were trained to turn. The model is then
+    as it was.
 
     >>> from transformers import LlamaConfig, LlamaForCausalLM
     >>> from ropebook.extrapolation import make
@@ -60,31 +73,41 @@ def install(model: nn.Module, method: Extension | None) -> None:
         raise TypeError(
             f"method must be one of ropebook.extrapolation or None, got {method!r}"
         )
-    owner = _owner(model)
+    owner = owner_of(model)
     config = owner.config
     theirs, attention = owner.rotary_emb, config._attn_implementation
     if isinstance(theirs, InstalledRotary):
         theirs, attention = theirs.theirs, theirs.attention
-    if method is None:
-        owner.rotary_emb = theirs
-    else:
-        owner.rotary_emb = InstalledRotary(theirs, config, method, attention)
-    ours = method is not None and owner.rotary_emb.rotates_late
-    if ours or (method is not None and method.query_scale is not None):
-        _register()
-        attention = ATTENTION
+    rotary, turns = theirs, {}
+    if method is not None:
+        rotary = InstalledRotary(theirs, config, method, attention)
+        if rotary.acts_in_attention:
+            turns = turns_of(owner, rotary.base, rotary.layout, rotary.rotary_dim)
+            _register()
+            attention = ATTENTION
+    # from here on nothing is refused
+    owner.rotary_emb = rotary
     owner.set_attn_implementation(attention)
+    for part in owner.modules():
+        part.__dict__.pop("ropebook", None)
     for i, layer in enumerate(owner.layers):
-        # in a tuple, for a module set as an attribute would become a part of the layer
-        has_method = method is not None and owner.rotary_emb.serves(i)
-        _attention_of(layer).ropebook = (
-            (owner.rotary_emb, layer) if has_method else None
-        )
+        for part in layer.modules():
+            if part in turns and rotary.serves(i):
+                part.ropebook = Installed(rotary, layer, turns[part])
     for part in model.modules():
         if hasattr(type(part), "save_pretrained"):
             part.__dict__.pop("save_pretrained", None)
             if method is not None:
                 part.save_pretrained = functools.partial(_save, part, owner)
+
+
+class Installed(NamedTuple):
+    """What the attention of a layer looks up. A tuple, because a module set as an attribute would become a part of the model."""
+
+    rotary: InstalledRotary
+    layer: nn.Module
+    # None in a layer without positions: there only the queries' length can change
+    turn: Turn | None
 
 
 def _save(part: nn.Module, owner: nn.Module, *args, **options) -> None:
@@ -107,19 +130,27 @@ class InstalledRotary(nn.Module):
         super().__init__()
         self.method, self.attention = method, attention
         types = getattr(config, "layer_types", None) or ()
-        self.several = _of_several(config)
+        self.several = of_several(config)
         # the type of each layer, where these differ in their tables
         self.layer_types = types if self.several else ()
-        self.base, self.layout, pairs = _read(theirs, config, self.several)
+        table = read_table(theirs, config, self.several)
+        self.base, self.layout, self.narrow = table.base, table.layout, table.narrow
         frequencies = isinstance(method, Frequencies)
-        self.rotary_dim = 2 * pairs
+        self.rotary_dim = 2 * table.pairs
         if "rotary_dim" in method.rotary(self.rotary_dim):
             raise ValueError(
                 f"method must turn the entries that the weights were trained with, got {method!r}"
             )
+        latent = hasattr(config, "kv_lora_rank")
+        if latent and getattr(method, "mscale_all_dim", None):
+            # there it multiplies all of q·k, as ropebook.extrapolation.softmax_scale has it, and is set when the model is made
+            raise ValueError(
+                f"method must have no mscale_all_dim for a model with latent attention, whose config has to ask for it, got {method!r}"
+            )
         self.rotates_late = method.distances is not None or (
             frequencies and method.follows_length
         )
+        self.acts_in_attention = self.rotates_late or method.query_scale is not None
         self.positions: Tensor | None = None
         # in a tuple: the model's own is kept, and is no part of the model as long as this one is in
         self._kept = (theirs,)
@@ -170,7 +201,8 @@ class InstalledRotary(nn.Module):
             position_ids.to(x.device), inv_freq, rope.wide(x.dtype)
         )
         cos, sin = (rope.join(t, t, self.layout) * factor for t in tables)
-        return cos.to(x.dtype), sin.to(x.dtype)
+        dtype = x.dtype if self.narrow else rope.wide(x.dtype)
+        return cos.to(dtype), sin.to(dtype)
 
     def frequencies(self, length: int | None) -> tuple[Tensor, float]:
         """θ (rotary_dim/2,) and the factor on cosines and sines, for a text of ``length`` tokens."""
@@ -207,34 +239,32 @@ def _attend(
     """Attention as transformers calls it: (batch, heads, seq, head_dim) to (batch, seq, heads, head_dim)."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    if options.get("s_aux") is not None:
-        raise ValueError(
-            "the model must have no attention sinks for a method that acts in the attention, "
-            f"got {type(module).__name__} with s_aux"
-        )
-    if module.ropebook is None:
+    check_attention(module, options)
+    installed: Installed | None = getattr(module, "ropebook", None)
+    if installed is None:
         given = module, query, key, value, attention_mask
         return sdpa_attention_forward(*given, scaling=scaling, **options)
-    rotary: InstalledRotary = module.ropebook[0]
-    method, here = rotary.method, _positions(module, options).to(query.device)
+    rotary, _, turn = installed
+    method, here = rotary.method, _positions(installed, options).to(query.device)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     if method.query_scale is not None:
         factor = method.query_scale(here.clamp(min=0))
         query = query * factor[:, None, :, None].to(query.dtype)
-    if rotary.rotates_late:
+    if rotary.rotates_late and turn is not None:
         there = _key_positions(here, key.shape[-2], attention_mask)
         length = int(here.max()) + 1
         inv_freq, attention_factor = rotary.frequencies(length)
         if method.distances is not None:
+            entries = slice(turn.start, turn.start + rotary.rotary_dim)
             keys = repeat_heads(key, query.shape[1])
-            given = query, keys, here, there, inv_freq
-            bias = method.distances.correction(*given, layout=rotary.layout)
+            given = query[..., entries], keys[..., entries], here, there, inv_freq
+            bias = method.distances.correction(*given, layout=turn.layout)
             bias = (bias * scaling).to(query.dtype)
             attention_mask = (
                 bias if attention_mask is None else attention_mask + bias
             )
         query, key = (
-            rotated(x, at, inv_freq, attention_factor, rotary.layout)
+            turned_from(turn, x, at, inv_freq, attention_factor)
             for x, at in ((query, here), (key, there))
         )
     return sdpa_attention_forward(
@@ -242,7 +272,7 @@ def _attend(
     )
 
 
-def _positions(module: nn.Module, options: Mapping[str, object]) -> Tensor:
+def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
     """Where this call's queries are.
 
     Most layers hand positions to their attention. These belong to the call, so a layer that gradient checkpointing runs
@@ -252,13 +282,13 @@ def _positions(module: nn.Module, options: Mapping[str, object]) -> Tensor:
     given = options.get("position_ids")
     if given is not None:
         return given
-    rotary, layer = module.ropebook
+    layer = installed.layer
     if layer.training and getattr(layer, "gradient_checkpointing", False):
         raise ValueError(
             "gradient checkpointing must be off for a model whose layers do not hand position_ids to their "
             f"attention, got {type(layer).__name__} with a method installed"
         )
-    return rotary.positions
+    return installed.rotary.positions
 
 
 def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
@@ -276,71 +306,3 @@ def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
         seen = (mask[:, 0, -1] == 0) * places
         last = seen.max(-1, keepdim=True).values
     return places + (here[:, -1:] - last)
-
-
-# --- What is read off the model --------------------------------------------------------------------------------------
-
-
-def _owner(model: nn.Module) -> nn.Module:
-    """The part of the model that has layers and, once for all of them, a ``rotary_emb``."""
-    owners = [part for part in model.modules() if hasattr(part, "rotary_emb")]
-    if len(owners) != 1 or not hasattr(owners[0], "layers"):
-        raise ValueError(
-            "model must be one of transformers whose layers share one rotary_emb, "
-            f"got {type(model).__name__} with {len(owners)}"
-        )
-    return owners[0]
-
-
-def _attention_of(layer: nn.Module) -> nn.Module:
-    for name in ("self_attn", "attention"):
-        if hasattr(layer, name):
-            return getattr(layer, name)
-    raise ValueError(
-        f"model must have layers with self_attn or attention, got {type(layer).__name__}"
-    )
-
-
-def _of_several(config: object) -> bool:
-    """Whether the config has rope_parameters for each type of layer."""
-    asked = getattr(config, "rope_parameters", None) or {}
-    return any(isinstance(value, Mapping) for value in asked.values())
-
-
-def _read(
-    theirs: nn.Module, config: object, several: bool
-) -> tuple[float, str, int]:
-    """Base, layout and how many pairs turn, once the model's own table is what they give."""
-    asked = getattr(config, "rope_parameters", None) or {}
-    name, prefix, which = "rope_parameters", "", ()
-    if several:
-        name, prefix, which = f"{name}[{SEES_ALL!r}]", f"{SEES_ALL}_", (SEES_ALL,)
-        if asked.get(SEES_ALL) is None:
-            raise ValueError(
-                f"model.config.rope_parameters must have {SEES_ALL!r} for a method to be put in, got {list(asked)}"
-            )
-        asked = asked[SEES_ALL]
-    kind = asked.get("rope_type")
-    if kind != "default":
-        raise ValueError(
-            f"model.config.{name}['rope_type'] must be 'default' for a method to be put in, got {kind!r}"
-        )
-    base = checks.number("rope_theta", asked.get("rope_theta"), minimum=1)
-    table = getattr(theirs, f"{prefix}inv_freq")
-    dim = 2 * len(table)
-    inv_freq = rope.inv_freq(dim, base).to(table)
-    positions = torch.arange(4, device=inv_freq.device)[None]
-    found = theirs(inv_freq.new_zeros(1, 1), positions, *which)
-    expected = rope.tables(positions, inv_freq, inv_freq.dtype)
-    for layout in checks.LAYOUTS:
-        ours = [rope.join(x, x, layout) for x in expected]
-        alike = all(
-            a.shape == b.shape and torch.allclose(a, b, atol=1e-3)
-            for a, b in zip(found, ours, strict=True)
-        )
-        if alike and about_equal(table, inv_freq):
-            return base, layout, dim // 2
-    raise ValueError(
-        f"model must have a rotary_emb that gives cosines and sines of base {base} for {dim} entries, "
-        f"got {type(theirs).__name__}"
-    )

@@ -1,0 +1,214 @@
+"""`install` in models that are not made as Llama is: layers without positions, latent attention, norms at the end."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import transformers
+
+from ropebook.extrapolation import from_transformers, install, make
+
+TRAINED = 32
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 50,
+    "max_position_embeddings": TRAINED,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+LATENT = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 8}
+EXPERTS = {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "moe_intermediate_size": 16}
+KINDS = {
+    # of two layers the second has no positions
+    "SmolLM3": {"no_rope_layers": [1, 0]},
+    # layers that see the whole text have none
+    "Cohere2": {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]},
+    # the last entries of each head turn
+    "DeepseekV3": LATENT | EXPERTS | {"num_key_value_heads": 4, "first_k_dense_replace": 1},
+    # the first half of each head turns, and the projections are one matrix
+    "Persimmon": {},
+}
+OURS = {
+    "rerope": {"window": 12},
+    "self_extend": {"window": 12, "group": 4},
+    "log_n": {"trained_length": 16},
+    "dynamic_ntk": {"trained_length": TRAINED},
+}
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+def built(kind: str, changes: dict | None = None, **rope) -> torch.nn.Module:
+    """With random weights in all matrices and gains, so that what is normalised after the turn differs from it."""
+    options = SIZES | KINDS.get(kind, {}) | (changes or {})
+    known = getattr(transformers, f"{kind}Config").__dataclass_fields__
+    config = getattr(transformers, f"{kind}Config")(**{name: one for name, one in options.items() if name in known})
+    config.rope_parameters = config.rope_parameters | rope
+    torch.manual_seed(0)
+    form = getattr(transformers, f"{kind}ForCausalLM")
+    # other ways through the experts have no float64
+    model = form._from_config(config, experts_implementation="eager").eval().double()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return model
+
+
+def tokens(length: int) -> torch.Tensor:
+    return torch.randint(3, 50, (2, length), generator=torch.Generator().manual_seed(length))
+
+
+@torch.no_grad()
+def logits(model: torch.nn.Module, text: torch.Tensor, **options) -> torch.Tensor:
+    return model(text, **options).logits
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["linear", "dynamic", "yarn"])
+def test_what_transformers_has_gives_the_same_logits(kind, name):
+    asked = {"rope_type": name, "factor": 1.0 if name == "dynamic" else 4.0}
+    if name == "yarn":
+        asked["original_max_position_embeddings"] = TRAINED
+    model, theirs, text = built(kind), built(kind, **asked), tokens(48)
+    theirs.load_state_dict(model.state_dict())
+    plain = logits(model, text)
+    base = model.config.rope_parameters["rope_theta"]
+    install(model, from_transformers(asked | {"rope_theta": base}, TRAINED).method)
+    found = logits(model, text)
+    torch.testing.assert_close(found, logits(theirs, text), **CLOSE)
+    assert (found - plain).abs().max() > 1e-2
+    install(model, None)
+    assert torch.equal(logits(model, text), plain)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_length_that_is_not_reached_changes_nothing(kind):
+    model, text = built(kind), tokens(48)
+    plain = logits(model, text)
+    for method in (make("rerope", window=100), make("log_n", trained_length=100), make("dynamic", trained_length=100)):
+        install(model, method)
+        torch.testing.assert_close(logits(model, text), plain, **CLOSE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", OURS)
+def test_a_cache_changes_nothing(kind, name):
+    model, text = built(kind), tokens(48)
+    if name == "dynamic_ntk":  # its frequencies would change while the second layer's keys are kept
+        text = text[:, :TRAINED]
+    install(model, make(name, **OURS[name]))
+    whole = logits(model, text)
+    with torch.no_grad():
+        cache = model(text[:, :20], use_cache=True).past_key_values
+        for at in range(20, text.shape[1]):
+            last = model(text[:, at : at + 1], past_key_values=cache).logits
+    torch.testing.assert_close(last[:, 0], whole[:, -1], **CLOSE)
+
+
+def test_layers_without_positions_keep_none():
+    """Only the length of their queries may change, by log-n scaling."""
+    model, text = built("SmolLM3", {"no_rope_layers": [0, 0]}), tokens(48)
+    plain = logits(model, text)
+    for name in ("rerope", "self_extend", "dynamic_ntk"):
+        install(model, make(name, **OURS[name]))
+        assert torch.equal(logits(model, text), plain)
+    install(model, make("log_n", **OURS["log_n"]))
+    found = logits(model, text)
+    torch.testing.assert_close(found[:, :16], plain[:, :16], **CLOSE)
+    assert (found - plain)[:, 16:].abs().max() > 1e-2
+
+
+# --- Refused ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        # norms with a gain act on what is rotated already
+        ("HunYuanDenseV1", "got HunYuanDenseV1Model, whose HunYuanDenseV1Attention does not"),
+        ("Flint", "must have no attention sinks .* got FlintAttention with s_aux"),
+        ("Gemma2", "must have no softcap .* got Gemma2Attention with softcap"),
+    ],
+)
+@pytest.mark.parametrize("training", [True, False])
+def test_what_cannot_be_done_in_the_attention_is_refused_at_once(kind, message, training):
+    sizes = {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"], "head_dim": 8}
+    model, text = built(kind, sizes), tokens(48)
+    model.train(training)
+    model.model.norm.train(not training)
+    before, attention = model.model.rotary_emb, model.config._attn_implementation
+    for name in ("rerope", "log_n", "dynamic_ntk"):
+        with pytest.raises(ValueError, match=message):
+            install(model, make(name, **OURS[name]))
+    assert model.model.rotary_emb is before
+    assert model.config._attn_implementation == attention
+    assert (model.training, model.model.norm.training) == (training, not training)
+    model.eval()
+    plain = logits(model, text)
+    install(model, make("linear", factor=4.0))
+    assert (logits(model, text) - plain).abs().max() > 1e-3
+
+
+def test_a_table_that_the_layers_do_not_read_is_refused():
+    """Granite with windows makes a table for each base, and leaves its rotary_emb where it was, unused."""
+    model = built("GraniteSWA", {"sliding_window": 16})
+    for method in (make("linear", factor=4.0), make("rerope", window=12)):
+        with pytest.raises(ValueError, match="share one rotary_emb, got GraniteSWAForCausalLM with 1 more Granite"):
+            install(model, method)
+
+
+def test_a_factor_that_latent_attention_has_in_its_scale_is_refused():
+    """transformers multiplies all of q·k by it when the model is made, and the table by the quotient of the two."""
+    model = built("DeepseekV3")
+    with pytest.raises(ValueError, match="method must have no mscale_all_dim for a model with latent attention"):
+        install(model, make("yarn", factor=4.0, trained_length=TRAINED, mscale=1.0, mscale_all_dim=1.0))
+
+
+@pytest.mark.parametrize("kind", ["Olmo2", "Llama"])
+def test_cosines_and_sines_are_of_the_type_that_the_model_has_them_in(kind):
+    """OLMo rotates in float32 whatever its type is; Llama casts cosines and sines down."""
+    model, positions = built(kind).to(torch.bfloat16), torch.arange(9)[None]
+    theirs = model.model.rotary_emb
+    install(model, make("ntk", factor=2.0))
+    x = torch.zeros(1, 9, 32, dtype=torch.bfloat16)
+    assert model.model.rotary_emb(x, positions)[0].dtype == theirs(x, positions)[0].dtype
+    assert model.model.rotary_emb(x.double(), positions)[0].dtype == torch.float64
+    plain = logits(model, tokens(48))
+    install(model, make("rerope", window=12))
+    assert (logits(model, tokens(48)) - plain).float().abs().max() > 1e-2
+
+
+# --- Persimmon, written by hand --------------------------------------------------------------------------------------
+
+
+def test_persimmon_with_weights_written_by_hand():
+    """Heads of 8, of which entries 0 … 3 turn; rows of the matrix: a head's queries, keys, values, then the next's."""
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16}
+    model = built("Persimmon", sizes | {"qk_layernorm": False})
+    attention, x = model.model.layers[0].self_attn, torch.randn(1, 10, 16, dtype=torch.float64)
+    state = attention.state_dict()
+    whole = state["query_key_value.weight"].view(2, 3, 8, 16)
+    bias = state["query_key_value.bias"].view(2, 3, 8)
+    q, k, v = (torch.einsum("hdi,bti->bhtd", whole[:, i], x) + bias[:, i, None] for i in range(3))
+    m = torch.arange(10, dtype=torch.float64)
+    base = model.config.rope_parameters["rope_theta"]
+    distance = (m[:, None] - m).clamp(max=3)  # ReRoPE of window 3
+    phi = distance[..., None] * base ** (-torch.arange(2, dtype=torch.float64) / 2)
+    a, b = (torch.complex(z[..., :2], z[..., 2:4]) for z in (q, k))
+    turned = (a[:, :, :, None] * b[:, :, None].conj() * torch.polar(torch.ones_like(phi), phi)).sum(-1).real
+    scores = (turned + q[..., 4:] @ k[..., 4:].mT) / 8**0.5
+    scores = scores.masked_fill(m[:, None] < m, -torch.inf)
+    heads = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+    expected = heads @ state["dense.weight"].mT + state["dense.bias"]
+
+    install(model, make("rerope", window=3))
+    seen = []
+    attention.register_forward_hook(lambda part, given, out: seen.append(out[0]))
+    model.model.layers[0].input_layernorm = torch.nn.Identity()
+    with torch.no_grad():
+        model(inputs_embeds=x)
+    torch.testing.assert_close(seen[0], expected, **CLOSE)
