@@ -52,6 +52,12 @@ def test_pairs_that_have_all_turned_need_no_factor():
     assert X.least_ntk_factor(inv_freq(8, 10.0), 4096, 16384) == 1.0
 
 
+def test_without_more_words_it_is_for_heads_of_128_and_base_10000():
+    assert X.choices(4096, 16384) == X.choices(4096, 16384, dim=128, base=10_000.0)
+    changed = [X.choices(4096, 16384, dim=126), X.choices(4096, 16384, base=10_001.0)]
+    assert all(other != X.choices(4096, 16384) for other in changed)
+
+
 def test_what_needs_nothing_or_cannot_be_done_is_refused():
     with pytest.raises(ValueError, match="target_length must be an integer >= 4097, got 4096"):
         X.choices(4096, 4096)

@@ -123,6 +123,12 @@ def test_what_does_not_vary_is_sure():
     assert (I.p_equivalent(same, 0.02), I.p_equivalent(same, 0.005)) == (0.0, 1.0)
 
 
+def test_a_mean_on_the_margin_is_not_within_it():
+    for mean in (0.25, -0.25):
+        assert I.p_equivalent(I.Interval(mean, 0, 0, 1.0, 5.0), 0.25) == 1.0
+        assert I.p_equivalent(I.Interval(mean, 0, 0, 0.0, math.inf), 0.25) == 1.0
+
+
 # Benjamini and Hochberg 1995, section 3.2: fifteen p-values of which four pass at 0.05
 PUBLISHED = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528]
 PUBLISHED += [0.7590, 1.0]
