@@ -106,5 +106,5 @@ def decode(layer, x, prefill):
 def extended(name, options=None, keep=None, seed=0, **rest):
     torch.manual_seed(seed)
     options = EXAMPLES[name] if options is None else options
-    arguments = {"n_kv_heads": 2, "base": 100.0, "dtype": torch.float64} | rest
+    arguments = {"n_kv_heads": 2, "base": 100.0, "layout": "interleaved", "dtype": torch.float64} | rest
     return X.ExtendedAttention(32, 4, method=name, options=options, keep=keep, **arguments)

@@ -39,6 +39,7 @@ def spread(module, seed=0, size=1.0):
 
 
 def make(kv_heads=2, *, seed=0, dtype=torch.float64, dim=DIM, heads=HEADS, kind=R.RotaryAttention, **options):
+    options = {"layout": "interleaved"} | options
     return spread(kind(dim, heads, kv_heads, dtype=dtype, **options), seed, size=2.0)
 
 

@@ -54,6 +54,11 @@ def test_a_score_does_not_change_when_all_places_move(name):
     assert largest(B.score(q, k, m, m, found).diagonal(dim1=1, dim2=2) - (q * k).sum(-1) / 12**0.5) < 1e-12
 
 
+def test_one_place_alone_has_the_angles_that_it_has_among_others():
+    waves, places = B.axial([4, 4]), torch.tensor([[2, 3], [5, 7]])
+    assert torch.equal(B.angles(places[1], waves), B.angles(places, waves)[1])
+
+
 @every
 def test_every_axis_is_heard(name):
     found = waves()[name]
@@ -68,7 +73,7 @@ def test_every_axis_is_heard(name):
 def test_one_axis_is_a_line():
     x, m = random(3, 5, 12), torch.arange(5)
     tables = rope.cos_sin(m, rope.inv_freq(12, 77.0), torch.float64)
-    assert torch.equal(B.turned(x, m[:, None], B.axial([12], 77.0)), apply_rotary(x, *tables))
+    assert torch.equal(B.turned(x, m[:, None], B.axial([12], 77.0)), apply_rotary(x, *tables, layout="interleaved"))
 
 
 def fits(sections: tuple[int, ...]) -> bool:
@@ -321,6 +326,7 @@ def test_what_does_not_commute_knows_more():
         ),
         (lambda: B.mixed(8, 100, torch.zeros(3)), r"directions must have shape \(4,\), one for each pair, got \(3,\)"),
         (lambda: B.angles(torch.zeros(5, 3), B.axial([4, 4])), "places must have 2 numbers each"),
+        (lambda: B.angles(torch.tensor(2.0), B.axial([4, 4])), r"places must have 2 numbers each, .* got shape \(\)"),
         (lambda: B.mixed(4, 100, torch.tensor([0, torch.nan])), "directions must be finite numbers, got nan"),
         (lambda: B.angles(torch.full((5, 2), torch.nan), B.axial([4, 4])), "positions must lie between .*, got nan"),
         (lambda: B.axial([]), "dims must have a number for each axis, got none"),

@@ -53,7 +53,7 @@ def lengths(module: torch.nn.Module, *inputs) -> int:
 
 @torch.no_grad()
 def test_an_attention_layer_is_two_graphs_over_many_lengths():
-    layer = RotaryAttention(16, 4, 2)
+    layer = RotaryAttention(16, 4, 2, layout="interleaved")
     assert lengths(layer, *((random(2, n, 16, dtype=torch.float32),) for n in (5, 9, 17, 33))) <= 2
 
 
@@ -61,7 +61,7 @@ def test_an_attention_layer_is_two_graphs_over_many_lengths():
 @pytest.mark.parametrize("method", [None, "yarn"])
 def test_a_model_is_two_graphs_over_many_lengths(method):
     scaling = method and make(method, factor=4.0, trained_length=64)
-    model = LlamaModel(50, 16, 24, n_layers=2, n_heads=2, scaling=scaling)
+    model = LlamaModel(50, 16, 24, n_layers=2, n_heads=2, scaling=scaling, layout="interleaved")
     texts = (torch.arange(2 * n).view(2, n) % 50 for n in (5, 9, 17, 33))
     assert lengths(model, *((text,) for text in texts)) <= 2
 
@@ -85,7 +85,7 @@ TWO = {
 def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dynamic):
     """The compiler then has one graph for any factor, in which a float is a symbol."""
     for options in TWO[name]:
-        module = RotaryEmbedding(8, scaling=make(name, **options))
+        module = RotaryEmbedding(8, scaling=make(name, **options), layout="interleaved")
         compiled = torch.compile(module, fullgraph=True, dynamic=dynamic, backend="eager")
         for length in (5, 9):
             turned_alike(compiled, module, length)
@@ -93,7 +93,7 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 def test_lengths_without_positions_and_then_positions():
     """By then a length is a symbol, and so is what the shape of the positions is compared with."""
-    module = RotaryEmbedding(8)
+    module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)
     turned_alike(compiled, module, 5)
@@ -113,7 +113,7 @@ OPEN = {
 @pytest.mark.parametrize("name", OPEN)
 def test_exported_with_an_open_length_it_is_right_at_every_length(name, for_onnx, most, monkeypatch):
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
-    module = RotaryEmbedding(8, scaling=OPEN[name] and make(name, **OPEN[name]))
+    module = RotaryEmbedding(8, scaling=OPEN[name] and make(name, **OPEN[name]), layout="interleaved")
     x, length = random(2, 2, 5, 8, dtype=torch.float32), {2: torch.export.Dim("length", max=most)}
     program = torch.export.export(module, (x, x), dynamic_shapes={"q": length, "k": length}).module()
     for at in (5, 2, 8, 9, 100):
@@ -121,7 +121,7 @@ def test_exported_with_an_open_length_it_is_right_at_every_length(name, for_onnx
 
 
 def test_dynamic_yarn_says_that_it_has_no_formula_for_all_lengths():
-    module = RotaryEmbedding(8, scaling=make("dynamic_yarn", trained_length=8, beta=4.0))
+    module = RotaryEmbedding(8, scaling=make("dynamic_yarn", trained_length=8, beta=4.0), layout="interleaved")
     x, length = random(2, 2, 5, 8), {2: torch.export.Dim("length", max=1000)}
     with pytest.raises(ValueError, match=r"length must be a number for dynamic YaRN.* fix the frequencies"):
         torch.export.export(module, (x, x), dynamic_shapes={"q": length, "k": length})
@@ -142,4 +142,4 @@ def test_vmap_over_positions(layout):
 def test_jit_script_is_not_supported():
     """As the module says; torch's own message names the reason."""
     with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
-        torch.jit.script(RotaryEmbedding(8))
+        torch.jit.script(RotaryEmbedding(8, layout="interleaved"))

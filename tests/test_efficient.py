@@ -16,7 +16,7 @@ from tests.rotations import tables
 
 X, COS, SIN = random(2, 3, 5, 8), *tables(range(5), 8)
 P, V = torch.arange(5), random(5, 8)
-ROPE = E.RotaryEmbedding(8)
+ROPE = E.RotaryEmbedding(8, layout="interleaved")
 TABLES = "cos and sin must have shape"
 BAD = [
     ("transformers_to_meta({}, {})", TypeError, r"params\['dim'\] must be an integer >= 2, got None"),
@@ -55,24 +55,28 @@ BAD = [
     ("rotate_eager(X[None], COS[None], SIN[None])", ValueError, TABLES),
     ("rotate_in_place(X.expand(9, 2, 3, 5, 8), COS, SIN)", ValueError, "x must hold each number once"),
     ("rotate_compiled(X, COS, SIN, 'odd')", ValueError, "layout must be one of"),
-    ("apply_rotary(X, COS, SIN, backend='cuda')", ValueError, "backend must be one of 'eager', 'compiled', 'triton'"),
-    ("apply_rotary(X[..., :6], COS, SIN)", ValueError, TABLES),
-    ("apply_rotary(X, COS[:, :0], SIN[:, :0])", ValueError, TABLES),
-    ("apply_rotary_qk(X, X[:, :, :4], COS, SIN)", ValueError, TABLES),
+    (
+        "apply_rotary(X, COS, SIN, backend='cuda', layout='half')",
+        ValueError,
+        "backend must be one of 'eager', 'compiled', 'triton'",
+    ),
+    ("apply_rotary(X[..., :6], COS, SIN, layout='half')", ValueError, TABLES),
+    ("apply_rotary(X, COS[:, :0], SIN[:, :0], layout='half')", ValueError, TABLES),
+    ("apply_rotary_qk(X, X[:, :, :4], COS, SIN, layout='half')", ValueError, TABLES),
     ("rotation_cost('matrix', 8)", ValueError, "form must be one of 'dense'"),
     ("rotation_cost('dense', 7)", ValueError, "head_dim must be an even integer"),
     ("rotation_cost('dense', 8, 0)", ValueError, "n_heads must be an integer >= 1"),
     ("rotation_cost('dense', 8, layout='odd')", ValueError, "layout must be one of"),
     ("rotation_cost('dense', 8, bytes_per_element=0)", ValueError, "bytes_per_element must be"),
     ("RotaryEmbedding(7)", ValueError, "dim must be an even integer >= 2, got 7"),
-    ("RotaryEmbedding(8, 0.5)", ValueError, "base must be a finite number >= 1, got 0.5"),
-    ("RotaryEmbedding(8, float('nan'))", ValueError, "base must be a finite number"),
+    ("RotaryEmbedding(8, 0.5, layout='half')", ValueError, "base must be a finite number >= 1, got 0.5"),
+    ("RotaryEmbedding(8, float('nan'), layout='half')", ValueError, "base must be a finite number"),
     ("RotaryEmbedding(8, layout='neox')", ValueError, "layout must be one of"),
-    ("RotaryEmbedding(8, rotary_dim=10)", ValueError, "rotary_dim must be at most dim = 8, got 10"),
-    ("RotaryEmbedding(8, rotary_dim=3)", ValueError, "rotary_dim must be an even integer"),
-    ("RotaryEmbedding(8, scaling=2.0)", TypeError, "scaling must be a function or None, got 2.0"),
-    ("RotaryEmbedding(8, table_length=0)", ValueError, "table_length must be an integer >= 1"),
-    ("RotaryEmbedding(8, backend='fast')", ValueError, "backend must be one of"),
+    ("RotaryEmbedding(8, rotary_dim=10, layout='half')", ValueError, "rotary_dim must be at most dim = 8, got 10"),
+    ("RotaryEmbedding(8, rotary_dim=3, layout='half')", ValueError, "rotary_dim must be an even integer"),
+    ("RotaryEmbedding(8, scaling=2.0, layout='half')", TypeError, "scaling must be a function or None, got 2.0"),
+    ("RotaryEmbedding(8, table_length=0, layout='half')", ValueError, "table_length must be an integer >= 1"),
+    ("RotaryEmbedding(8, backend='fast', layout='half')", ValueError, "backend must be one of"),
     ("ROPE(X[0], X)", ValueError, r"q must have shape \(batch, heads, seq, 8\), got \(3, 5, 8\)"),
     ("ROPE(X, X[..., :4])", ValueError, "k must have shape"),
     ("ROPE(X, X.long())", TypeError, "k must be a floating-point tensor"),
@@ -85,20 +89,28 @@ BAD = [
     ("ROPE(X, X, offset=-1)", ValueError, "offset must be an integer >= 0, got -1"),
     ("ROPE(X, X, offset=1.0)", TypeError, "offset must be an integer"),
     ("ROPE(X, X, offset=2**31 - 4)", ValueError, "offset must leave positions below 2147483648"),
-    ("RotaryEmbedding(8, scaling=lambda f, n: f)(X, X)", TypeError, "scaling must return .* got Tensor"),
-    ("RotaryEmbedding(8, scaling=lambda f, n: (f, 1, 2))(X, X)", TypeError, "scaling must return"),
+    ("RotaryEmbedding(8, scaling=lambda f, n: f, layout='half')(X, X)", TypeError, "scaling must return .* got Tensor"),
+    ("RotaryEmbedding(8, scaling=lambda f, n: (f, 1, 2), layout='half')(X, X)", TypeError, "scaling must return"),
     (
-        "RotaryEmbedding(8, scaling=lambda f, n: (f[1:], 1))(X, X)",
+        "RotaryEmbedding(8, scaling=lambda f, n: (f[1:], 1), layout='half')(X, X)",
         ValueError,
         r"scaling's inv_freq must have shape \(4,\)",
     ),
     (
-        "RotaryEmbedding(8, scaling=lambda f, n: (f / 0, 1))(X, X)",
+        "RotaryEmbedding(8, scaling=lambda f, n: (f / 0, 1), layout='half')(X, X)",
         ValueError,
         "finite numbers, got inf",
     ),
-    ("RotaryEmbedding(8, scaling=lambda f, n: (f.long(), 1))(X, X)", TypeError, "scaling's inv_freq must be"),
-    ("RotaryEmbedding(8, scaling=lambda f, n: (f, 0))(X, X)", ValueError, "scaling's attention_factor must be"),
+    (
+        "RotaryEmbedding(8, scaling=lambda f, n: (f.long(), 1), layout='half')(X, X)",
+        TypeError,
+        "scaling's inv_freq must be",
+    ),
+    (
+        "RotaryEmbedding(8, scaling=lambda f, n: (f, 0), layout='half')(X, X)",
+        ValueError,
+        "scaling's attention_factor must be",
+    ),
     ("interleaved_to_half(7)", ValueError, "dim must be an even integer"),
     ("half_to_interleaved(8, 10)", ValueError, "rotary_dim must be at most dim = 8"),
     (

@@ -10,7 +10,7 @@ from ropebook import memory, rope, triton_kernel
 from ropebook.checks import LAYOUTS
 from ropebook.efficient import RotaryEmbedding, apply_rotary, apply_rotary_qk
 from ropebook.extrapolation import ExtendedAttention, make
-from ropebook.rotary_attention import LlamaModel
+from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from tests.helpers import largest, random
 from tests.rotations import qk, tables
 
@@ -62,11 +62,11 @@ def test_the_functions_in_place(layout, pairs):
     for ours, wanted in zip((alone, *turned), (expected[0], *expected), strict=True):
         assert largest(ours - wanted) < 1e-6
     with pytest.raises(ValueError, match="x must hold each number once"):
-        apply_rotary(q[:, :1].expand(2, 4, 5, 8), cos, sin, in_place=True)
+        apply_rotary(q[:, :1].expand(2, 4, 5, 8), cos, sin, in_place=True, layout="interleaved")
 
 
 def test_in_place_has_the_gradient_of_the_rotation():
-    embedding, gradients = RotaryEmbedding(8, rotary_dim=4), []
+    embedding, gradients = RotaryEmbedding(8, rotary_dim=4, layout="interleaved"), []
     for in_place in (False, True):
         q = Q.clone().requires_grad_()
         (embedding(q * 1, in_place=in_place) * K.repeat(1, 2, 1, 1)).sum().backward()
@@ -76,7 +76,7 @@ def test_in_place_has_the_gradient_of_the_rotation():
 
 def test_shared_memory_is_not_rotated_in_place():
     with pytest.raises(ValueError, match="x must"):
-        RotaryEmbedding(8)(Q, K[:, :1].expand(2, 4, 5, 8), in_place=True)
+        RotaryEmbedding(8, layout="interleaved")(Q, K[:, :1].expand(2, 4, 5, 8), in_place=True)
 
 
 BOTH = random(2, 4, 5, 12, seed=2)
@@ -94,11 +94,13 @@ BOTH = random(2, 4, 5, 12, seed=2)
 )
 def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
     before = BOTH.clone()
-    embedding = RotaryEmbedding(8, rotary_dim=4)  # what only passes through must not change either
+    embedding = RotaryEmbedding(
+        8, rotary_dim=4, layout="interleaved"
+    )  # what only passes through must not change either
     cos, sin = embedding.cos_sin(torch.arange(5))
     for call in (
         lambda: embedding(q, k, in_place=True),
-        lambda: apply_rotary_qk(q, k, cos, sin, in_place=True),
+        lambda: apply_rotary_qk(q, k, cos, sin, in_place=True, layout="interleaved"),
         lambda: embedding(q.transpose(1, 2), k.transpose(1, 2), in_place=True, tokens_first=True),
     ):
         with pytest.raises(ValueError, match=r"q and k must not share memory|x must hold each number once"):
@@ -128,7 +130,7 @@ def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch)
 )
 def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(q, k):
     """q, k and v as one product gives them; the gradient reaches the product."""
-    embedding, weights = RotaryEmbedding(8), random(2, 4, 5, 24, seed=4)
+    embedding, weights = RotaryEmbedding(8, layout="interleaved"), random(2, 4, 5, 24, seed=4)
     seen = []
     for in_place in (False, True):
         leaf = random(2, 4, 5, 24, seed=3).requires_grad_()
@@ -156,7 +158,7 @@ def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(q,
 )
 def test_shapes_with_tokens_first(given, message):
     with pytest.raises(ValueError, match=message):
-        RotaryEmbedding(8)(*given, tokens_first=True)
+        RotaryEmbedding(8, layout="interleaved")(*given, tokens_first=True)
 
 
 def counted(monkeypatch, model, *given, **options) -> int:
@@ -173,7 +175,7 @@ TOKENS = torch.arange(12).view(2, 6)
 
 @pytest.mark.parametrize("scaling", [None, make("yarn", factor=4.0, trained_length=64)], ids=["plain", "yarn"])
 def test_a_model_computes_its_tables_once_a_call(monkeypatch, scaling):
-    model = LlamaModel(20, 16, 24, n_layers=4, n_heads=2, scaling=scaling)
+    model = LlamaModel(20, 16, 24, n_layers=4, n_heads=2, scaling=scaling, layout="interleaved")
     assert counted(monkeypatch, model, TOKENS, positions=torch.arange(6) + 3) == 1
     assert counted(monkeypatch, model, TOKENS) == 1
     # and keeps none beyond it, but for the table of a model without scaling
@@ -182,17 +184,17 @@ def test_a_model_computes_its_tables_once_a_call(monkeypatch, scaling):
 
 
 def test_kept_tables_are_those_of_their_positions():
-    embedding = RotaryEmbedding(8)
+    embedding = RotaryEmbedding(8, layout="interleaved")
     with embedding.keeping_tables():
         for place in PLACES:
             for x in (Q, Q.float(), Q[:1], Q):
                 if x.shape[0] == 1 and "positions" in place and place["positions"].ndim == 2:
                     continue
-                assert torch.equal(embedding(x, **place), RotaryEmbedding(8)(x, **place))
+                assert torch.equal(embedding(x, **place), RotaryEmbedding(8, layout="interleaved")(x, **place))
 
 
 def test_tables_are_let_go_after_an_error():
-    model = LlamaModel(20, 16, 24, n_layers=2, n_heads=2)
+    model = LlamaModel(20, 16, 24, n_layers=2, n_heads=2, layout="interleaved")
     with pytest.raises(ValueError, match="positions must have shape"):
         model(TOKENS, positions=torch.arange(5))
     assert model.layers[0].attention.rotary._kept is None
@@ -209,7 +211,16 @@ def greedy(model: LlamaModel, tokens: torch.Tensor, new: int) -> torch.Tensor:
 @pytest.mark.parametrize("name", ["dynamic_ntk", "dynamic_yarn"])
 def test_a_method_that_follows_the_length_generates(name):
     torch.manual_seed(0)
-    model = LlamaModel(20, 16, 24, n_layers=2, n_heads=2, scaling=make(name, trained_length=4), dtype=torch.float64)
+    model = LlamaModel(
+        20,
+        16,
+        24,
+        n_layers=2,
+        n_heads=2,
+        scaling=make(name, trained_length=4),
+        dtype=torch.float64,
+        layout="interleaved",
+    )
     assert torch.equal(model.generate(TOKENS, 8), greedy(model, TOKENS, 8))
     with pytest.raises(ValueError, match="length must be known where the frequencies follow it, got None"):
         model.generate(TOKENS, 2, lengths=[6, 3])
@@ -222,7 +233,7 @@ def test_a_method_that_follows_the_length_generates(name):
 def test_a_model_of_extended_layers_generates(name, options):
     torch.manual_seed(0)
     layers = 1 if name == "dynamic_ntk" else 2
-    model = LlamaModel(20, 16, 24, n_layers=layers, n_heads=2, dtype=torch.float64)
+    model = LlamaModel(20, 16, 24, n_layers=layers, n_heads=2, dtype=torch.float64, layout="interleaved")
     for layer in model.layers:
         layer.attention = ExtendedAttention.of(layer.attention, method=name, options=options)
     assert torch.equal(model.generate(TOKENS, 8), greedy(model, TOKENS, 8))
@@ -269,4 +280,37 @@ def test_what_is_wrong_is_called_by_its_name(layout):
             call()
     if not triton_kernel.INTERPRETED:
         with pytest.raises(RuntimeError, match=r"\(backend 'triton'\) runs on CUDA, got tensors on cpu"):
-            E.apply_rotary(q, cos, sin, backend="triton")
+            E.apply_rotary(q, cos, sin, backend="triton", layout="interleaved")
+
+
+# --- The layout ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: RotaryEmbedding(8),
+        lambda: apply_rotary(Q, *tables(range(5), 8)),
+        lambda: apply_rotary_qk(Q, K, *tables(range(5), 8)),
+    ],
+    ids=["the module", "apply_rotary", "apply_rotary_qk"],
+)
+def test_a_layout_that_is_left_out_is_said(call):
+    """Weights of Llama in transformers would else be rotated in the wrong one without a word."""
+    with pytest.warns(FutureWarning, match="now it is 'interleaved', .* Llama, .* in transformers want layout='half'"):
+        call()
+
+
+def test_until_then_it_is_interleaved():
+    places = tables(range(5), 8)
+    with pytest.warns(FutureWarning, match="layout will have to be given"):
+        found = RotaryEmbedding(8)(Q, K), apply_rotary_qk(Q, K, *places), (apply_rotary(Q, *places), K)
+    expected = apply_rotary_qk(Q, K, *places, layout="interleaved")
+    assert all(torch.equal(q, expected[0]) for q, _ in found)
+    assert all(torch.equal(k, expected[1]) for _, k in found[:2])
+
+
+def test_a_layer_and_a_model_that_leave_it_out_say_so_too():
+    for build in (lambda: RotaryAttention(8, 2), lambda: LlamaModel(9, 8, 12, 1, 2)):
+        with pytest.warns(FutureWarning, match="layout will have to be given"):
+            build()

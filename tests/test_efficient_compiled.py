@@ -62,7 +62,7 @@ def test_without_a_compiler_it_warns_once_and_rotates():
         "for _ in range(2):",
         "    with warnings.catch_warnings(record=True) as caught:",
         "        warnings.simplefilter('always')",
-        "        y = E.apply_rotary(x, cos, sin, backend='compiled')",
+        "        y = E.apply_rotary(x, cos, sin, layout='interleaved', backend='compiled')",
         "    assert torch.equal(y, E.rotate_eager(x, cos, sin))",
         "    print([str(w.message)[:50] for w in caught if w.category is RuntimeWarning])",
     )
@@ -117,7 +117,7 @@ def graphs():
 @pytest.mark.parametrize("table_length", [None, 16, 128])
 @pytest.mark.parametrize("used_before", [False, True])
 def test_decoding_64_tokens_recompiles_at_most_three_times(table_length, used_before, graphs):
-    rope = E.RotaryEmbedding(8, table_length=table_length)
+    rope = E.RotaryEmbedding(8, table_length=table_length, layout="interleaved")
     compiled = torch.compile(rope, fullgraph=True, backend=graphs)
     q, k = random(2, 4, 164, 8, dtype=torch.float32), random(2, 2, 164, 8, dtype=torch.float32)
     expected = exact(q, range(164), "interleaved"), exact(k, range(164), "interleaved")
@@ -163,7 +163,7 @@ def test_a_graph_for_onnx_has_operators_of_torch_only(layout, for_onnx, monkeypa
 
 
 def test_what_a_graph_may_not_read_comes_out_as_nan(graphs):
-    rope, q = E.RotaryEmbedding(8), random(1, 2, 4, 8)
+    rope, q = E.RotaryEmbedding(8, layout="interleaved"), random(1, 2, 4, 8)
     wrong = torch.tensor([5, 2**31 + 1, -(2**63), 2**31])
     compiled = torch.compile(rope, fullgraph=True, backend=graphs)
     exported = torch.export.export(rope, (q, q, torch.arange(4))).module()
@@ -177,7 +177,7 @@ def test_what_a_graph_may_not_read_comes_out_as_nan(graphs):
 
 def test_compiled_with_the_module_it_is_one_loop():
     skip_without_compiler()
-    rope = E.RotaryEmbedding(8, backend="compiled")
+    rope = E.RotaryEmbedding(8, backend="compiled", layout="interleaved")
     q, k = random(1, 4, 3, 8, dtype=torch.float32), random(1, 2, 3, 8, dtype=torch.float32)
     positions = torch.tensor([5, 7, 100])
     for ours, x in zip(torch.compile(rope, fullgraph=True)(q, k, positions), (q, k), strict=True):
@@ -210,7 +210,7 @@ def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
         seen.extend(str(node.target) for node in graph.graph.nodes)
         return graph.forward
 
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     x = random(1, 2, 3, 8, dtype=torch.float32)
     torch.compile(rope, fullgraph=True, backend=look)(x, x, torch.arange(3))
     assert any("ropebook.cos_sin" in target for target in seen)

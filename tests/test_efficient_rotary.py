@@ -26,7 +26,7 @@ from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, la
 
 def test_as_many_positions_as_entries_that_turn():
     x, positions = torch.randn(1, 1, 4, 8, dtype=torch.float64), torch.arange(4)
-    q, k = E.RotaryEmbedding(8, rotary_dim=4)(x, x.clone())
+    q, k = E.RotaryEmbedding(8, rotary_dim=4, layout="interleaved")(x, x.clone())
     assert torch.equal(q[..., 4:], x[..., 4:])
     assert largest(k[..., :4] - exact(x[..., :4], positions, "interleaved")) < 1e-14
 
@@ -71,7 +71,7 @@ def test_the_kernel_gets_both_in_one_launch(kernel):
     assert torch.equal(q2, q + 1)
     assert torch.equal(k2, k + 2)
     assert kernel.asked == [(q, k, "half")]
-    assert torch.equal(E.apply_rotary(q, cos, sin, backend="triton"), q + 1)
+    assert torch.equal(E.apply_rotary(q, cos, sin, backend="triton", layout="interleaved"), q + 1)
     assert kernel.asked[1] == (q, None, "interleaved")
 
 
@@ -125,10 +125,10 @@ def test_offsets_and_positions_are_the_rotation(seed, layout, base, offset, rota
 def test_positions_per_row():
     positions = torch.tensor([[0, 1, 2, 0, 1], [0, 0, 0, 1, 2]])  # packed; padded on the left
     q, k = qk()
-    for ours, x in zip(E.RotaryEmbedding(8)(q, k, positions), (q, k), strict=True):
+    for ours, x in zip(E.RotaryEmbedding(8, layout="interleaved")(q, k, positions), (q, k), strict=True):
         assert largest(ours - exact(x, positions, "interleaved")) < 1e-13
     half = positions.double() / 2
-    for ours, x in zip(E.RotaryEmbedding(8)(q, k, half), (q, k), strict=True):
+    for ours, x in zip(E.RotaryEmbedding(8, layout="interleaved")(q, k, half), (q, k), strict=True):
         assert largest(ours - exact(x, half, "interleaved")) < 1e-13
 
 
@@ -170,7 +170,7 @@ CASTS = {
 @pytest.mark.parametrize("used_before", [False, True])
 def test_angles_stay_exact_whatever_is_done_to_the_model(cast, used_before):
     q, k = qk(dtype=torch.bfloat16)
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     if used_before:
         rope(q, k)
     rope = CASTS[cast](rope)
@@ -199,7 +199,7 @@ def test_autocast_changes_nothing(layout, form):
 
 def test_built_on_meta_it_has_its_values():
     with torch.device("meta"):
-        rope = E.RotaryEmbedding(8)
+        rope = E.RotaryEmbedding(8, layout="interleaved")
     assert torch.equal(rope.inv_freq, sinusoidal.inv_freq(8))
     assert torch.equal(rope.to("meta").inv_freq, sinusoidal.inv_freq(8))
     q, k = (x.to("meta") for x in qk())
@@ -209,7 +209,7 @@ def test_built_on_meta_it_has_its_values():
 
 
 def test_the_module_follows_the_device(device):
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     q, k = qk(dtype=torch.float32)
     expected = rope(q, k)
     rope = rope.to(device)
@@ -222,7 +222,7 @@ def test_the_module_follows_the_device(device):
 
 
 def test_nothing_to_train_and_nothing_to_save():
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     rope(*qk())
     assert rope.state_dict() == {}
     assert list(rope.parameters()) == list(rope.buffers()) == []
@@ -242,7 +242,7 @@ def test_a_table_made_in_inference_mode_serves_training(layout):
 
 
 def test_the_table_doubles_and_is_read_only_where_it_may_be():
-    rope = E.RotaryEmbedding(8, table_length=6)
+    rope = E.RotaryEmbedding(8, table_length=6, layout="interleaved")
     rope(*qk(tokens=5))
     assert rope._table[0].shape == (6, 4)
     first = rope._table
@@ -260,7 +260,7 @@ def test_the_table_doubles_and_is_read_only_where_it_may_be():
     kept = rope._table
     rope(*qk(tokens=2), torch.tensor([10**6, 3]))
     assert rope._table is kept
-    assert E.RotaryEmbedding(8).table_length == 4096
+    assert E.RotaryEmbedding(8, layout="interleaved").table_length == 4096
 
 
 class Counted(TorchDispatchMode):
@@ -290,7 +290,7 @@ def test_one_token_takes_fewer_operations_than_in_transformers(layout, dtype):
 
 @pytest.mark.parametrize("used_before", [False, True])
 def test_one_token_far_off_makes_no_table_of_what_lies_between(used_before):
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     if used_before:
         rope(*qk())
     kept = rope._table
@@ -306,7 +306,7 @@ def test_one_token_far_off_makes_no_table_of_what_lies_between(used_before):
 
 @pytest.mark.parametrize("offset", [6, 11, 12, 48])
 def test_rows_kept_are_at_most_twice_what_was_asked_for(offset):
-    rope = E.RotaryEmbedding(8, table_length=6)
+    rope = E.RotaryEmbedding(8, table_length=6, layout="interleaved")
     for _ in range(2):
         for one, x in zip(rope(*qk(tokens=1), offset=offset), qk(tokens=1), strict=True):
             assert largest(one - exact(x, [offset], "interleaved")) < 1e-13
@@ -316,7 +316,7 @@ def test_rows_kept_are_at_most_twice_what_was_asked_for(offset):
 @pytest.mark.parametrize("used_before", [False, True])
 @pytest.mark.parametrize("name", ["dim", "rotary_dim", "base", "inv_freq"])
 def test_what_the_table_was_made_of_cannot_be_set(name, used_before):
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     if used_before:
         rope(*qk())
     other = {"dim": 16, "rotary_dim": 4, "base": 500.0, "inv_freq": sinusoidal.inv_freq(8, 500.0)}[name]
@@ -330,13 +330,15 @@ def test_what_the_table_was_made_of_cannot_be_set(name, used_before):
         first = at.get("offset", 0)
         assert largest(rope(q, k, **at)[0] - exact(q, range(first, first + 5), "interleaved")) < 1e-13
     # the way that the message names
-    slow = E.RotaryEmbedding(8, scaling=lambda inv_freq, length: (sinusoidal.inv_freq(8, 500.0), 1.0))
+    slow = E.RotaryEmbedding(
+        8, scaling=lambda inv_freq, length: (sinusoidal.inv_freq(8, 500.0), 1.0), layout="interleaved"
+    )
     for at in ({}, {"positions": torch.arange(5)}):
         assert largest(slow(q, k, **at)[0] - exact(q, range(5), "interleaved", 500.0)) < 1e-13
 
 
 def test_cos_sin_of_the_module():
-    rope = E.RotaryEmbedding(8, 100.0, rotary_dim=4)
+    rope = E.RotaryEmbedding(8, 100.0, rotary_dim=4, layout="interleaved")
     for ours, right in zip(rope.cos_sin(torch.tensor([[5]]), torch.float64), tables([[5]], 4, 100.0), strict=True):
         assert ours.shape == (1, 1, 2)
         assert torch.equal(ours, right)
@@ -351,7 +353,7 @@ def test_scaling_enters_with_the_length_and_the_factor():
         inv_freq /= 2  # in its own copy
         return inv_freq, 1.5
 
-    rope = E.RotaryEmbedding(8, scaling=scaling)
+    rope = E.RotaryEmbedding(8, scaling=scaling, layout="interleaved")
     q, k = qk()
     for _ in range(2):
         for ours, x in zip(rope(q, k, offset=7), (q, k), strict=True):

@@ -149,7 +149,8 @@ def test_make_knows_the_names_that_transformers_has():
         method = X.make(kind, **options[kind])
         assert method.facts.transformers == kind
     layers = [
-        X.ExtendedAttention(8, 1, method=name, options=options[name]) for name in ("dynamic", "dynamic_ntk", "yarn")
+        X.ExtendedAttention(8, 1, method=name, options=options[name], layout="interleaved")
+        for name in ("dynamic", "dynamic_ntk", "yarn")
     ]
     assert [layer.keep for layer in layers] == ["unrotated", "unrotated", "rotated"]
 
@@ -239,7 +240,7 @@ def test_methods_compile_without_a_break_and_dynamic_ones_without_recompiling():
     for name in ("yarn", "llama3", "longrope", "dynamic_ntk"):
         torch._dynamo.reset()
         counter = CompileCounter()
-        rope = RotaryEmbedding(8, 100.0, scaling=example(name))
+        rope = RotaryEmbedding(8, 100.0, scaling=example(name), layout="interleaved")
         compiled = torch.compile(rope, backend=counter, fullgraph=True)
         for offset in range(0, 64, 7):
             ours, eager = compiled(q, k, offset=offset), rope(q, k, offset=offset)

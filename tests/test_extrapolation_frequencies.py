@@ -232,8 +232,8 @@ def test_yarns_factor_is_the_papers(n, factor, weight, other):
 @given(seeds, factors)
 def test_scores_scale_by_the_square_of_the_factor(seed, factor):
     q, k = random(2, 1, 1, 6, 8, seed=seed)
-    plain_q, plain_k = RotaryEmbedding(8, scaling=X.YaRN(factor, 512, attention_factor=1.0))(q, k)
-    scaled_q, scaled_k = RotaryEmbedding(8, scaling=X.YaRN(factor, 512))(q, k)
+    plain_q, plain_k = RotaryEmbedding(8, scaling=X.YaRN(factor, 512, attention_factor=1.0), layout="interleaved")(q, k)
+    scaled_q, scaled_k = RotaryEmbedding(8, scaling=X.YaRN(factor, 512), layout="interleaved")(q, k)
     scores = scaled_q @ scaled_k.mT
     assert torch.allclose(scores, X.yarn_factor(factor) ** 2 * (plain_q @ plain_k.mT), atol=1e-12)
 
@@ -242,8 +242,10 @@ def test_with_partial_rotary_the_entries_that_do_not_turn_miss_the_factor():
     q, k = random(2, 1, 1, 6, 8)
     scaling = X.YaRN(16.0, 512)
     f = X.yarn_factor(16.0)
-    unscaled = RotaryEmbedding(8, rotary_dim=4, scaling=dataclasses.replace(scaling, attention_factor=1.0))(q, k)
-    found = (lambda a, b: a @ b.mT)(*RotaryEmbedding(8, rotary_dim=4, scaling=scaling)(q, k))
+    unscaled = RotaryEmbedding(
+        8, rotary_dim=4, scaling=dataclasses.replace(scaling, attention_factor=1.0), layout="interleaved"
+    )(q, k)
+    found = (lambda a, b: a @ b.mT)(*RotaryEmbedding(8, rotary_dim=4, scaling=scaling, layout="interleaved")(q, k))
     turned, still = (a @ b.mT for a, b in [(unscaled[0][..., :4], unscaled[1][..., :4]), (q[..., 4:], k[..., 4:])])
     assert torch.allclose(found, f**2 * turned + still)
     assert largest(found - f**2 * (turned + still)) > 0.1

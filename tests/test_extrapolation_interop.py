@@ -286,8 +286,9 @@ def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
         ):
             make(8, **options)
         make(8, layout="half", **options)
-    # without a config the layout keeps its default
-    assert RotaryEmbedding(8, scaling=X.Interpolation(4.0)).layout == "interleaved"
+    # without a config the layout keeps its default for one more release
+    with pytest.warns(FutureWarning, match="layout will have to be given"):
+        assert RotaryEmbedding(8, scaling=X.Interpolation(4.0)).layout == "interleaved"
 
 
 @pytest.mark.parametrize("rope_type", ROPES)

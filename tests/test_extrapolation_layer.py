@@ -17,7 +17,7 @@ from tests.methods import DISTANCES, EXAMPLES, FREQUENCIES, decode, example, ext
 def test_a_frequency_method_by_name_is_the_scaling_of_the_layer(name):
     x = random(2, 48, 32)
     torch.manual_seed(0)
-    other = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=example(name))
+    other = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=example(name), layout="interleaved")
     layer = extended(name)
     assert torch.equal(layer(x), other(x))
     late = extended(name, keep="unrotated")
@@ -32,10 +32,10 @@ def test_a_frequency_method_by_name_is_the_scaling_of_the_layer(name):
 def test_partial_rotary_by_name_is_the_rotary_dim_of_the_layer():
     x = random(2, 10, 32)
     torch.manual_seed(0)
-    other = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, rotary_dim=4)
+    other = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, rotary_dim=4, layout="interleaved")
     assert torch.equal(extended("partial")(x), other(x))
     torch.manual_seed(0)
-    other = RotaryAttention(32, 4, 2, head_dim=16, base=100.0, dtype=torch.float64, rotary_dim=8)
+    other = RotaryAttention(32, 4, 2, head_dim=16, base=100.0, dtype=torch.float64, rotary_dim=8, layout="interleaved")
     assert torch.equal(extended("partial", head_dim=16)(x), other(x))
     frequencies = X.Partial(0.5)(plain(8, 100.0))[0]
     assert torch.allclose(extended("partial").rotary.inv_freq, frequencies, atol=1e-15)
@@ -135,7 +135,7 @@ def test_a_layer_that_is_there_already_takes_a_method(name, layout):
 @torch.no_grad()
 def test_a_layer_that_turns_in_part_takes_a_method():
     x = random(2, 40, 32)
-    layer = RotaryAttention(32, 4, base=100.0, rotary_dim=4, dtype=torch.float64)
+    layer = RotaryAttention(32, 4, base=100.0, rotary_dim=4, dtype=torch.float64, layout="interleaved")
     longer = X.ExtendedAttention.of(layer, method="ntk", options={"factor": 2.0})
     assert longer.rotary.rotary_dim == 4
     layer.rotary.scaling = X.NTKAware(2.0)

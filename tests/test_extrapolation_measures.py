@@ -127,11 +127,11 @@ def test_the_error_of_a_distance_method_by_hand():
 
 def test_an_extended_layer_needs_a_head():
     with pytest.raises(ValueError, match="n_heads must be an integer >= 1, got 0"):
-        X.ExtendedAttention(8, 0, method="linear", options={"factor": 2.0})
+        X.ExtendedAttention(8, 0, method="linear", options={"factor": 2.0}, layout="interleaved")
 
 
 def test_an_extended_layer_projects_from_position_0():
-    layer = X.ExtendedAttention(8, 2, method="linear", options={"factor": 2.0}, keep="rotated")
+    layer = X.ExtendedAttention(8, 2, method="linear", options={"factor": 2.0}, keep="rotated", layout="interleaved")
     x = torch.ones(1, 3, 8)
     for ours, expected in zip(layer.project(x), layer.project(x, torch.arange(3)), strict=True):
         assert torch.equal(ours, expected)
@@ -181,7 +181,7 @@ def test_the_two_remedies(name):
         return
     method = rotated.method.fixed(64)
     torch.manual_seed(0)
-    fixed = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=method)
+    fixed = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=method, layout="interleaved")
     assert largest(decode(fixed, x, 20) - fixed(x)[:, -1]) < 1e-12
     assert largest(fixed(x)[:, -1] - exact) > 1e-3  # another model than the dynamic one: its base is that of 64 tokens
     assert largest(fixed(torch.cat((x, x), 1)[:, :64])[:, -1] - rotated(torch.cat((x, x), 1)[:, :64])[:, -1]) < 1e-12
@@ -204,7 +204,7 @@ def test_rotated_keys_are_refused_where_frequencies_follow_the_length(name):
     if name == "partial":
         return  # no scaling
     torch.manual_seed(0)
-    like = {"base": 100.0, "dtype": torch.float64, "scaling": example(name)}
+    like = {"base": 100.0, "layout": "interleaved", "dtype": torch.float64, "scaling": example(name)}
     layer, model = RotaryAttention(32, 4, 2, **like), LlamaModel(32, 32, 48, 2, 4, **like)
     tokens = torch.randint(32, (1, 40))
     x = model.embedding(tokens)
@@ -233,11 +233,15 @@ def test_a_function_of_ones_own_is_told_no_length_beside_a_cache():
         told.append(length)
         return theta / 2, 1.5
 
-    layer = RotaryAttention(32, 4, dtype=torch.float64, scaling=halved)
+    layer = RotaryAttention(32, 4, dtype=torch.float64, scaling=halved, layout="interleaved")
     assert largest(decode(layer, x, 5) - layer(x)[:, -1]) < 1e-12
     assert told == [None] * 5 + [9]
     following = RotaryAttention(
-        32, 4, dtype=torch.float64, scaling=lambda theta, length: X.DynamicNTK(32)(theta, length)
+        32,
+        4,
+        dtype=torch.float64,
+        scaling=lambda theta, length: X.DynamicNTK(32)(theta, length),
+        layout="interleaved",
     )
     with pytest.raises(ValueError, match="length must be known where the frequencies follow it, got None"):
         following(x, cache=KVCache(9))

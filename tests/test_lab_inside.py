@@ -97,7 +97,9 @@ def test_pair_norms_are_those_before_the_rotation(float64_device):
 
 
 def test_pair_norms_of_the_interleaved_layout_and_grouped_heads():
-    model = LlamaModel(256, 16, 24, 1, 4, 2, head_dim=4, dtype=torch.float64)  # pairs (2i, 2i + 1)
+    model = LlamaModel(
+        256, 16, 24, 1, 4, 2, head_dim=4, dtype=torch.float64, layout="interleaved"
+    )  # pairs (2i, 2i + 1)
     found = inside.pair_norms(model, texts())
     assert found.q.shape == (1, 4, 2)
     assert found.k.shape == (1, 2, 2)

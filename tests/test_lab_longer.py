@@ -62,7 +62,7 @@ def test_bad_methods(model):
 @pytest.mark.parametrize("method", ["rerope", "self_extend"])
 def test_scores_in_pieces(method, kv_heads, length, monkeypatch):
     monkeypatch.setattr(longer, "_PIECE", 7)
-    layer = RotaryAttention(16, 4, kv_heads, dtype=torch.float64)
+    layer = RotaryAttention(16, 4, kv_heads, dtype=torch.float64, layout="interleaved")
     options = METHOD_OPTIONS[method]
     pieces, whole = (kind.of(layer, method=method, options=options) for kind in (longer._InPieces, ExtendedAttention))
     x = torch.randn(2, length, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(length))
@@ -76,7 +76,7 @@ def test_scores_in_pieces(method, kv_heads, length, monkeypatch):
 
 
 def test_pieces_in_float32_are_rounded_no_worse():
-    layer = RotaryAttention(16, 2)
+    layer = RotaryAttention(16, 2, layout="interleaved")
     x = torch.randn(1, 50, 16, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         pieces, whole = (

@@ -66,7 +66,7 @@ def test_nothing_here_reads_a_text_that_decides():
 
 def test_the_last_losses_of_rows(monkeypatch):
     torch.manual_seed(0)
-    model = LlamaModel(20, 16, 24, 1, 2).requires_grad_(False)
+    model = LlamaModel(20, 16, 24, 1, 2, layout="interleaved").requires_grad_(False)
     rows = torch.randint(20, (2, 11))
     logits = model(rows[:, :10])[:, 6:].log_softmax(-1)
     expected = -logits.gather(2, rows[:, 7:, None]).mean((1, 2))

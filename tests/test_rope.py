@@ -47,7 +47,7 @@ def test_positions_of_any_type(dtype, device):
 def test_positions_whose_angles_would_be_wrong_are_refused(position):
     positions = torch.tensor([0, 1, position, 3], dtype=torch.float64 if isinstance(position, float) else None)
     q, message = random(1, 2, 4, 8), f"positions must lie between -2147483648 and 2147483648, got {position}"
-    rope = E.RotaryEmbedding(8)
+    rope = E.RotaryEmbedding(8, layout="interleaved")
     for call in (
         lambda: E.cos_sin(positions, sinusoidal.inv_freq(8)),
         lambda: rope.cos_sin(positions),

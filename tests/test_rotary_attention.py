@@ -117,19 +117,19 @@ def test_shift_change_is_relative():
 
 
 def test_the_layers_of_a_model_share_their_tables():
-    model = R.LlamaModel(9, 12, 20, 3, 2, base=77.0)
+    model = R.LlamaModel(9, 12, 20, 3, 2, base=77.0, layout="interleaved")
     assert len({id(layer.attention.rotary) for layer in model.layers}) == 1
     assert model.layers[2].attention.rotary.base == 77.0
     assert model.double()(torch.tensor([[1, 2]])).dtype == torch.float64
 
 
 def test_shapes_and_defaults():
-    layer = R.RotaryAttention(32, 4)
+    layer = R.RotaryAttention(32, 4, layout="interleaved")
     assert (layer.dim, layer.n_kv_heads, layer.head_dim) == (32, 4, 8)
     assert layer.q_proj.bias is layer.out_proj.bias is None
     assert layer.fused  # unless weights are asked for
     assert not layer.state_dict().keys() - {f"{name}_proj.weight" for name in ("q", "k", "v", "out")}
-    wide = R.RotaryAttention(32, 4, 2, head_dim=16, bias=True, dtype=torch.bfloat16)
+    wide = R.RotaryAttention(32, 4, 2, head_dim=16, bias=True, dtype=torch.bfloat16, layout="interleaved")
     assert [tuple(p.weight.shape) for p in (wide.q_proj, wide.k_proj, wide.v_proj, wide.out_proj)] == [
         (64, 32),
         (32, 32),
@@ -138,7 +138,7 @@ def test_shapes_and_defaults():
     ]
     assert wide.out_proj.bias.shape == (32,)
     assert wide(draw(2, 3, 32, dtype=torch.bfloat16)).dtype == torch.bfloat16
-    assert R.RotaryAttention(32, 4, head_dim=8).dim == 32
+    assert R.RotaryAttention(32, 4, head_dim=8, layout="interleaved").dim == 32
 
 
 @torch.enable_grad()

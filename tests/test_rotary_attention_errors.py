@@ -20,13 +20,13 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 X = torch.zeros(2, 5, 8)
 
 
-LAYER = R.RotaryAttention(8, 2)
+LAYER = R.RotaryAttention(8, 2, layout="interleaved")
 
 
-UNROTATED = ExtendedAttention(8, 2, method="rerope", options={"window": 4})
+UNROTATED = ExtendedAttention(8, 2, method="rerope", options={"window": 4}, layout="interleaved")
 
 
-MODEL = R.LlamaModel(7, 8, 12, 2, 2)
+MODEL = R.LlamaModel(7, 8, 12, 2, 2, layout="interleaved")
 
 
 TOKENS = torch.zeros(2, 3, dtype=torch.long)
@@ -54,15 +54,19 @@ def config_with(**changes):
 
 BAD = [
     # call, error, message
-    (lambda: R.RotaryAttention(8, 3), ValueError, "dim must be a multiple of n_heads = 3, got 8"),
-    (lambda: R.RotaryAttention(8.0, 2), TypeError, "dim must be an integer >= 1, got 8.0"),
-    (lambda: R.RotaryAttention(8, 0), ValueError, "n_heads must be an integer >= 1, got 0"),
-    (lambda: R.RotaryAttention(8, 4, 3), ValueError, "n_kv_heads must divide n_heads = 4, got 3"),
-    (lambda: R.RotaryAttention(6, 2), ValueError, "head_dim must be an even integer >= 2, got 3"),
-    (lambda: R.RotaryAttention(6, 2, head_dim=5), ValueError, "head_dim must be an even integer >= 2, got 5"),
+    (lambda: R.RotaryAttention(8, 3, layout="interleaved"), ValueError, "dim must be a multiple of n_heads = 3, got 8"),
+    (lambda: R.RotaryAttention(8.0, 2, layout="interleaved"), TypeError, "dim must be an integer >= 1, got 8.0"),
+    (lambda: R.RotaryAttention(8, 0, layout="interleaved"), ValueError, "n_heads must be an integer >= 1, got 0"),
+    (lambda: R.RotaryAttention(8, 4, 3, layout="interleaved"), ValueError, "n_kv_heads must divide n_heads = 4, got 3"),
+    (lambda: R.RotaryAttention(6, 2, layout="interleaved"), ValueError, "head_dim must be an even integer >= 2, got 3"),
+    (
+        lambda: R.RotaryAttention(6, 2, head_dim=5, layout="interleaved"),
+        ValueError,
+        "head_dim must be an even integer >= 2, got 5",
+    ),
     (lambda: R.RotaryAttention(8, 2, layout="halves"), ValueError, "layout must be one of"),
-    (lambda: R.RotaryAttention(8, 2, base=-1.0), ValueError, "base must be"),
-    (lambda: R.RotaryAttention(8, 2, theta=1.0), TypeError, "theta"),
+    (lambda: R.RotaryAttention(8, 2, base=-1.0, layout="interleaved"), ValueError, "base must be"),
+    (lambda: R.RotaryAttention(8, 2, theta=1.0, layout="interleaved"), TypeError, "theta"),
     (lambda: LAYER([1.0]), TypeError, "x must be a floating-point tensor, got list"),
     (lambda: LAYER(X[0]), ValueError, "x must be (batch, seq, 8), got (5, 8)"),
     (lambda: LAYER(X[..., :6]), ValueError, "x must be (batch, seq, 8), got (2, 5, 6)"),
@@ -105,9 +109,17 @@ BAD = [
     (lambda: R.left_padded([4], 3), ValueError, "lengths[0] must be an integer >= 0 and <= 3, got 4"),
     (lambda: R.SwiGLU(8, 0), ValueError, "hidden_dim must be an integer >= 1, got 0"),
     (lambda: R.SwiGLU(0, 8), ValueError, "dim must be an integer >= 1, got 0"),
-    (lambda: R.LlamaModel(0, 8, 12, 2, 2), ValueError, "vocab_size must be an integer >= 1, got 0"),
-    (lambda: R.LlamaModel(7, 8, 12, 0, 2), ValueError, "n_layers must be an integer >= 1, got 0"),
-    (lambda: R.LlamaModel(7, 8, 12, 2, 2, norm_eps=-1), ValueError, "norm_eps must be a finite number >= 0, got -1"),
+    (
+        lambda: R.LlamaModel(0, 8, 12, 2, 2, layout="interleaved"),
+        ValueError,
+        "vocab_size must be an integer >= 1, got 0",
+    ),
+    (lambda: R.LlamaModel(7, 8, 12, 0, 2, layout="interleaved"), ValueError, "n_layers must be an integer >= 1, got 0"),
+    (
+        lambda: R.LlamaModel(7, 8, 12, 2, 2, norm_eps=-1, layout="interleaved"),
+        ValueError,
+        "norm_eps must be a finite number >= 0, got -1",
+    ),
     (lambda: MODEL([[1]]), TypeError, "tokens must be a tensor of int64 or int32, got list"),
     (lambda: MODEL(X[0]), TypeError, "tokens must be a tensor of int64 or int32, got torch.float32"),
     (lambda: MODEL(TOKENS[0]), ValueError, "tokens must be (batch, seq), neither of them 0, got (3,)"),

@@ -71,7 +71,7 @@ def test_the_weights_are_copies():
         p.zero_()
     assert torch.equal(ours(tokens), before)
     assert ours.lm_head.weight is ours.embedding.weight
-    untied = R.LlamaModel(7, 8, 12, 1, 2)
+    untied = R.LlamaModel(7, 8, 12, 1, 2, layout="interleaved")
     assert untied.lm_head.weight is not untied.embedding.weight
 
 
@@ -133,12 +133,14 @@ def test_frequencies_that_follow_the_length_are_refused_beside_a_cache():
 
 
 def test_a_model_has_no_biases_unless_asked_for_and_knows_its_first_token():
-    model = R.LlamaModel(61, DIM, 40, 1, HEADS)
+    model = R.LlamaModel(61, DIM, 40, 1, HEADS, layout="interleaved")
     assert not [name for name in (*model.state_dict(), *R.SwiGLU(8, 16).state_dict()) if "bias" in name]
     assert model.norm.eps == 1e-6
-    named = [name for name, _ in R.LlamaModel(61, DIM, 40, 1, HEADS, mlp_bias=True).named_parameters()]
+    named = [
+        name for name, _ in R.LlamaModel(61, DIM, 40, 1, HEADS, mlp_bias=True, layout="interleaved").named_parameters()
+    ]
     assert [name.split(".")[-2] for name in named if "bias" in name] == ["gate_proj", "up_proj", "down_proj"]
-    asked = R.LlamaModel(61, DIM, 40, 1, HEADS, attention_bias=True).state_dict()
+    asked = R.LlamaModel(61, DIM, 40, 1, HEADS, attention_bias=True, layout="interleaved").state_dict()
     assert sum("bias" in name for name in asked) == 4
     assert model(torch.tensor([[0, 60]])).isfinite().all()
 
@@ -146,7 +148,7 @@ def test_a_model_has_no_biases_unless_asked_for_and_knows_its_first_token():
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
 @pytest.mark.parametrize("chunks", [[9], [1] * 9, [5, 1, 3]], ids=str)
 def test_a_model_with_caches_gives_what_all_at_once_gives(chunks, dtype):
-    model = spread(R.LlamaModel(61, DIM, 40, 3, HEADS, 2, dtype=dtype), size=1.5)
+    model = spread(R.LlamaModel(61, DIM, 40, 3, HEADS, 2, dtype=dtype, layout="interleaved"), size=1.5)
     tokens, caches, start, outs = tokens_of(2, 9), model.new_caches(9), 0, []
     for n in chunks:
         outs.append(model(tokens[:, start : start + n], caches=caches))
@@ -164,8 +166,8 @@ def test_a_subclass_may_embed_words_with_their_places():
             places = torch.arange(offset, offset + tokens.shape[1]) if positions is None else positions
             return super().embed(tokens, positions, offset) + places[..., None] / 7
 
-    model = spread(Placed(61, DIM, 40, 2, HEADS, dtype=torch.float64), size=1.5)
-    plain = R.LlamaModel(61, DIM, 40, 2, HEADS, dtype=torch.float64)
+    model = spread(Placed(61, DIM, 40, 2, HEADS, dtype=torch.float64, layout="interleaved"), size=1.5)
+    plain = R.LlamaModel(61, DIM, 40, 2, HEADS, dtype=torch.float64, layout="interleaved")
     plain.load_state_dict(model.state_dict())
     tokens, caches = tokens_of(2, 9), model.new_caches(9)
     whole = model(tokens)
@@ -186,7 +188,7 @@ def test_a_subclass_may_embed_words_with_their_places():
 
 
 def test_caches_of_a_model_belong_to_one_layer_each():
-    model, tokens = R.LlamaModel(61, DIM, 40, 3, HEADS), tokens_of(1, 5)
+    model, tokens = R.LlamaModel(61, DIM, 40, 3, HEADS, layout="interleaved"), tokens_of(1, 5)
     one, other = model.new_caches(9)[:2]
     for caches, again in (([one] * 3, (0, 1)), ([one, other, other], (1, 2)), ([one, other, one], (0, 2))):
         message = "caches must be different ones, as new_caches makes them, got caches[{}] as caches[{}] again"

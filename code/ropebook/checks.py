@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -131,6 +132,32 @@ def layout(value: object) -> str:
     ValueError: layout must be one of 'interleaved', 'half', got 'neox'
     """
     return choice("layout", value, LAYOUTS)
+
+
+def layout_said(value: object, stacklevel: int = 3) -> str:
+    """One of `LAYOUTS`, for what rotates a model's own weights: left out (None) it is "interleaved" for one more release.
+
+    A ``FutureWarning`` then says so, at the call that many functions up, because nothing else would show that the
+    weights, such as those of Llama in transformers, want the other one.
+
+    >>> layout_said("half")
+    'half'
+    """
+    if value is not None:
+        return layout(value)
+    if not _compiling():
+        warnings.warn(
+            "layout will have to be given from version 0.2 on; now it is 'interleaved', which suits Meta's own Llama "
+            "and GPT-J. The weights of Llama, Qwen, Gemma, Mistral and GPT-NeoX in transformers want layout='half'",
+            FutureWarning,
+            stacklevel=stacklevel,
+        )
+    return "interleaved"
+
+
+def _compiling() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
 
 
 def rotary_dim(dim: int, value: object) -> int:

@@ -47,4 +47,4 @@ def _turned(x: Tensor, places: Tensor, angles: str) -> Tensor:
     if angles == "float64":
         return turned_by(x, places)
     phi = places[:, None].float() * inv_freq(x.shape[-1]).float()
-    return apply_rotary(x, phi.cos(), phi.sin())
+    return apply_rotary(x, phi.cos(), phi.sin(), layout="interleaved")

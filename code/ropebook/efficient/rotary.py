@@ -42,17 +42,20 @@ def apply_rotary(
     cos: Partial,
     sin: Partial,
     *,
-    layout: str = "interleaved",
+    layout: str | None = None,
     backend: str | None = None,
     in_place: bool = False,
 ) -> Vectors:
     """x rotated, of the same shape and type: the form to use.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
-    entries are rotated and the rest pass through. ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the
+    entries are rotated and the rest pass through. ``layout``: "half" for Llama, Qwen, Gemma, Mistral and GPT-NeoX as
+    transformers has them, "interleaved" for Meta's own Llama and GPT-J. If it is left out, a ``FutureWarning`` says that it is
+    "interleaved" for now and will have to be given. ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the
     kernel of ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, else eager. ``in_place``: x is
     overwritten and returned, as `rotate_in_place` does it, and refuses what it refuses; there is no backend to choose.
     """
+    layout = checks.layout_said(layout)
     fit(x, cos, sin, layout, partial=True)
     if in_place:
         return _overwritten((x,), cos, sin, layout)[0]
@@ -65,7 +68,7 @@ def apply_rotary_qk(
     cos: Partial,
     sin: Partial,
     *,
-    layout: str = "interleaved",
+    layout: str | None = None,
     backend: str | None = None,
     in_place: bool = False,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
@@ -73,6 +76,7 @@ def apply_rotary_qk(
 
     ``in_place``: two tensors that have numbers in common are refused (``ValueError``), for these would be rotated twice.
     """
+    layout = checks.layout_said(layout)
     fit(q, cos, sin, layout, partial=True)
     check_rows(k, cos, partial=True, name="k")
     if in_place:
@@ -170,7 +174,7 @@ class RotaryEmbedding(nn.Module):
     """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head turn, and θ_i = base^(−2i/rotary_dim),
-    as in GPT-NeoX. ``layout`` (default "interleaved") and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
+    as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
     sines to begin with (default 4096). The table starts at position 0 and doubles as a text grows past its end; rows
     that lie further off, as after an ``offset`` into a cache that was filled elsewhere, are computed and not kept.
 
@@ -189,7 +193,7 @@ class RotaryEmbedding(nn.Module):
     ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,), of which each reading is a copy, belong together
     and cannot be set (``AttributeError``): other frequencies are another module, by its base or by ``scaling``.
 
-    >>> rope = RotaryEmbedding(dim=4)
+    >>> rope = RotaryEmbedding(dim=4, layout="half")
     >>> q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4)
     >>> whole, last = rope(q, k)[0], rope(q[:, :, 2:], k[:, :, 2:], offset=2)[0]
     >>> torch.equal(whole[:, :, 2:], last)
@@ -210,9 +214,9 @@ class RotaryEmbedding(nn.Module):
         super().__init__()
         self.dim = checks.even("dim", dim)
         self.base = checks.number("base", base, minimum=1)
-        self.layout = checks.layout("interleaved" if layout is None else layout)
         self.rotary_dim = checks.rotary_dim(self.dim, rotary_dim)
         _check_scaling(scaling, self, layout)
+        self.layout = checks.layout_said(layout)
         self.scaling = scaling
         table_length = 4096 if table_length is None else table_length
         self.table_length = checks.integer("table_length", table_length, minimum=1)
@@ -362,7 +366,7 @@ class RotaryEmbedding(nn.Module):
 
         The tensors of positions must not change meanwhile.
 
-        >>> rope, q = RotaryEmbedding(4), torch.ones(1, 2, 3, 4)
+        >>> rope, q = RotaryEmbedding(4, layout="half"), torch.ones(1, 2, 3, 4)
         >>> with rope.keeping_tables():
         ...     first, second = rope(q), rope(q)
         """

@@ -133,7 +133,8 @@ def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
 
     >>> from ropebook.efficient import RotaryEmbedding
     >>> from ropebook.extrapolation import make
-    >>> RotaryEmbedding(dim=8, **rotary_options(make("partial", fraction=0.5), 8)).rotary_dim
+    >>> options = rotary_options(make("partial", fraction=0.5), 8)
+    >>> RotaryEmbedding(dim=8, layout="half", **options).rotary_dim
     4
     """
     if not isinstance(method, Frequencies):

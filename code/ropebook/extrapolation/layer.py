@@ -33,7 +33,7 @@ class ExtendedAttention(RotaryAttention):
     The other arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
-    >>> ExtendedAttention(dim=16, n_heads=2, **method)(torch.zeros(1, 9, 16)).shape
+    >>> ExtendedAttention(dim=16, n_heads=2, layout="half", **method)(torch.zeros(1, 9, 16)).shape
     torch.Size([1, 9, 16])
     """
 
@@ -76,7 +76,7 @@ class ExtendedAttention(RotaryAttention):
 
         ``layer.rotary.scaling``, if it has one, is left behind: methods do not add up.
 
-        >>> layer = RotaryAttention(dim=16, n_heads=2)
+        >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half")
         >>> longer = ExtendedAttention.of(layer, method="rerope", options={"window": 4})
         >>> longer.q_proj is layer.q_proj
         True

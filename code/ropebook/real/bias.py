@@ -46,7 +46,7 @@ def distance_bias(
     Raises:
         ValueError: shorter texts, or tokens that the model refuses.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> distance_bias(model, torch.randint(10, (1, 16))).others.shape
     torch.Size([3, 2, 2])
     """

@@ -53,7 +53,7 @@ def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
     Raises:
         ValueError: shorter texts, or tokens that the model refuses.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> found = head_map(model, torch.randint(10, (1, 16)))
     >>> found.entropy.shape, found.share().sum(-1).allclose(torch.ones(3, 2).double())
     (torch.Size([3, 2]), True)

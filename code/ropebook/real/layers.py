@@ -25,7 +25,7 @@ def in_each_layer(
 
     It is called while the model reads, so that no input need be kept.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> in_each_layer(model, torch.tensor([[1, 2, 3]]), lambda attention, x: tuple(x.shape))
     [(1, 3, 8), (1, 3, 8)]
     """

@@ -131,7 +131,9 @@ def _check_tensors(
         raise ValueError(
             f"{file.path} must have the tensors of a Llama without biases and no others, got {_listed(unknown)}"
         )
-    made = LlamaModel(**config.model_options(), device="meta").state_dict()
+    made = LlamaModel(
+        **config.model_options(), layout=STORED_LAYOUT, device="meta"
+    ).state_dict()
     for ours, theirs in names.items():
         wanted, found = tuple(made[ours].shape), file.shape(theirs)
         if found != wanted:

@@ -43,7 +43,7 @@ def look_back(
     Raises:
         ValueError: a query outside of the text, or edges that do not rise.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> found = look_back(model, torch.randint(10, (16,)), torch.tensor([9, 15]), [0, 1, 4, 16])
     >>> (found.first + found.weights.sum(-1)).allclose(torch.ones(3, 2).double(), atol=1e-6)
     True

@@ -51,7 +51,7 @@ def with_penalty(
     √d; the first token's scores stay as they are. A new model with the same weights, for whole texts of at most as many
     tokens as there are distances: ``ValueError`` for longer ones, and for positions, masks and caches.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
     >>> with_penalty(model, torch.zeros(1, 2, 4))(tokens).allclose(model(tokens), atol=1e-6)
     True

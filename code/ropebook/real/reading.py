@@ -29,7 +29,7 @@ def last_states(
 
     ``positions``: as in `LlamaModel.forward`.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3]])
     >>> torch.equal(model.lm_head(last_states(model, tokens)), model(tokens))
     True
@@ -51,7 +51,7 @@ def losses(
     Raises:
         TypeError: tokens that are no integers. ValueError: fewer than two, or one that the vocabulary has not.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> losses(model, torch.tensor([1, 2, 3])).shape
     torch.Size([2])
     """

@@ -36,7 +36,7 @@ def with_sink_apart(
     default the model's own). A new model with the same weights, not copies of them, for whole texts: it takes no
     positions, masks or caches, and raises ``ValueError`` for them.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2)
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
     >>> with_sink_apart(model)(tokens).allclose(model(tokens), atol=1e-6)
     True

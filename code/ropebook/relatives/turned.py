@@ -27,7 +27,7 @@ class Rope(Scheme):
     def turned(self, x: Tensor, places: Tensor) -> Tensor:
         """x (…, seq, dim), each vector turned by its place (seq,)."""
         tables = cos_sin(places, inv_freq(self.dim, self.base), wide(x.dtype))
-        return apply_rotary(x, *tables)
+        return apply_rotary(x, *tables, layout="interleaved")
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
         if q.shape[-1] != self.dim:

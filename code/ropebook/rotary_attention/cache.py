@@ -23,7 +23,7 @@ class KVCache:
     a cache is for inference: under ``torch.no_grad()``.
 
     >>> from ropebook.rotary_attention import RotaryAttention
-    >>> layer, cache = RotaryAttention(dim=8, n_heads=2), KVCache(max_len=6)
+    >>> layer, cache = RotaryAttention(8, n_heads=2, layout="half"), KVCache(max_len=6)
     >>> with torch.no_grad():
     ...     prefill = layer(torch.zeros(1, 5, 8), cache=cache)
     ...     token = layer(torch.zeros(1, 1, 8), cache=cache)

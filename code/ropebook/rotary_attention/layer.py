@@ -27,7 +27,7 @@ class RotaryAttention(MultiHeadAttention):
     projections. ``rotary``: options of :class:`ropebook.efficient.RotaryEmbedding`, such as ``base``, ``layout``,
     ``rotary_dim`` and ``scaling``; all heads share them, and d is ``head_dim``.
 
-    >>> layer = RotaryAttention(dim=16, n_heads=4, n_kv_heads=2, base=500000.0)
+    >>> layer = RotaryAttention(16, n_heads=4, n_kv_heads=2, base=500000.0, layout="half")
     >>> layer(torch.zeros(1, 5, 16)).shape
     torch.Size([1, 5, 16])
     """
@@ -144,7 +144,8 @@ def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
     Zero but for rounding, where scores know positions by their distance alone. ``x``: (batch, seq, dim).
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
-    >>> shift_change(RotaryAttention(dim=16, n_heads=2, dtype=torch.float64), x, shift=1000) < 1e-10
+    >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half", dtype=torch.float64)
+    >>> shift_change(layer, x, shift=1000) < 1e-10
     True
     """
     positions = torch.arange(x.shape[1], device=x.device)
@@ -158,7 +159,8 @@ class RotatedValueAttention(RotaryAttention):
     moves on by t positions. It knows where in the row it stands.
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
-    >>> shift_change(RotatedValueAttention(dim=16, n_heads=2, dtype=torch.float64), x, shift=1000) > 0.01
+    >>> layer = RotatedValueAttention(16, n_heads=2, layout="half", dtype=torch.float64)
+    >>> shift_change(layer, x, shift=1000) > 0.01
     True
     """
 

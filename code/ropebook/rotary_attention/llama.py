@@ -57,7 +57,7 @@ class LlamaLayer(nn.Module):
 
     Word vectors are never rotated: each layer rotates the queries and keys that it makes of them.
 
-    >>> layer = LlamaLayer(RotaryAttention(dim=8, n_heads=2), SwiGLU(8, 16), norm_eps=1e-6)
+    >>> layer = LlamaLayer(RotaryAttention(8, 2, layout="half"), SwiGLU(8, 16), norm_eps=1e-6)
     >>> layer(torch.zeros(1, 3, 8)).shape
     torch.Size([1, 3, 8])
     """
@@ -95,7 +95,7 @@ class LlamaModel(nn.Module):
     ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models; ``head_dim`` and
     ``rotary`` are those of :class:`RotaryAttention`. No dropout.
 
-    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2)
+    >>> model = LlamaModel(10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> model(torch.tensor([[1, 2, 3]])).shape
     torch.Size([1, 3, 10])
     """
