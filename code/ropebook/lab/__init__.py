@@ -11,4 +11,7 @@ What is measured: `bits` of every byte, `means` of them, `scores`, all of a mode
 `frequencies`; `reading`, one text, byte by byte, as the model in the page reads it.
 
 How it is judged: `intervals`, `rule`, `claims`. What pages show: `measured`, in `tables` and `pictures`, and `looked`, of `inside`.
+
+The third look: `asking`, questions at random distances; `causal`, a model with one pair at another frequency; `folding`, what a score
+would be at any distance; `order`, all of that for a page; `rule_two`, the draft of the rule that will judge it.
 """

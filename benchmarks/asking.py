@@ -1,0 +1,274 @@
+"""Asks the trained models for records at random distances, and finds the pair that order depends on.
+
+    python benchmarks/asking.py cells     every model as it was trained; the extended ones with every method for 8 L
+    python benchmarks/asking.py map       every model with RoPE: each pair, band and head with another frequency
+    python benchmarks/asking.py attack    the pairs that the maps name, in other distances and other contexts
+    python benchmarks/asking.py gather    what the page shows of all this, into results/order.json
+
+An exploration: contexts are new ones, their text is the development part or the generated language, and nothing is
+seen of the held-out part. Needs the weights in results/trials. One thread; a cell takes seconds, a map a minute or
+two. Every file in results/asking is written whole, and what is there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "code")]
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch  # noqa: E402  (paths and threads are set just above)
+
+from ropebook import device, results  # noqa: E402
+from ropebook.lab import asking, causal, extensions, folding, heads, means, order, parts, scores, variants  # noqa: E402
+from ropebook.lab.asking import LAYOUTS, Layout  # noqa: E402
+from ropebook.lab.longer import with_method  # noqa: E402
+from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
+
+FACTOR = extensions.FACTORS[-1]
+LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_ntk_4")
+"""Extensions that are kin of others: with another factor on the scores, or another constant."""
+SLOW = ("self_extend", "rerope")
+FEW = 4
+"""Contexts of the texts of 8 L for `SLOW` methods, which compute two tables of scores."""
+MAPPED = {
+    "order": Layout("order", 512, 256, 512, 12),
+    "retrieval": Layout("retrieval", 512, 256, 512, 6),
+    "order within": asking.fewer(LAYOUTS["order within"], 8),
+}
+"""A map is made at distances of L to 2 L: there a frequency that is halved makes no angle that is new."""
+SLOWED = (2, 4, 8, 16)
+"""What the frequency of the pair that the map names is divided by."""
+ATTACKS = {
+    "L to 4 L": Layout("order", 1024, 256, 1024, 6),
+    "L to 8 L": asking.fewer(LAYOUTS["order"], 4),
+    "1.5 L to 3 L": Layout("order", 768, 384, 768, 8),
+    "two keys": Layout("order", 512, 256, 512, 24, asked=2),
+    "generated text": Layout("order", 512, 256, 512, 12, text="language"),
+}
+
+
+def folder() -> Path:
+    return ROOT / "results" / "asking"
+
+
+def weights_of(name: str) -> Path:
+    return ROOT / "results" / "trials" / f"{name}.safetensors"
+
+
+def models() -> list[str]:
+    """Names of all trained models with weights whose frequencies are their scheme's own; extended ones first."""
+    names = []
+    for path in sorted(weights_of("*").parent.glob("*.safetensors")):
+        if run_of(path.stem).get("method", "none") == "none":
+            names.append(path.stem)
+    return sorted(names, key=lambda name: not order.is_extended(name))
+
+
+def run_of(name: str) -> dict:
+    return json.loads(weights_of(name).with_suffix(".json").read_text(encoding="utf-8"))["run"]
+
+
+def trained(name: str) -> LanguageModel:
+    return variants.of_weights(weights_of(name).read_bytes(), run_of(name))
+
+
+def rotating(name: str) -> bool:
+    """Whether every layer rotates whole heads."""
+    run = run_of(name)
+    return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not run.get("rotary_dim")
+
+
+def methods() -> Iterator[extensions.Extension]:
+    chosen = json.loads((weights_of("x").parent / "chosen.json").read_text(encoding="utf-8"))["chosen"]
+    for one in extensions.extensions(chosen):
+        if one.factor in (None, FACTOR) and one.name not in LEFT_OUT:
+            yield one
+
+
+def store(name: str, identity: dict, measured: dict, start: float) -> None:
+    command = " ".join(["python benchmarks/asking.py", *sys.argv[1:2]])
+    told = {
+        **identity,
+        **measured,
+        "seconds": round(time.perf_counter() - start, 1),
+        "provenance": device.provenance(asking.EXPLORATION, command, torch.device("cpu")),
+    }
+    with results.writing(folder() / f"{name}.json") as file:
+        file.write((json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    print(f"{name}: {told['seconds']:.0f} s", flush=True)
+
+
+def done(name: str, identity: dict) -> bool:
+    """Whether the file is there. Of other weights, options, contexts or text it may not be."""
+    path = folder() / f"{name}.json"
+    if not path.exists():
+        return False
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    if any(stored[key] != value for key, value in identity.items()):
+        raise SystemExit(f"{path} is of other weights, options, contexts or text: remove it")
+    return True
+
+
+def identity_of(
+    name: str, text: parts.Parts, layouts: dict[str, Layout], extension: extensions.Extension | None = None
+) -> dict:
+    return {
+        "model": name,
+        "extension": extension.id if extension else "",
+        "weights": hashlib.sha256(weights_of(name).read_bytes()).hexdigest(),
+        "corpus": text.summary(),
+        "options": dict(extension.options) if extension else {},
+        "layouts": {key: dict(vars(layout)) for key, layout in layouts.items()},
+    }
+
+
+def answers(model: LanguageModel, layouts: dict[str, Layout], text: parts.Parts) -> dict[str, list[str]]:
+    """By layout the letters; a layout that a learned scheme does not reach is left out."""
+    found = {}
+    for key, layout in layouts.items():
+        if model.scheme == "learned" and layout.length >= model.length:
+            continue
+        asked = asking.contexts(layout, text.development)
+        found[key] = asking.ask(asked, causal.at_length(model, layout.length + 1))
+    return found
+
+
+def cells(names: list[str], text: parts.Parts) -> None:
+    store_contexts(text)
+    for name in names:
+        model = trained(name)
+        given = [None, *methods()] if order.is_extended(name) else [None]
+        for extension in given:
+            slow = extension and extension.method in SLOW
+            layouts = {
+                key: asking.fewer(one, FEW) if slow and one.length > scores.LENGTH else one
+                for key, one in LAYOUTS.items()
+            }
+            cell = order.cell_name(name, extension.id if extension else "")
+            identity = identity_of(name, text, layouts, extension)
+            if done(cell, identity):
+                continue
+            start = time.perf_counter()
+            tried = with_method(model, extension.method, extension.options) if extension else model
+            store(cell, identity, {"answers": answers(tried, layouts, text)}, start)
+
+
+def store_contexts(text: parts.Parts) -> None:
+    """Distances and kinds of all questions, once for all cells."""
+    told = {}
+    for key, layout in (LAYOUTS | ATTACKS).items():
+        asked = asking.contexts(layout, text.development)
+        told[key] = {side: getattr(asked, side).tolist() for side in ("far", "near")}
+        told[key]["first"] = asked.first[0].tolist()
+    path = folder() / "contexts.json"
+    content = json.dumps(told)
+    if not path.exists() or path.read_text(encoding="utf-8") != content:
+        with results.writing(path) as file:
+            file.write(content.encode())
+
+
+def map_(names: list[str], text: parts.Parts) -> None:
+    for name in filter(rotating, names):
+        identity = identity_of(name, text, MAPPED)
+        if done(f"map-{name}", identity):
+            continue
+        start = time.perf_counter()
+        model = trained(name)
+        theta = causal.rotary_of(model).inv_freq
+        within = asking.contexts(MAPPED["order within"], text.development)
+        found = folding.products(model, within)
+        told = {
+            "theta": theta.tolist(),
+            "bands": causal.bands(theta),
+            "plain": answers(model, MAPPED, text),
+            "pairs": {},
+            "of_bands": {},
+            "shares": shares(model, within.tokens),
+            "products": {
+                kind: torch.view_as_real(getattr(found, kind)).mul(1e4).round().div(1e4).tolist()
+                for kind in asking.KINDS
+            },
+        }
+        for way, factor in causal.WAYS.items():
+            told["pairs"][way] = [
+                answers(causal.changed(model, [pair], factor), MAPPED, text) for pair in range(len(theta))
+            ]
+            told["of_bands"][way] = {
+                band: answers(causal.changed(model, pairs, factor), MAPPED, text)
+                for band, pairs in told["bands"].items()
+                if pairs
+            }
+        store(f"map-{name}", identity, told, start)
+
+
+def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
+    """Of each pair in the lengths of queries and keys, mean over all heads."""
+    norms = heads.pair_norms(model, tokens)
+    lengths = norms.q * norms.k
+    return means.for_json((lengths / lengths.sum(-1, keepdim=True)).mean((0, 1)))
+
+
+def attack(names: list[str], text: parts.Parts) -> None:
+    """The pair that a model's own map names, its neighbours, and the pair with the most similar share of lengths."""
+    for name in filter(rotating, names):
+        path = folder() / f"map-{name}.json"
+        identity = identity_of(name, text, ATTACKS)
+        if not path.exists() or done(f"attack-{name}", identity):
+            continue
+        start = time.perf_counter()
+        told = json.loads(path.read_text(encoding="utf-8"))
+        pair = order.named(told)
+        tried = [at for at in range(pair - 2, pair + 3) if 0 <= at < len(told["theta"])]
+        tried = list(dict.fromkeys([*tried, order.twin(told, pair)]))
+        model = trained(name)
+        every = itertools.product(range(len(model.layers)), range(model.n_heads))
+        one_layout = {"order": MAPPED["order"]}
+        longest = {"order": ATTACKS["L to 8 L"]}
+        measured = {
+            "pair": pair,
+            "twin": order.twin(told, pair),
+            "plain": answers(model, ATTACKS, text),
+            "pairs": {
+                "halved": {str(at): answers(causal.changed(model, [at], 0.5), ATTACKS, text) for at in tried},
+                "still": {str(pair): answers(causal.changed(model, [pair], 0.0), ATTACKS, text)},
+            },
+            "slowed": {
+                str(divisor): answers(causal.changed(model, [pair], 1 / divisor), longest, text) for divisor in SLOWED
+            },
+            "heads": {
+                f"{layer}.{head}": answers(causal.changed(model, [pair], 0.5, (layer, head)), one_layout, text)
+                for layer, head in every
+            },
+        }
+        store(f"attack-{name}", identity, measured, start)
+
+
+def gather(names: list[str], text: parts.Parts) -> None:
+    found = order.gathered(folder())
+    where = device.provenance(asking.EXPLORATION, "python benchmarks/asking.py gather", torch.device("cpu"))
+    print(results.save("order", found, where), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    what = {"cells": cells, "map": map_, "attack": attack, "gather": gather}
+    parser.add_argument("what", choices=what)
+    parser.add_argument("--only", metavar="PATTERN", default="", help="a regular expression of models' names")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    what[given.what]([name for name in models() if re.fullmatch(given.only or ".*", name)], parts.load())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""What a head's score of a record would be at any distance: the curve that folds back.
+
+A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d, so the products q_i k̄_i of a question and a record, once taken, give the score at every
+distance and with any frequencies. They are taken in texts of the trained length, where the model is at home.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook import checks
+from ropebook.attention import MultiHeadAttention
+from ropebook.complex_plane import to_complex
+from ropebook.lab.asking import Asked
+from ropebook.lab.frequencies import rotary_of
+from ropebook.lab.model import LanguageModel
+from ropebook.shapes import Complex, Float
+
+# questions at a time
+_BATCH = 64
+
+
+class Products(NamedTuple):
+    """Mean of q_i k̄_i/√d over questions and both records of the key that each asks for: complex128 (layers, heads, d/2), by kind of question."""
+
+    first: Complex[Tensor, "layers heads pairs"]
+    last: Complex[Tensor, "layers heads pairs"]
+
+    @property
+    def contrast(self) -> Complex[Tensor, "layers heads pairs"]:
+        """First less last: what tells the two kinds of question apart."""
+        return self.first - self.last
+
+
+@torch.no_grad()
+def each(
+    model: LanguageModel, asked: Asked
+) -> Complex[Tensor, "layers heads questions two pairs"]:
+    """q_i k̄_i/√d of every question and the two records of its key, the earlier first: complex128 (layers, heads, contexts · n, 2, d/2).
+
+    ``model`` rotates, and has no method; ``asked``: contexts of the order task, no longer than the trained length. ``ValueError`` for a
+    model that does not rotate.
+
+    >>> import numpy as np
+    >>> from ropebook.lab.asking import Layout, contexts
+    >>> model = LanguageModel("rope-10000", length=64, dim=16, n_layers=2, n_heads=2)
+    >>> dots = {"a.py": np.full(99, ord("."), np.uint8)}
+    >>> each(model, contexts(Layout("order", 63, 16, 63, contexts=1, asked=3), dots)).shape
+    torch.Size([2, 2, 6, 2, 4])
+    """
+    layout = rotary_of(model).layout
+    n, length = asked.queries.shape[1], asked.tokens.shape[1]
+    rows = torch.cat(
+        (asked.tokens.repeat_interleave(n, 0), asked.queries.reshape(-1, 1)), 1
+    )
+    places = length - torch.stack((asked.far, asked.near), -1).reshape(-1, 2)
+    batches = zip(rows.split(_BATCH), places.split(_BATCH), strict=True)
+    return torch.cat([_each(model, *batch, layout) for batch in batches], 2)
+
+
+def _each(
+    model: LanguageModel, rows: Tensor, places: Tensor, layout: str
+) -> Tensor:
+    x = model.embed(rows, None, 0)
+    at = torch.arange(len(rows))[:, None]
+    found = []
+    for layer in model.layers:
+        attention = layer.attention
+        q, k, _ = MultiHeadAttention.project(attention, layer.attention_norm(x))
+        q = to_complex(q[:, :, -1].double(), layout)
+        k = to_complex(k.transpose(1, 2)[at, places].double(), layout)
+        # (questions, records, heads, pairs)
+        both = q[:, None] * k.conj() / attention.head_dim**0.5
+        found.append(both.permute(2, 0, 1, 3))
+        x = layer(x)
+    return torch.stack(found)
+
+
+def products(model: LanguageModel, asked: Asked) -> Products:
+    """Means of `each`. ``ValueError`` also for contexts without both kinds of questions."""
+    first = asked.first.reshape(-1)
+    if not first.any() or first.all():
+        raise ValueError(
+            "asked must have questions for the first record and for the last one"
+        )
+    means = each(model, asked).mean(3)
+    return Products(means[:, :, first].mean(2), means[:, :, ~first].mean(2))
+
+
+def curve(
+    product: Complex[Tensor, " pairs"],
+    theta: Float[Tensor, " pairs"],
+    distances: Float[Tensor, " distances"],
+) -> Float[Tensor, " distances"]:
+    """The score at each distance: Σ_i Re(p_i e^{iθ_iΔ}), float64.
+
+    >>> one = torch.ones(1, dtype=torch.complex128)
+    >>> curve(one, torch.tensor([torch.pi]), torch.tensor([0.0, 1.0, 2.0])).round()
+    tensor([ 1., -1.,  1.], dtype=torch.float64)
+    """
+    if product.shape != theta.shape:
+        raise ValueError(
+            f"product must be of theta's shape {tuple(theta.shape)}, got {tuple(product.shape)}"
+        )
+    checks.floating("distances", distances)
+    angles = distances.double()[:, None] * theta.double()
+    turned = torch.polar(torch.ones_like(angles), angles)
+    return (product * turned).real.sum(-1)

@@ -1,0 +1,262 @@
+"""Which pair tells the order: what `benchmarks/asking.py` stored, brought together for the page. An exploration, judged by no rule yet.
+
+A *cell* is a model, as it was trained or with a method, and its letters (`ropebook.lab.asking.letters`) in every layout. A *map* is a model
+with one pair or band at a time at another frequency (`ropebook.lab.causal`). An *attack* asks the pair that the map names in
+other distances and contexts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ropebook.lab import asking
+from ropebook.lab.causal import WAYS, periods
+from ropebook.lab.intervals import crossed
+from ropebook.lab.scores import BANDS
+from ropebook.lab.trials import EXTENDED, STEPS
+
+OCTAVES = BANDS[1:]
+"""Distances from and to, the last not included but for the end of the text."""
+KEPT = ("halved", "still", "doubled")
+
+
+def id_of(name: str) -> tuple[str, int]:
+    """A model's name without its seed, and the seed. ``ValueError`` for another name.
+
+    >>> id_of("none-1"), id_of("rope-10000-0-3200"), id_of("t5-2-bias-0.1")
+    (('none', 1), ('rope-10000-3200', 0), ('t5-bias-0.1', 2))
+    """
+    parts = re.fullmatch(r"(.+?)-(\d)(-.+)?", name)
+    if not parts:
+        raise ValueError(f"name must be a model's, as 'none-0', got {name!r}")
+    scheme, seed, rest = parts.groups(default="")
+    return scheme + rest, int(seed)
+
+
+def is_extended(name: str) -> bool:
+    """Whether methods are put into the model.
+
+    >>> is_extended("rope-10000-3-3200"), is_extended("rope-10000-0-3200-gaps")
+    (True, False)
+    """
+    return id_of(name)[0] == f"{EXTENDED}-{2 * STEPS}"
+
+
+def cell_name(model: str, extension: str = "") -> str:
+    """The name of a cell's file.
+
+    >>> cell_name("rope-10000-0-3200", "yarn/8")
+    'cell-rope-10000-0-3200-yarn-8'
+    """
+    return f"cell-{model}" + (f"-{extension}" if extension else "").replace(
+        "/", "-"
+    )
+
+
+# --- A map ------------------------------------------------------------------------------------------------------------
+
+
+def score(letters: Mapping[str, Sequence[str]], layout: str) -> float:
+    """The mean of `ropebook.lab.asking.by_context` over all contexts; ``layout`` begins with the task's name."""
+    task = layout.split()[0]
+    return float(np.mean(asking.by_context(letters[layout], task)))
+
+
+def named(told: Mapping) -> int:
+    """The pair whose halved frequency raises the order score beyond L most, of a map: what `gathered` calls the pair of a model."""
+    return int(np.argmax([score(one, "order") for one in told["pairs"]["halved"]]))
+
+
+def twin(told: Mapping, pair: int) -> int:
+    """Of the other pairs, by a map, the one whose share of the lengths is nearest to this one's."""
+    gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
+    gaps[pair] = np.inf
+    return int(gaps.argmin())
+
+
+def _map(told: Mapping) -> dict[str, object]:
+    layouts = list(told["plain"])
+    theta = torch.tensor(told["theta"])
+
+    def scores(letters: Mapping) -> dict[str, float]:
+        return {name: round(score(letters, name), 4) for name in layouts}
+
+    return {
+        "model": told["model"],
+        "periods": [round(x, 1) for x in periods(theta)],
+        "theta": told["theta"],
+        "shares": told["shares"],
+        "bands": told["bands"],
+        "pair": named(told),
+        "plain": scores(told["plain"]),
+        "pairs": {
+            way: {
+                name: [round(score(one, name), 4) for one in told["pairs"][way]]
+                for name in layouts
+            }
+            for way in WAYS
+        },
+        "of_bands": {
+            way: {band: scores(one) for band, one in told["of_bands"][way].items()}
+            for way in WAYS
+        },
+    }
+
+
+# --- Cells ------------------------------------------------------------------------------------------------------------
+
+
+def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]]:
+    """By kind of question: the shares of right answers and of the other record."""
+    table = np.array([list(row) for row in rows])
+    found = {}
+    for kind in asking.KINDS:
+        mine = table[:, np.array(first) == (kind == "first")]
+        if mine.size:
+            found[kind] = [
+                round(float((mine == letter).mean()), 4)
+                for letter in (asking.RIGHT, asking.OTHER)
+            ]
+    return found
+
+
+def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
+    """Of one model, by layout: "score"; "kinds", see `_counts`; beyond L also "octaves", scores by the earlier record's distance, and
+    for order "both" and "one": scores where both records lie beyond L, and where the later one lies within."""
+    found = {}
+    for name, rows in letters.items():
+        task = name.split()[0]
+        where = {
+            side: np.array(contexts[name][side])[: len(rows)]
+            for side in ("far", "near")
+        }
+
+        def mean(only, rows=rows, task=task) -> float | None:
+            values = asking.by_context(rows, task, only)
+            counts = only.sum(1)
+            if not counts.sum():
+                return None
+            whole = np.nansum(np.where(counts, values * counts, 0))
+            return round(float(whole / counts.sum()), 4)
+
+        one = found[name] = {
+            "score": round(score(letters, name), 4),
+            "kinds": _counts(rows, contexts[name]["first"]),
+        }
+        start, stop = OCTAVES[0][0], OCTAVES[-1][1]
+        if name in asking.TASKS:
+            one["octaves"] = [
+                mean((where["far"] >= low) & (where["far"] < high + (high == stop)))
+                for low, high in OCTAVES
+            ]
+            if task == "order":
+                beyond = where["near"] >= start
+                one["both"], one["one"] = mean(beyond), mean(~beyond)
+    return found
+
+
+def _interval(table: torch.Tensor) -> list[float] | None:
+    if len(table) < 2:
+        return None
+    return [round(x, 4) for x in crossed(table)[:3]]
+
+
+def _over_seeds(
+    cells: Mapping[int, Mapping], plain: Mapping[int, Mapping] | None
+) -> dict[str, object]:
+    """By layout mean and interval over seeds and contexts, of the score and of what a method adds to it."""
+    found: dict[str, dict] = {"score": {}, "less plain": {}}
+    seeds = sorted(cells)
+    for name in cells[seeds[0]]:
+        task = name.split()[0]
+        mine = [cells[seed][name] for seed in seeds]
+        table = np.stack([asking.by_context(rows, task) for rows in mine])
+        found["score"][name] = _interval(torch.from_numpy(table))
+        if plain is not None:
+            few = len(mine[0])
+            other = [plain[seed][name][:few] for seed in seeds]
+            found["less plain"][name] = _interval(asking.paired(mine, other, task))
+    return found
+
+
+# --- All of it --------------------------------------------------------------------------------------------------------
+
+
+def gathered(folder: Path) -> dict[str, object]:
+    """From the files of ``folder`` (results/asking) what the page shows; it can be computed from them again, and a test does."""
+    told = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.json"))
+    }
+    contexts = told.pop("contexts")
+    letters: dict[str, dict[int, Mapping]] = {}
+    for one in told.values():
+        if "answers" in one:
+            id, seed = id_of(one["model"])
+            id += f"/{one['extension']}" if one["extension"] else ""
+            letters.setdefault(id, {})[seed] = one["answers"]
+    cells = {}
+    for id, by_seed in letters.items():
+        plain = letters[id.partition("/")[0]] if "/" in id else None
+        cells[id] = {
+            "seeds": sorted(by_seed),
+            "each": [_cell(by_seed[seed], contexts) for seed in sorted(by_seed)],
+            **_over_seeds(by_seed, plain),
+        }
+    maps = {one["model"]: _map(one) for one in told.values() if "of_bands" in one}
+    for name, one in maps.items():
+        one["products"] = told[f"map-{name}"]["products"]
+    attacks = {one["model"]: _attack(one) for one in told.values() if "twin" in one}
+    first = next(iter(told.values()))
+    return {
+        "corpus": first["corpus"],
+        "seconds": round(sum(one["seconds"] for one in told.values())),
+        "contexts": {name: len(one["far"]) for name, one in contexts.items()},
+        "cells": cells,
+        "maps": maps,
+        "attacks": attacks,
+    }
+
+
+def _attack(told: Mapping) -> dict[str, object]:
+    def scores(letters: Mapping) -> dict[str, float]:
+        return {
+            name: round(float(np.mean(asking.by_context(rows, "order"))), 4)
+            for name, rows in letters.items()
+        }
+
+    return {
+        "pair": told["pair"],
+        "twin": told["twin"],
+        "plain": scores(told["plain"]),
+        "pairs": {
+            way: {at: scores(one) for at, one in by_pair.items()}
+            for way, by_pair in told["pairs"].items()
+        },
+        **{
+            key: {
+                at: round(score(one, "order"), 4) for at, one in told[key].items()
+            }
+            for key in ("slowed", "heads")
+        },
+    }
+
+
+def means(maps: Mapping[str, Mapping], id: str) -> dict[str, np.ndarray]:
+    """Of the maps of a model's seeds: by way and layout ("halved order"), scores less the plain ones, (seeds, pairs)."""
+    mine = [one for name, one in maps.items() if id_of(name)[0] == id]
+    found = {}
+    for way, layout in itertools.product(KEPT, mine[0]["plain"]):
+        rows = [
+            np.array(one["pairs"][way][layout]) - one["plain"][layout]
+            for one in mine
+        ]
+        found[f"{way} {layout}"] = np.stack(rows)
+    return found
