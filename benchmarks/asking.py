@@ -42,19 +42,18 @@ SLOW = ("self_extend", "rerope")
 FEW = 4
 """Contexts of the texts of 8 L for `SLOW` methods, which compute two tables of scores."""
 MAPPED = {
-    "order": Layout("order", 512, 256, 512, 12),
-    "retrieval": Layout("retrieval", 512, 256, 512, 6),
-    "order within": asking.fewer(LAYOUTS["order within"], 8),
+    "order": Layout("order", 512, 256, 512, 8),
+    "order within": asking.fewer(LAYOUTS["order within"], 4),
 }
-"""A map is made at distances of L to 2 L: there a frequency that is halved makes no angle that is new."""
+"""A map is made at distances of L to 2 L: there a frequency that is halved makes no angle that is new. Retrieval is the
+share of answers that are one of the key's records, the right one or the other."""
 SLOWED = (2, 4, 8, 16)
 """What the frequency of the pair that the map names is divided by."""
 ATTACKS = {
-    "L to 4 L": Layout("order", 1024, 256, 1024, 6),
+    "1.5 L to 3 L": Layout("order", 768, 384, 768, 6),
     "L to 8 L": asking.fewer(LAYOUTS["order"], 4),
-    "1.5 L to 3 L": Layout("order", 768, 384, 768, 8),
-    "two keys": Layout("order", 512, 256, 512, 24, asked=2),
-    "generated text": Layout("order", 512, 256, 512, 12, text="language"),
+    "two keys": Layout("order", 512, 256, 512, 16, asked=2),
+    "generated text": Layout("order", 512, 256, 512, 8, text="language"),
 }
 
 
@@ -67,12 +66,12 @@ def weights_of(name: str) -> Path:
 
 
 def models() -> list[str]:
-    """Names of all trained models with weights whose frequencies are their scheme's own; extended ones first."""
+    """Names of all trained models with weights with their scheme's own frequencies; by seed, extended ones first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
         if run_of(path.stem).get("method", "none") == "none":
             names.append(path.stem)
-    return sorted(names, key=lambda name: not order.is_extended(name))
+    return sorted(names, key=lambda name: (order.id_of(name)[1], not order.is_extended(name)))
 
 
 def run_of(name: str) -> dict:

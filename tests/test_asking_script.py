@@ -60,7 +60,7 @@ def script(module, tmp_path, monkeypatch):
         (module.parts, "load", lambda: PARTS),
         (module, "LAYOUTS", LAYOUTS),
         (module, "FEW", 2),
-        (module, "MAPPED", {name: LAYOUTS[name] for name in ("order", "retrieval", "order within")}),
+        (module, "MAPPED", {name: LAYOUTS[name] for name in ("order", "order within")}),
         (module, "ATTACKS", {"two keys": Layout("order", **FAR | {"asked": 1})}),
         (module.results, "save", lambda name, data, where: saved.update({name: data})),
     ):
@@ -117,6 +117,7 @@ def test_from_weights_to_what_the_page_reads(module, script, capsys):
     )
     mapped = found["maps"][MODELS[0]]
     assert len(mapped["pairs"]["still"]["order"]) == 4
+    assert mapped["plain"]["found order"] >= abs(mapped["plain"]["order"])
     assert mapped["pair"] == int(np.argmax(mapped["pairs"]["halved"]["order"]))
     attacked = found["attacks"][MODELS[0]]
     assert attacked["twin"] != attacked["pair"]

@@ -133,6 +133,10 @@ def test_distances_are_spread_over_all_that_is_allowed():
     counts, _ = np.histogram(found.far.numpy(), bins=7, range=(256, 2049))
     assert counts.min() > 0.8 * counts.mean()
     assert torch.equal(found.far, found.near)
+    of_two = contexts(Layout("order", 2048, 256, 2048, contexts=200), FILES)
+    ratios = (of_two.near - asking.NEAREST) / (of_two.far - asking.NEAREST)
+    counts, _ = np.histogram(ratios.numpy(), bins=5, range=(0, 1))
+    assert counts.min() > 0.8 * counts.mean(), "the later record is anywhere, and not at a half"
     assert set(found.others.flatten().tolist()) == {-1}
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ropebook import rope
 from ropebook.lab import causal
 from ropebook.lab.causal import bands, changed
 from ropebook.lab.frequencies import rotary_of, with_frequencies
@@ -84,3 +85,12 @@ def test_frequencies_that_follow_the_length_are_fixed_at_one():
     assert not torch.allclose(fixed(TEXT[:, :20]), model(TEXT[:, :20]))
     plain = tiny()
     assert causal.at_length(plain, 24) is plain
+
+
+def test_the_fastest_pair_of_half_a_turn_at_most():
+    theta = 2 * torch.pi / torch.tensor([6.0, 511.0, 9000.0, 512.0]).double()
+    assert causal.half_turn_pair(theta) == 3
+    assert causal.half_turn_pair(theta, 4499) == 2
+    assert causal.half_turn_pair(theta, 5000) is None
+    for base, pair in ((100, None), (10_000, 8), (500_000, 6)):
+        assert causal.half_turn_pair(rope.inv_freq(32, base)) == pair

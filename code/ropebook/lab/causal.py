@@ -47,6 +47,22 @@ def bands(
     return found
 
 
+def half_turn_pair(
+    theta: Float[Tensor, " pairs"], length: int = LENGTH
+) -> int | None:
+    """The fastest pair that makes half a turn at most within ``length``, so that its score can rise all the way; None if all make more.
+
+    >>> half_turn_pair(torch.tensor([1.0, 0.02, 0.01, 0.001])), half_turn_pair(torch.tensor([1.0]))
+    (2, None)
+    """
+    slow = [
+        pair
+        for pair, period in enumerate(periods(theta))
+        if period >= 2 * checks.integer("length", length, minimum=1)
+    ]
+    return min(slow, key=lambda pair: periods(theta)[pair], default=None)
+
+
 def changed(
     model: LanguageModel,
     pairs: Collection[int],

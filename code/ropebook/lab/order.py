@@ -81,13 +81,23 @@ def twin(told: Mapping, pair: int) -> int:
     return int(gaps.argmin())
 
 
+def _found(rows: Sequence[str]) -> float:
+    """The share of answers that are a record of the key, the right one or the other."""
+    return asking.share(rows) + asking.share(rows, asking.OTHER)
+
+
 def _map(told: Mapping) -> dict[str, object]:
-    layouts = list(told["plain"])
     theta = torch.tensor(told["theta"])
 
     def scores(letters: Mapping) -> dict[str, float]:
-        return {name: round(score(letters, name), 4) for name in layouts}
+        of_order = {name: round(score(letters, name), 4) for name in told["plain"]}
+        found = {
+            f"found {name}": round(_found(letters[name]), 4) for name in of_order
+        }
+        return of_order | found
 
+    plain = scores(told["plain"])
+    pairs = {way: [scores(one) for one in told["pairs"][way]] for way in WAYS}
     return {
         "model": told["model"],
         "periods": [round(x, 1) for x in periods(theta)],
@@ -95,13 +105,11 @@ def _map(told: Mapping) -> dict[str, object]:
         "shares": told["shares"],
         "bands": told["bands"],
         "pair": named(told),
-        "plain": scores(told["plain"]),
+        "twin": twin(told, named(told)),
+        "plain": plain,
         "pairs": {
-            way: {
-                name: [round(score(one, name), 4) for one in told["pairs"][way]]
-                for name in layouts
-            }
-            for way in WAYS
+            way: {name: [one[name] for one in rows] for name in plain}
+            for way, rows in pairs.items()
         },
         "of_bands": {
             way: {band: scores(one) for band, one in told["of_bands"][way].items()}
@@ -162,9 +170,10 @@ def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
     return found
 
 
-def _interval(table: torch.Tensor) -> list[float] | None:
+def _interval(table: torch.Tensor) -> list[float | None]:
+    """Mean and ends; of a single seed no ends."""
     if len(table) < 2:
-        return None
+        return [round(table.mean().item(), 4), None, None]
     return [round(x, 4) for x in crossed(table)[:3]]
 
 

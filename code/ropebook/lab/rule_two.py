@@ -42,8 +42,8 @@ SEEDS = (0, 1, 2, 3, 4)
 STREAM = 20_261_125
 """What its contexts are drawn from; the exploration draws from another."""
 MARGINS = {"retrieval": 0.10, "order": 0.20}
-PAIRS: Mapping[str, int] = {}
-"""By model, the pair that the exploration names: what is claimed of it is asked of every seed."""
+PAIRS: Mapping[str, int] = {LONGER: 8, "rope-500000": 6}
+"""By model, the pair that `ropebook.lab.causal.half_turn_pair` predicts and the exploration's maps name, asked of every seed."""
 HALVED = 0.5
 
 Letters = Mapping[str, Mapping[int, Mapping[str, Sequence[str]]]]
@@ -52,12 +52,14 @@ Letters = Mapping[str, Mapping[int, Mapping[str, Sequence[str]]]]
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of a model in a layout: as it was trained, with an ``extension``, or with the frequency of one ``pair`` halved."""
+    """The answers of a model in a layout: as it was trained, with an ``extension``, or with the frequency of one ``pair`` times
+    ``factor``."""
 
     id: str
     layout: str
     extension: str = ""
     pair: int | None = None
+    factor: float = HALVED
 
     def __post_init__(self) -> None:
         checks.choice("layout", self.layout, LAYOUTS)
@@ -74,9 +76,11 @@ class Answers:
     def cell(self) -> str:
         """
         >>> Answers("rope-100", "order", pair=14).cell, Answers("none", "order").cell
-        ('rope-100/pair 14 halved', 'none')
+        ('rope-100/pair 14 times 0.5', 'none')
         """
-        change = "" if self.pair is None else f"pair {self.pair} halved"
+        change = (
+            "" if self.pair is None else f"pair {self.pair} times {self.factor}"
+        )
         return "/".join(part for part in (self.id, self.extension, change) if part)
 
     def of(self, letters: Letters, seed: int) -> np.ndarray:
@@ -167,10 +171,10 @@ def claims() -> list[Claim]:
         found.append(
             Claim(
                 f"pair within {id}",
-                f"{id}: halving pair {pair} does so because order depends on it: within L it costs",
+                f"{id}: order depends on pair {pair}: doubled, it costs order within L",
                 (
                     Comparison(
-                        Answers(id, "order within", pair=pair),
+                        Answers(id, "order within", pair=pair, factor=2.0),
                         Answers(id, "order within"),
                         "lower",
                     ),

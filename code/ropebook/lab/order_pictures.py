@@ -1,0 +1,242 @@
+"""Figures and tables of which pair tells the order: each takes results/order.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropebook import checks, results
+from ropebook.figures import (
+    BLUE,
+    MUTED,
+    ORANGE,
+    display_figure,
+    figure,
+    heatmap,
+)
+from ropebook.lab.causal import WAYS, at_length, periods
+from ropebook.lab.claims import TITLES
+from ropebook.lab.extensions import Extension
+from ropebook.lab.folding import curve
+from ropebook.lab.longer import with_method
+from ropebook.lab.model import SCHEMES, LanguageModel
+from ropebook.lab.order import id_of
+from ropebook.lab.scores import LENGTH, TEXT
+
+EXTENDED_ID = "rope-10000-3200"
+_TITLES = {EXTENDED_ID: "RoPE, base 10⁴, 3200 steps"}
+Columns = dict[str, list]
+
+
+def title(id: str) -> str:
+    """What a page calls a model, with or without a method.
+
+    >>> title("rope-100"), title("rope-10000-3200/yarn_chosen/8")
+    ('RoPE, base 100', 'YaRN (chosen β)')
+    """
+    name, _, extension = id.partition("/")
+    if extension:
+        return TITLES[extension.partition("/")[0]]
+    return _TITLES.get(name) or SCHEMES[name].title
+
+
+# --- Maps -------------------------------------------------------------------------------------------------------------
+
+
+def mapped(found: Mapping, id: str) -> list[Mapping]:
+    """The maps of a model's seeds, by seed. ``ValueError`` for a model without one."""
+    checks.choice("id", id, {id_of(name)[0] for name in found["maps"]})
+    return [
+        found["maps"][name]
+        for name in sorted(found["maps"])
+        if id_of(name)[0] == id
+    ]
+
+
+def change(maps: Sequence[Mapping], way: str, layout: str) -> np.ndarray:
+    """Scores with each pair changed, less those of the model as it is: (seeds, pairs)."""
+    checks.choice("way", way, WAYS)
+    return np.stack(
+        [np.array(one["pairs"][way][layout]) - one["plain"][layout] for one in maps]
+    )
+
+
+def causal_map(
+    found: Mapping,
+    ids: Sequence[str],
+    way: str,
+    layout: str,
+    alt: str,
+    caption: str,
+) -> None:
+    """A row for each seed of each model, a column for each pair: how far the score moves, in hundredths, when that pair alone is changed.
+    A bar on the right of the last pair that completes a turn within L."""
+    maps = [one for id in ids for one in mapped(found, id)]
+    rows = [
+        f"{SCHEMES[id_of(one['model'])[0].removesuffix('-3200')].title}, seed {id_of(one['model'])[1]}"
+        for one in maps
+    ]
+    values = 100 * change(maps, way, layout)
+    fig, ax = figure(640, 70 + 32 * len(rows))
+    columns = [str(pair) for pair in range(values.shape[1])]
+    heatmap(ax, values, rows=rows, columns=columns, form="{:.0f}", limit=100.0)
+    ax.set(xlabel="pair, from the fastest")
+    for row, one in enumerate(maps):
+        turned = sum(period <= LENGTH for period in one["periods"])
+        ax.plot([turned] * 2, [row, row + 1], color=ORANGE, linewidth=2.5)
+    display_figure(fig, alt, f"{caption} {results.caption(found)}")
+
+
+def contrast(one: Mapping, layer: int, head: int) -> Tensor:
+    """Of a map's products, first less last: complex128 (pairs,)."""
+    first, last = (
+        torch.view_as_complex(
+            torch.tensor(one["products"][kind], dtype=torch.float64)
+        )
+        for kind in ("first", "last")
+    )
+    return (first - last)[layer, head]
+
+
+def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
+    """The layer and head in whose contrast the pair is largest."""
+    layers, heads = len(one["products"]["first"]), len(one["products"]["first"][0])
+    size = {
+        (layer, head): contrast(one, layer, head)[pair].abs().item()
+        for layer in range(layers)
+        for head in range(heads)
+    }
+    return max(size, key=size.get)
+
+
+def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> None:
+    """What the telling head's score gains if the question asks for the first record instead of the last, against the record's distance."""
+    one = found["maps"][model]
+    theta = torch.tensor(one["theta"], dtype=torch.float64)
+    product = contrast(one, *telling_head(one, pair))
+    slowed = theta.clone()
+    slowed[pair] /= 2
+    distances = torch.arange(8, 4 * LENGTH, 2, dtype=torch.float64)
+    fig, axes = figure(640, 300, columns=2, sharey=True)
+    only = slice(pair, pair + 1)
+    panels = (
+        ("all pairs of the head", slice(None)),
+        (f"pair {pair} alone", only),
+    )
+    looks = (
+        ("as trained", theta, BLUE),
+        (f"pair {pair} halved", slowed, ORANGE),
+    )
+    for ax, (heading, which) in zip(axes, panels, strict=True):
+        for label, frequencies, colour in looks:
+            line = curve(product[which], frequencies[which], distances)
+            ax.plot(distances, line, color=colour, label=label)
+        ax.axvline(LENGTH, color=MUTED, linestyle="--", linewidth=1)
+        ax.set(title=heading, xlabel="distance Δ (bytes)")
+    axes[0].set(ylabel="score: first less last")
+    axes[0].legend()
+    display_figure(fig, alt, f"{caption} {results.caption(found)}")
+
+
+def of_bands(found: Mapping, id: str) -> Columns:
+    """A band of pairs at a time, halved beyond L and still within: order and retrieval, means over the mapped seeds."""
+    maps = mapped(found, id)
+    names = list(maps[0]["of_bands"]["halved"])
+
+    def over(way: str, layout: str) -> list[float]:
+        plain = [one["plain"][layout] for one in maps]
+        bands = [
+            [one["of_bands"][way][band][layout] for one in maps] for band in names
+        ]
+        return [float(np.mean(row)) for row in (plain, *bands)]
+
+    return {
+        "pairs": ["as trained"]
+        + [
+            f"{band}: {maps[0]['bands'][band][0]} to {maps[0]['bands'][band][-1]}"
+            for band in names
+        ],
+        "halved: order from L to 2 L": over("halved", "order"),
+        "found": over("halved", "found order"),
+        "still: order within L": over("still", "order within"),
+        "found within": over("still", "found order within"),
+    }
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None:
+    """Over the seeds of a cell, of what `ropebook.lab.order` has of each; None where a model does not reach."""
+    values = []
+    for one in found["cells"][id]["each"]:
+        value = one.get(layout)
+        for key in keys:
+            value = None if value is None else value[key]
+        values.append(value)
+    return None if None in values else float(np.mean(values))
+
+
+def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
+    """As trained: retrieval and order within L and beyond, with the number of seeds."""
+    return {
+        "scheme": [title(id) for id in ids],
+        "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
+        "found within L": [
+            mean(found, id, "retrieval within", "score") for id in ids
+        ],
+        "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
+        "order within L": [mean(found, id, "order within", "score") for id in ids],
+        "order beyond": [mean(found, id, "order", "score") for id in ids],
+        "beyond, first": [_kind(found, id, "order", "first") for id in ids],
+        "beyond, last": [_kind(found, id, "order", "last") for id in ids],
+    }
+
+
+def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
+    """Right less wrong, of one kind of question."""
+    right = mean(found, id, layout, "kinds", kind, 0)
+    return (
+        None if right is None else right - mean(found, id, layout, "kinds", kind, 1)
+    )
+
+
+def methods(
+    found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
+) -> Columns:
+    """In the models that methods are put into: the period of the ``pair``, and scores; ``every``: the extensions by id."""
+    return {
+        "method": [title(id) for id in ids],
+        "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
+        f"period of pair {pair}": [
+            period_with(every.get(id.partition("/")[2]), pair) for id in ids
+        ],
+        "order, short": [mean(found, id, "order short", "score") for id in ids],
+        "order within L": [mean(found, id, "order within", "score") for id in ids],
+        "order beyond": [mean(found, id, "order", "score") for id in ids],
+        "less plain": [gained(found, id, "order") for id in ids],
+        "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
+    }
+
+
+def gained(found: Mapping, id: str, layout: str) -> float | None:
+    """What a method adds to a score, in the same contexts and seeds; None for a model without one."""
+    row = found["cells"][id]["less plain"].get(layout)
+    return None if row is None else row[0]
+
+
+def period_with(extension: Extension | None, pair: int) -> float | None:
+    """The period of a pair under a method, in a text of 8 L; without one as trained. None where distances change and no frequency does."""
+    model = LanguageModel("rope-10000", LENGTH, dim=32, n_layers=1, n_heads=1)
+    if extension is not None:
+        model = with_method(model, extension.method, extension.options)
+        if model.layers[0].attention.method.distances is not None:
+            return None
+    rotary = at_length(model, TEXT + 1).layers[0].attention.rotary
+    theta = rotary.inv_freq
+    if rotary.scaling is not None:
+        theta = rotary.scaling(theta, TEXT + 1)[0]
+    return periods(theta)[pair]
