@@ -1,9 +1,15 @@
 """What the page says of order, against the letters that it comes from."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from ropebook import results
 from ropebook.lab import order
+
+FOLDER = Path(__file__).resolve().parent.parent / "results" / "asking"
 
 
 def a_map(halved, shares=None):
@@ -39,6 +45,12 @@ def test_scores_by_distance_count_each_question_once():
     assert cell["one"] == 1.0
     assert cell["kinds"] == {"first": [0.5, 0.0], "last": [0.5, 0.5]}
     assert cell["score"] == 0.25
+
+
+def test_the_stored_summary_is_that_of_the_stored_letters():
+    told = results.load("order")
+    found = json.loads(json.dumps(order.gathered(FOLDER)))
+    assert {key: value for key, value in told.items() if key != "provenance"} == found
 
 
 def test_means_of_maps_are_differences_to_the_model_as_it_is():
