@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
+from urllib.parse import quote
 
 from ropebook.models.file import (
     COLUMNS,
@@ -17,8 +19,10 @@ from ropebook.models.file import (
     sources,
 )
 
-EXPLAINER = ""
-"""The page that explains a model's numbers, such as ``explain.html``; without one, rows have no link to it."""
+EXPLAINER = "explain.html"
+"""The page that explains a configuration."""
+BANDS = {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+"""What all of Llama 3's published configurations say; the guide has no column for it."""
 
 METHODS = {
     "linear": "linear",
@@ -52,19 +56,32 @@ def columns() -> list[Column]:
 
 
 def explained(row: Checkpoint) -> str:
-    """The address that opens a row's numbers in the explainer, or "" while there is none.
+    """The address that opens a row's numbers in the explainer, as a configuration would say them; "" where the row's
+    numbers don't make one: nothing rotates, or LongRoPE's factors, which the guide doesn't list.
 
-    The only place that knows how such an address is made.
+    >>> explained(checkpoints()[0])[:40]
+    'explain.html#explain.config=%7B%22head_d'
     """
-    if not EXPLAINER:
+    base, scaling = row.of("base"), row.of("scaling")
+    numbers = base, row.of("head_dim"), row.of("rotates"), row.of("shipped")
+    if UNKNOWN in (*numbers, scaling) or "none" in numbers or not row.of("rotates"):
         return ""
-    wanted = ("base", "head_dim", "rotates", "layout", "trained", "shipped")
-    dials = {key: row.of(key) for key in wanted if row.of(key) != UNKNOWN}
-    scaling = row.of("scaling")
+    config: dict[str, object] = {"head_dim": row.of("head_dim"), "rope_theta": base}
+    if row.share < 1:
+        config["partial_rotary_factor"] = row.share
+    config["max_position_embeddings"] = row.of("shipped")
     if isinstance(scaling, dict):
-        dials |= {f"scaling_{key}": value for key, value in scaling.items()}
-    asked = "&".join(f"explain.{key}={value}" for key, value in dials.items())
-    return f"{EXPLAINER}#{asked}"
+        if scaling["type"] == "longrope" or "factor" not in scaling:
+            return ""
+        config["rope_scaling"] = _scaling(scaling)
+    return f"{EXPLAINER}#explain.config={quote(json.dumps(config))}"
+
+
+def _scaling(scaling: dict) -> dict:
+    """A row's scaling in the keys that configurations have for it."""
+    names = {"type": "rope_type", "original": "original_max_position_embeddings"}
+    found = {names.get(key, key): value for key, value in scaling.items()}
+    return found | (BANDS if scaling["type"] == "llama3" else {})
 
 
 def anchor(row: Checkpoint) -> str:
