@@ -233,7 +233,7 @@ def attack(names: list[str], text: parts.Parts) -> None:
         model = trained(name)
         every = itertools.product(range(len(model.layers)), range(model.n_heads))
         one_layout = {"order": MAPPED["order"]}
-        longest = {"order": ATTACKS["L to 8 L"]}
+        longest = {"order": asking.fewer(LAYOUTS["order"], FEW)}
         measured = {
             "pair": pair,
             "twin": order.twin(told, pair),

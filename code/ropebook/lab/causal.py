@@ -26,6 +26,7 @@ BANDS = ("fast", "middle", "slow")
 def periods(theta: Float[Tensor, " pairs"]) -> list[float]:
     """2π/θ of each pair, in bytes.
 
+    >>> import torch
     >>> [round(x, 1) for x in periods(torch.tensor([1.0, 0.5]))]
     [6.3, 12.6]
     """
@@ -37,6 +38,7 @@ def bands(
 ) -> dict[str, list[int]]:
     """The pairs of each of the `BANDS`: "fast" ones complete a turn within ``length``, "slow" ones not even within ``text``; a band may be empty.
 
+    >>> import torch
     >>> bands(torch.tensor([1.0, 0.01, 0.001]))
     {'fast': [0], 'middle': [1], 'slow': [2]}
     """
@@ -52,6 +54,7 @@ def half_turn_pair(
 ) -> int | None:
     """The fastest pair that makes half a turn at most within ``length``, so that its score can rise all the way; None if all make more.
 
+    >>> import torch
     >>> half_turn_pair(torch.tensor([1.0, 0.02, 0.01, 0.001])), half_turn_pair(torch.tensor([1.0]))
     (2, None)
     """
