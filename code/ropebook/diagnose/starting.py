@@ -11,6 +11,7 @@ from ropebook.diagnose.measures import Turn, within_half
 
 
 def start(findings: Findings) -> None:
+    """Says whether q and k are turned at position 0, and whether both count positions from the same one."""
     begins = {}
     for role, turn in findings.rotating.items():
         found = _begin(turn)
@@ -73,6 +74,7 @@ def _first(turn: Turn, phase: Tensor, close: float) -> float | None:
 
 
 def length(findings: Findings) -> None:
+    """Says whether q and k keep their lengths, or get the attention factor that was declared."""
     turns = findings.rotating
     factors = {role: turn.factor for role, turn in turns.items()}
     close = max(turn.tolerance for turn in turns.values())
