@@ -58,7 +58,7 @@ def peers(start: int, tokens: int, dim: int, dtype: torch.dtype) -> list[Peer]:
 
 
 def ours(start: int, tokens: int, dim: int, dtype: torch.dtype) -> Iterable[Peer]:
-    cos, sin = efficient.RotaryEmbedding(dim).cos_sin(torch.arange(start, start + tokens))
+    cos, sin = efficient.RotaryEmbedding(dim, layout="half").cos_sin(torch.arange(start, start + tokens))
     for layout, suffix in (("half", ""), ("interleaved", ", neighbours")):
         rope = efficient.RotaryEmbedding(dim, layout=layout)
         yield Peer(OURS + suffix, layout, lambda q, k, rope=rope: rope(q, k, offset=start))
@@ -108,7 +108,7 @@ def of_flash_attention(start: int, tokens: int, dim: int, dtype: torch.dtype) ->
     module = file_of("flash_attn", "layers/rotary.py", instead={kernel.__name__: kernel})
     if module is None:
         return
-    rope = efficient.RotaryEmbedding(dim)
+    rope = efficient.RotaryEmbedding(dim, layout="half")
     cos, sin = (table.to(dtype) for table in rope.cos_sin(torch.arange(start, start + tokens)))
     turn = module.apply_rotary_emb_torch
     yield Peer(
@@ -118,7 +118,7 @@ def of_flash_attention(start: int, tokens: int, dim: int, dtype: torch.dtype) ->
 
 def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
     """What ours in halves cannot do without, forward: a copy into new memory, and the first of its three steps."""
-    cos, _ = efficient.RotaryEmbedding(dim).cos_sin(torch.arange(start, start + tokens))
+    cos, _ = efficient.RotaryEmbedding(dim, layout="half").cos_sin(torch.arange(start, start + tokens))
 
     def first(x: Tensor) -> Tensor:
         y, rows = torch.empty_like(x), torch.cat((cos, cos), -1)
@@ -193,7 +193,7 @@ def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int
         batch, heads, tokens, dim = x.shape
         if peer.tokens_first:
             x, y = x.view(batch, tokens, heads, dim).transpose(1, 2), y.transpose(1, 2)
-        rope = efficient.RotaryEmbedding(dim)
+        rope = efficient.RotaryEmbedding(dim, layout="half")
         cos, sin = rope.cos_sin(torch.arange(start, start + tokens), torch.float64)
         right = efficient.rotate_by_pairs(x.double(), cos, -sin if backward else sin, peer.layout)
         error = (y.double() - right).abs()

@@ -136,7 +136,7 @@ def test_frequencies_are_read_off_what_the_rotation_does(shown, layer):
 
 def test_the_loss_with_a_window_knows_at_most_so_many_tokens(shown):
     torch.manual_seed(0)
-    model = LlamaModel(50, 64, 64, n_layers=1, n_heads=2)
+    model = LlamaModel(50, 64, 64, n_layers=1, n_heads=2, layout="half")
     losses = shown["loss_by_position"]
     tokens = torch.randint(50, (1, 90))
     other = tokens.clone()

@@ -138,7 +138,7 @@ def needs(chapter: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_the_code_that_a_notebook_carries_is_light(chapter):
     code = {name: data for name, data in needs(chapter).items() if "/_results/" not in name}
-    assert 20_000 < len(first_cell.archive(code)[1]) < 220_000
+    assert 20_000 < len(first_cell.archive(code)[1]) < 226_000
 
 
 def test_the_archive_depends_on_contents_only(repository):

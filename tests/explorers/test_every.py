@@ -36,7 +36,7 @@ def test_a_script_is_its_parts(entry):
     own, declared = list(parts)[-1], f"{entry.name}.py"
     assert own == entry.kind.script
     assert declared in parts
-    others = (declared, own, f"words/{own}")
+    others = (declared, own, f"words/{own}", "../colours.py")
     assert all(name in others or name.startswith("kit/") for name in parts)
     assert "".join(f"//# part: {name}\n{text}" for name, text in parts.items()) == entry.kind._esm
     assert [name for name, text in parts.items() if re.search(r"^export ", text, re.MULTILINE)] == [own]

@@ -38,7 +38,7 @@ def join(
 
     >>> parts = split(join("kit/colours.js"))
     >>> list(parts)
-    ['kit/elements.js', 'kit/rope.js', 'kit/colours.js']
+    ['../colours.py', 'kit/elements.js', 'kit/rope.js', 'kit/colours.js']
     >>> print(join("a.js", {"BITS": 13}, 'import { BITS } from "./a.py";\\nexport const two = 2 * BITS;\\n'))
     //# part: a.py
     const BITS = 13;
