@@ -58,9 +58,9 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
 
 def test_other_words_can_be_chosen_and_keys_move_it(front):
     page = front()
-    page.get_by_role("button", name=re.compile("^down")).click()  # nearer to cat than to it, and before it
+    page.get_by_role("button", name=re.compile("^down")).click()  # as near to cat as to it: it gives way
     expect(page.locator(".front-angle")).to_have_text("60°")
-    expect(page.locator(".front-token.front-key > span")).to_have_text("down")
+    expect(page.locator(".front-token.front-query > span")).to_have_text("down")
     rule = page.get_by_role("slider", name="Position of the sentence")
     rule.focus()
     for key, place in (
