@@ -18,6 +18,7 @@ import copy
 import importlib
 import inspect
 import os
+import re
 import signal
 import sys
 import warnings
@@ -134,6 +135,12 @@ WHY = {
 
 
 # --- The architectures -----------------------------------------------------------------------------------------------
+
+
+def told(error: Exception) -> str:
+    """An error in a line, without the folders of this machine."""
+    line = re.sub(r"(?<=from ')[^']*site-packages/", "", f"{type(error).__name__}: {error}")
+    return " ".join(line.split())[:300]
 
 
 def configurations() -> Iterator[type]:
@@ -316,7 +323,7 @@ def tried(config: type) -> dict[str, object]:
             with torch.device("meta"):
                 return row | {"not_tried": "it does not read tokens"} | refusals(form._from_config(config()))
     except Exception as error:
-        return row | {"not_tried": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
+        return row | {"not_tried": told(error)}
     for more in MORE:
         try:
             small = tiny(config, more)
@@ -328,7 +335,7 @@ def tried(config: type) -> dict[str, object]:
                 raise ArithmeticError("the tiny model gives no finite numbers")
             break
         except Exception as error:
-            said = said or " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            said = said or told(error)
     else:
         return row | {"not_tried": said} | refusals(model)
     for group, names in GROUPS.items():
