@@ -1,8 +1,10 @@
-"""What several test files need: random tensors and seeds, the largest entry, a module's public names."""
+"""What several test files need: random tensors and seeds, the largest entry, public names, a benchmark as a module."""
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +22,17 @@ def seeded(seed: int = 0) -> torch.Generator:
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     """Normal numbers, the same each time; drawn in float64 whatever ``dtype`` is."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
+
+
+def benchmark(name: str) -> ModuleType:
+    """A script of benchmarks/ as a module of its own; the path that it sets for itself is forgotten."""
+    path = Path(__file__).resolve().parent.parent / "benchmarks" / f"{name}.py"
+    before = list(sys.path)
+    spec = importlib.util.spec_from_file_location(f"{name}_script", path)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    sys.path[:] = before
+    return found
 
 
 def largest(tensor: torch.Tensor) -> float:

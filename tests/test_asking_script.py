@@ -1,9 +1,7 @@
 """benchmarks/asking.py from weights to what the page reads, with two tiny models that rotate and one that does not."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from safetensors.torch import save
 from ropebook.lab import asking, order, parts
 from ropebook.lab.asking import Layout, by_context
 from ropebook.lab.model import LanguageModel
+from tests.helpers import benchmark
 
 SIZES = {"dim": 16, "hidden_dim": 16, "n_layers": 2, "n_heads": 2}
 MODELS = ("rope-10000-0-3200", "rope-10000-1-3200", "learned-0")
@@ -31,13 +30,7 @@ LAYOUTS = {
 
 @pytest.fixture(scope="module")
 def module():
-    path = Path(__file__).resolve().parent.parent / "benchmarks" / "asking.py"
-    before = list(sys.path)
-    spec = importlib.util.spec_from_file_location("asking_script", path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    sys.path[:] = before
-    return found
+    return benchmark("asking")
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """benchmarks/trials.py from the first step to numbers that the rule can read, with two tiny runs."""
 
 import dataclasses
-import importlib.util
 import inspect
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ import torch
 
 from ropebook.lab import extensions, measured, parts, rule, scores, trials, variants
 from ropebook.lab.claims import CLAIMS
+from tests.helpers import benchmark
 
 TINY = {"dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2, "rows": 8, "steps": 2, "warmup": 1}
 KEPT = ("linear", "yarn_chosen", "dynamic_ntk")
@@ -30,13 +29,7 @@ PARTS = parts.Parts(
 
 @pytest.fixture(scope="module")
 def module():
-    path = Path(__file__).resolve().parent.parent / "benchmarks" / "trials.py"
-    before = list(sys.path)
-    spec = importlib.util.spec_from_file_location("trials_script", path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    sys.path[:] = before
-    return found
+    return benchmark("trials")
 
 
 @pytest.fixture
