@@ -120,7 +120,21 @@ def thumb(page: Page, points: list[tuple[float, float]]) -> None:
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
         settle(page)
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    settle(page)
+    come_to_rest(page)
+
+
+def come_to_rest(page: Page) -> None:
+    """Until the page has not scrolled for 15 frames: a thumb's scrolling arrives frames after the thumb has left."""
+    page.evaluate("""new Promise((done) => {
+      let [last, still] = [scrollY, 0];
+      const look = () => {
+        still = scrollY === last ? still + 1 : 0;
+        last = scrollY;
+        if (still < 15) requestAnimationFrame(look);
+        else done();
+      };
+      look();
+    })""")
 
 
 @pytest.mark.parametrize(("where", "scrolls"), [("Mark", False), ("Area to 100", True)])
@@ -136,6 +150,8 @@ def test_a_thumb_scrolls_the_page_but_on_the_handle(opened, where, scrolls):
     assert (page.evaluate("scrollY") > start + 30) == scrolls
     assert place(page) == 40
     page.evaluate("y => scrollTo(0, y)", start)
+    come_to_rest(page)
+    assert page.evaluate("scrollY") == start
     thumb(page, [(x + 4 * k, y) for k in range(12)])
     assert place(page) > 55
     assert page.evaluate("scrollY") == start
