@@ -115,10 +115,14 @@ def cut(face: Face) -> TTFont:
 
 
 def style_sheet() -> str:
-    """One ``@font-face`` a file, and the system's faces in its size, so that a page hardly moves when it comes."""
+    """One ``@font-face`` a file, and the system's faces in its size.
+
+    A page whose face comes late keeps the system's: to change it would break other lines, and move what is being read.
+    The next page has it.
+    """
     return SUBSTITUTES + "".join(
         f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; font-weight: {face.weight}; '
-        f'font-display: swap; src: url("fonts/{face.name}.woff2") format("woff2"); }}\n'
+        f'font-display: optional; src: url("fonts/{face.name}.woff2") format("woff2"); }}\n'
         for face in FACES
     )
 
