@@ -1,0 +1,165 @@
+"""The second set's mistakes are mistakes, by a reference of its own in float64: none is the declared rotation, in
+either direction. Its sound functions are that rotation. What the diagnosis says of them isn't looked at here.
+"""
+
+import math
+import random
+import re
+
+import numpy
+import pytest
+import torch
+
+from tests.diagnose_world import World
+from tests.fresh_mistakes import FRESH
+from tests.fresh_mistakes_second import SECOND, SOUND
+
+NAMES = sorted(SECOND)
+ASPECTS = {"position", "frequency", "direction", "pairing", "length", "scale", "entries", "heads", "rows", "twice"}
+ASPECTS |= {"never", "precision", "other"}
+PLACES = {"small", "large", "far", "one", "rows", "packed", "again"}
+
+
+def world(seed):
+    choose = random.Random(f"second {seed}").choice
+    dim, scaled = choose((16, 32, 48, 64, 80, 96, 128)), choose(("plain", "plain", "linear", "yarn", "llama3"))
+    base = choose((500.0, 10_000.0, 10_000.0, 150_000.0, 500_000.0, 1e6, round(math.exp(7 + seed % 9), 2)))
+    factor = 1.0 if scaled == "plain" else choose((2.0, 4.0, 8.0))
+    length, part = choose((320, 1024, 2048, 4096)), choose((1, 1, 0.5, 0.25))
+    return World(dim, base, choose(("interleaved", "half")), length, int(dim * part), scaled, factor)
+
+
+WORLDS = [world(seed) for seed in range(160)]
+
+
+def calls(world, seed=0):
+    """Two rows, four heads of q and two of k; "again" comes last and is as long as the others."""
+    last, generator = world.length - 7, torch.Generator().manual_seed(seed)
+    starts = {
+        "small": torch.arange(3, 10),
+        "large": torch.arange(last, world.length),
+        "one": torch.tensor([world.length // 2 - 1]),
+        "rows": torch.stack((torch.arange(2, 9), torch.arange(40, 47))),
+        "packed": torch.tensor([5, 6, 7, 0, 1, 2, 3]),
+        "far": torch.arange(3 * world.length, 3 * world.length + 7),
+        "again": torch.arange(last - 90, last - 83),
+    }
+    for name, positions in starts.items():
+        q, k = (torch.randn(2, heads, positions.shape[-1], world.dim, generator=generator) for heads in (4, 2))
+        yield name, (q, k, positions)
+
+
+def frequency(world, i):
+    """θ of pair i, from the papers' definitions."""
+    theta = world.base ** (-2 * i / world.rotary_dim)
+    original = world.length / world.factor
+    if world.scaled == "linear":
+        return theta / world.factor
+    if world.scaled == "llama3":
+        turns = original * theta / (2 * math.pi)
+        smooth = min(max((turns - 1) / (4 - 1), 0), 1)
+        return (1 - smooth) * theta / world.factor + smooth * theta
+    if world.scaled == "yarn":
+
+        def where(turns):
+            return world.rotary_dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(world.base))
+
+        low, high = max(math.floor(where(32)), 0), min(math.ceil(where(1)), world.rotary_dim - 1)
+        slowed = min(max((i - low) / ((high - low) or 0.001), 0), 1)
+        return slowed * theta / world.factor + (1 - slowed) * theta
+    return theta
+
+
+def reference(world, x, positions, way=1):
+    """x rotated pair by pair in float64; ``way`` -1 is the other direction."""
+    out, half = x.double().numpy().copy(), world.rotary_dim // 2
+    place = positions.double().numpy()
+    place = place[:, None] if place.ndim == 2 else place[None, None]
+    length = 0.1 * math.log(world.factor) + 1 if world.scaled == "yarn" else 1.0
+    for i in range(half):
+        a, b = (2 * i, 2 * i + 1) if world.layout == "interleaved" else (i, i + half)
+        angle = way * place * frequency(world, i)
+        cos, sin = length * numpy.cos(angle), length * numpy.sin(angle)
+        first, second = out[..., a].copy(), out[..., b].copy()
+        out[..., a], out[..., b] = first * cos - second * sin, first * sin + second * cos
+    return torch.from_numpy(out)
+
+
+def furthest(ours, theirs):
+    return (ours.double() - theirs).abs().max().item()
+
+
+def allowed(positions):
+    """How far angles in float32 may put entries of size 5; what's further away is no rounding of float32."""
+    return 1e-5 + 5 * positions.max().item() * 2**-23
+
+
+def settings(mistake):
+    return [here for here in WORLDS if mistake.when(here)][:3]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_no_rotation_that_was_declared(name):
+    mistake = SECOND[name]
+    tried = settings(mistake)
+    assert len({(here.dim, here.base, here.length) for here in tried}) >= 3
+    for here in tried:
+        wrong, seen = mistake.build(here), set()
+        for place, (q, k, positions) in calls(here):
+            copies = q.clone(), k.clone()
+            out = wrong(q, k, positions)
+            assert [x.shape for x in out] == [q.shape, k.shape]
+            assert all(x.dtype == torch.float32 and x.isfinite().all() for x in out)
+            assert torch.equal(q, copies[0])
+            assert torch.equal(k, copies[1])
+            for which, x, ours in zip("qk", (q, k), out, strict=True):
+                if all(furthest(ours, reference(here, x, positions, way)) > allowed(positions) for way in (1, -1)):
+                    seen.add((which, place))
+        said = {which for fact in mistake.facts for which in ("qk" if fact["which"] == "both" else fact["which"])}
+        assert {which for which, _ in seen} == said, here
+        assert set(mistake.seen) <= {place for _, place in seen}, (here, seen)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_other_is_the_same_function(name):
+    others = {**FRESH, **SECOND}
+    for other in (other for other in others if other not in NAMES or other < name):
+        shared = [here for here in WORLDS if SECOND[name].when(here) and others[other].when(here)][:1]
+        for here in shared:
+            one, two = SECOND[name].build(here), others[other].build(here)
+            pairs = ((a, b) for _, call in calls(here) for a, b in zip(one(*call), two(*call), strict=True))
+            assert any(furthest(a, b.double()) > 1e-5 for a, b in pairs), (other, here)
+
+
+@pytest.mark.parametrize("name", sorted(SOUND))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_sound_ones_are_the_rotation_that_was_declared(name, dtype):
+    for here in WORLDS[:3]:
+        right = SOUND[name](here)
+        for place, (q, k, positions) in calls(here):
+            if place == "far":
+                continue
+            for x, ours in zip((q, k), right(q.to(dtype), k.to(dtype), positions), strict=True):
+                theirs = reference(here, x.to(dtype), positions)
+                assert (ours.dtype, ours.shape) == (dtype, x.shape)
+                rounding = 2**-8 * theirs.abs().max().item() if dtype == torch.bfloat16 else 0
+                assert furthest(ours, theirs) <= allowed(positions) + rounding, (here, place)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_truth_is_complete(name):
+    mistake = SECOND[name]
+    assert all((mistake.truth, mistake.refuse, mistake.accept))
+    assert re.match(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+)? \(.*20\d\d", mistake.source)
+    assert all(fact["which"] in ("q", "k", "both") and fact["aspect"] in ASPECTS for fact in mistake.facts)
+    assert all(re.compile(pattern, re.I) for pattern in mistake.accept)
+    assert not any(re.search(pattern, "", re.I) for pattern in mistake.accept)
+    assert set(mistake.seen) <= PLACES
+
+
+def test_there_are_enough():
+    sources = {mistake.source.partition(" ")[0] for mistake in SECOND.values()}
+    assert len(SECOND) >= 36
+    assert len(SOUND) >= 6
+    assert len(sources) >= 36
+    assert not set(SECOND) & set(FRESH)
