@@ -79,8 +79,8 @@ def rows_like_the_first(world):
 @fresh(
     "both, position, counted on by 1 from the first one of the row",
     accept=[
-        r"consecutive|contiguous|gap|pack|restart|reset|jump|repeat|increas",
-        r"(count|run)\w* on|one after (another|the other)|only the first|first (position|token|one|entry)|offset",
+        r"consecutive|contiguous|\bgaps?\b|pack|restart|reset|jump|start again|increas",
+        r"(count|run)\w* on|one after (another|the other)|only the first|first (position|token|one|entry)",
     ],
     refuse="that positions are ignored altogether, or an offset of every call",
     seen=["packed"],
@@ -128,8 +128,8 @@ def head_added_alone(world):
 @fresh(
     "both, position, 0 if a token comes alone",
     accept=[
-        r"(one|single|alone|lone|only|decod).{0,80}(0\b|zero|not rotated|unrotated|unchanged|ignor)",
-        r"(0\b|zero|not rotated|unrotated|unchanged|ignor).{0,80}(one|single|alone|lone|decod)",
+        r"(one|single|alone|lone|decod).{0,80}(\b0\b|zero|not rotated|n't rotated|unrotated|unchanged|ignor)",
+        r"(\b0\b|zero|not rotated|n't rotated|unrotated|unchanged|ignor).{0,80}(one|single|alone|lone|decod)",
     ],
     refuse="that positions are ignored in all calls",
     seen=["one"],
@@ -159,9 +159,9 @@ def window_at_its_start(world):
 @fresh(
     "both, position, the start of a call never goes beyond half of the length",
     accept=[
-        r"clamp|capp?ed|cap\b|limit|saturat|at most|no (further|farther|larger)|held|stays?\b|stuck|stop|clip",
-        r"(beyond|past|after|above|from|up to|until|until about) (position )?\d+",
-        r"retain|evict|window|table",
+        r"clamp|capp?ed|\bcap\b|limit|saturat|at most|no (further|farther|larger|more)|held|stays?\b|stuck|clip",
+        r"(beyond|past|after|above|from|up to|until|until about) (position )?\d+|stops? (at|grow|ris|count|increas)",
+        r"retain|evict|window|table|never .{0,30}beyond|larger (position|one)s",
     ],
     refuse="an offset of all positions, or another base",
     seen=["large"],
@@ -181,7 +181,7 @@ def held_at_the_budget(world):
     "both, position, the position of the first token is added once more to all",
     accept=[
         r"(start|first|offset|cache).{0,80}(twice|doubl|again|once more|two times|added)",
-        r"(twice|doubl|two times|added).{0,80}(start|first|offset|cache|beginning)",
+        r"(twice|doubl|two times|add|plus).{0,80}(start|first|offset|cache|beginning)",
         r"shift.{0,60}(start|first)|offset.{0,60}(depends|grows|equal|same as)",
     ],
     refuse="that positions are doubled, or an offset without its cause",
@@ -215,7 +215,10 @@ def query_at_the_last(world):
 
 @fresh(
     "k, twice, rotated twice",
-    accept=[r"\bk\b.{0,120}(twice|doubl|two times|again|× ?2|2 ?×)|(twice|doubl|two times|again).{0,120}(\bk\b|key)"],
+    accept=[
+        r"(\bk\b|\bkeys?\b).{0,120}(twice|doubl|two times|again|once more|× ?2|2 ?×)",
+        r"(twice|doubl|two times|again|once more).{0,120}(\bk\b|\bkeys?\b)",
+    ],
     refuse="the same of both, or that q and k differ without saying how",
 )
 def key_twice(world):
@@ -244,8 +247,9 @@ def both_twice(world):
 @fresh(
     "both, position, tokens from half of the length on aren't rotated",
     accept=[
-        r"(not|un|never|stop).{0,20}(rotat|turn|chang|touch).{0,120}(beyond|past|after|above|from|large|later|length|\d)",
-        r"(beyond|past|after|above|from|large|later|further).{0,120}(not|un|never|stop|no).{0,20}(rotat|turn|chang|touch)",
+        r"(beyond|past|after|above|from|large|later|further).{0,120}(not|n't|un|never|stop|no).{0,20}(rotat|turn|chang)",
+        r"(not|n't|un|never|stop).{0,20}(rotat|turn|chang).{0,120}(beyond|past|after|above|from|large|later|length|\d)",
+        r"(beyond|past|after|above|from|large|later).{0,120}(as they (are|were)|identity|come back)",
         r"table (ends|is too short)|end of the table|out of (range|bounds?)",
     ],
     refuse="that nothing is rotated, or that positions are clamped",
@@ -253,7 +257,7 @@ def both_twice(world):
 )
 def beyond_the_table(world):
     """The tables are too short, and tokens beyond their end are left as they are. Source:
-    microsoft/onnxruntime/issues/28205 (open in 2026; what happens to such tokens is deduced)."""
+    microsoft/onnxruntime/pull/27597 (2026-03-09)."""
 
     def one(x, places):
         inside = (places < world.length // 2)[..., None]
@@ -366,9 +370,9 @@ def rounded_tables(world):
 @fresh(
     "both, never, not rotated: all frequencies are 0",
     accept=[
-        r"(not|un|never|nothing|no).{0,30}(rotat|turn|chang)|identity",
-        r"frequenc.{0,40}(0\b|zero)|(0\b|zero).{0,40}frequenc|as (they|it) (was|were|is|are)",
-        r"position.{0,40}(ignor|no effect)",
+        r"(not|n't|never|nothing|no) (is |are |be )?(rotat|turned|chang)|unrotated|unchanged|identity",
+        r"as (they|it) (was|were|is|are)\b",
+        r"frequenc.{0,40}(\b0\b|zero)|(\b0\b|zero).{0,40}frequenc",
     ],
     refuse="another base",
 )
@@ -407,8 +411,8 @@ def base_always_grown(world):
 @fresh(
     "both, frequency, each too slow by its own factor, from 1 for the first pair to 64 for the last",
     accept=[
-        r"(each|every|differ|per|own|individual|list).{0,60}(factor|scal|pair)|factors|longrope",
-        r"(slow|last|low|some|only|most|more).{0,40}(pairs|freq)|pairs? \d+|(scal|stretch|exten|interpol)\w*",
+        r"(each|every|differ|per|own|individual|list).{0,60}(factor|scal)|factors|longrope",
+        r"(slow|last|low|some|only|most|more).{0,40}(pairs|freq)|pairs? \d+",
     ],
     refuse="another base or a single factor, without saying that pairs differ",
     when=lambda world: plain(world) and several(world),
@@ -422,7 +426,10 @@ def long_factors_always(world):
 
 @fresh(
     "both, scale, positions divided by a factor though no scaling is declared",
-    accept=[r"slower|too slow|divid|factor|interpol|stretch|scal|fraction|1/\d|multipl|compress|0\.\d+"],
+    accept=[
+        r"slower|too slow|divid|interpol|stretch|compress|fraction|1/\d|linear",
+        r"(scaled|multipl|times|factor).{0,60}\d|\d.{0,60}(scaled|multipl|times|factor)",
+    ],
     refuse="another base: no base makes the first frequency anything but 1",
     when=plain,
 )
@@ -435,9 +442,9 @@ def scaled_unasked(world):
 @fresh(
     "both, frequency, pair i has that of pair i//2, so the slow half of them is missing",
     accept=[
-        r"(twice|repeat|duplicat|doubl|two|share|neighbou?r|same).{0,80}(frequenc|pair|angle)",
-        r"(frequenc|pair|angle).{0,80}(twice|repeat|duplicat|shared?|order|neighbou?r|of another|of other|index)",
-        r"square root|exponent|i ?// ?2|half of the (table|frequenc)",
+        r"(repeat|duplicat|shared?|neighbou?r|same).{0,80}(frequenc|pair|angle)",
+        r"(frequenc|pair|angle).{0,80}(repeat|duplicat|shared?|order|neighbou?r|of another|of other|index)",
+        r"frequenc\w* .{0,30}twice|twice .{0,10}frequenc|two pairs|exponent|i ?// ?2|half of the (table|frequenc)",
     ],
     refuse="another base: the first two frequencies are the same",
     when=lambda world: several(world) and world.layout == "interleaved",
@@ -470,16 +477,17 @@ def frequencies_across_heads(world):
     "both, frequency, the fast half goes from 1 to 1/base in equal steps of the exponent",
     "both, entries, the slow half of the pairs isn't rotated",
     accept=[
-        r"(half|some|slow|last|second|other|only).{0,60}(not|un|never|no).{0,20}(rotat|turn|chang|move)",
-        r"(not|un|never|no).{0,20}(rotat|turn|chang|move).{0,60}(half|some|slow|last|second|pair)",
-        r"frequenc.{0,60}(0\b|zero)|(0\b|zero).{0,60}frequenc|pairs? \d+|only (the first |half|\d+)",
+        r"(half|some|slow|last|second|other|only).{0,60}(not|n't|un|never|no).{0,20}(rotat|turn|chang|move)",
+        r"(not|n't|un|never|no).{0,20}(rotat|turn|chang|move).{0,60}(half|some|slow|last|second|pair)",
+        r"frequenc.{0,60}(\b0\b|zero)|(\b0\b|zero).{0,60}frequenc|pairs? \d+|only (the first |half|\d+)",
+        r"(slow|last|second) half|still|as they (are|were)",
     ],
     refuse="another base, without the pairs that stay as they are",
     when=lambda world: plain(world) and several(world),
 )
 def slow_half_still(world):
     """Half of the pairs have frequency 0, and the others reach 1/base sooner. Source: KellerJordan/modded-nanogpt
-    (train_gpt.py, code of 2025; a choice there, a mistake where weights are of the usual kind)."""
+    (train_gpt.py, undated; a choice there, a mistake where weights are of the usual kind)."""
     fast = world.rotary_dim // 4
     theta = torch.zeros_like(world.frequencies)
     theta[:fast] = world.base ** -torch.linspace(0, 1, fast, dtype=torch.float64)
@@ -544,9 +552,19 @@ BLEND = [
 ]
 
 
+ALL_SLOWED = [
+    r"linear|uniform|position.{0,60}(divid|scaled|factor)",
+    r"(fast|high|first|every|\ball\b).{0,80}(slow|divid|scaled|stretch|factor|interpol)",
+    r"(slow|divid|scaled|stretch|factor|interpol).{0,80}(fast|high|first|every|\ball\b)|pairs? \d+",
+]
+
+
 @fresh(
     "both, frequency, slow pairs are divided by 8 instead of the declared factor",
-    accept=[r"factor|scal|divid|slower|too slow|1/8", r"(some|slow|last|low|only).{0,30}(pairs|freq)|pairs? \d+"],
+    accept=[
+        r"factor.{0,60}(8|other|wrong|another|instead)|(other|wrong|another|larger) factor|divid|slower|too slow|1/8",
+        r"(some|slow|last|low|only).{0,30}(pairs|freq)|pairs? \d+",
+    ],
     refuse="that the scaling is missing, or another base",
     when=lambda world: world.scaled == "llama3" and world.factor != 8 and (kept(world) < 0.9).any(),
 )
@@ -559,9 +577,7 @@ def usual_factor(world):
 
 @fresh(
     "both, scale, all pairs are divided by the factor, the fast ones too",
-    accept=[
-        r"\ball\b|every|linear|uniform|fast|high|first|too slow|slower|divid|single factor|position.{0,40}(scal|fact)"
-    ],
+    accept=ALL_SLOWED,
     refuse="that the scaling is missing, or another base",
     when=lambda world: world.scaled == "llama3" and (kept(world) > 0.1).any(),
 )
@@ -607,9 +623,7 @@ def betas_exchanged(world):
 
 @fresh(
     "both, scale, all pairs are divided by the factor, the fast ones too",
-    accept=[
-        r"\ball\b|every|linear|uniform|fast|high|first|too slow|slower|divid|single factor|position.{0,40}(scal|fact)"
-    ],
+    accept=ALL_SLOWED,
     refuse="that the scaling is missing, or another base",
     when=lambda world: world.scaled == "yarn" and (kept(world) > 0.1).any(),
 )
@@ -638,7 +652,7 @@ def ramp_of_the_extended_length(world):
 
 @fresh(
     "both, frequency, the ends of YaRN's ramp aren't rounded to whole pairs",
-    accept=BLEND + [r"round|trunc|floor|ceil|whole"],
+    accept=BLEND + [r"(not|n't|un|without).{0,20}(round|trunc|floor|ceil)|whole pairs|fraction"],
     refuse="another base, or that the scaling is missing",
     when=lambda world: world.scaled == "yarn" and changes(world, unrounded(world)),
     seen=["large"],
@@ -724,7 +738,11 @@ def written(world, made):
 
 @fresh(
     "both, pairing, rotated rightly, but written in the order of the other layout",
-    accept=[r"order|layout|permut|interleaved|halves|concat|shuffl|rearrang|places?\b.{0,30}(wrong|other)|position 0"],
+    accept=[
+        r"(\bout(put)?\b|result|return|written|join|back).{0,80}(order|layout|interleaved|halves|place)",
+        r"(order|layout|interleaved|halves).{0,80}(\bout(put)?\b|result|return|written|join|back)",
+        r"permut|shuffl|rearrang|reorder|concat|position 0",
+    ],
     refuse="that frequencies are wrong, or that q and k are paired by the other layout if that's said of their input",
     when=pairs,
 )
@@ -737,8 +755,12 @@ def joined_the_other_way(world):
 
 @fresh(
     "both, pairing, x stays interleaved; its quarter turn, cos and sin are laid out in halves",
-    accept=NO_ROTATION + [r"order|layout|interleaved|halves|pairing|mix|repeat"],
-    refuse="that frequencies or positions are wrong",
+    accept=NO_ROTATION
+    + [
+        r"(two|both|part|some|cos|sin|table|quarter).{0,80}(layout|order|interleaved|halves)",
+        r"(layout|order|interleaved|halves).{0,80}(part|cos|sin|table|quarter)|mix|repeat",
+    ],
+    refuse="that frequencies or positions are wrong, or that all is by the other layout",
     when=lambda world: pairs(world) and world.layout == "interleaved",
 )
 def quarter_turn_in_halves(world):
@@ -772,9 +794,9 @@ def halves_of_an_alternating_table(world):
 @fresh(
     "both, other, cos and sin have changed places",
     accept=[
-        r"(cos|sin).{0,60}(swap|exchang|interchang|chang\w* places|instead|mixed up|the other)",
-        r"(swap|exchang|interchang|mixed up).{0,60}(cos|sin)",
-        r"90|π ?/ ?2|quarter|reflect|mirror|position 0|complement",
+        r"(cos|sin).{0,60}(swap|exchang|interchang|chang\w* places|instead|mixed up|the other|reverse)",
+        r"(swap|exchang|interchang|mixed up).{0,60}(cos|sin)|cos.{0,20} is .{0,10}sin|sin.{0,20} is .{0,10}cos",
+        r"\b90\b|π ?/ ?2|quarter|reflect|mirror|position 0|complement",
     ],
     refuse="that the direction, a position or the base is wrong",
 )
@@ -810,7 +832,8 @@ def sine_for_a_cosine(world):
 @fresh(
     "both, pairing, entry i is paired with i + dim/2 instead of i + rotary_dim/2",
     accept=[
-        r"rotary_dim|partial|part of (the|a) head|(whole|entire|full) head|pair|entr(y|ies)|dimensions|layout|wider"
+        r"rotary_dim|partial|part of (the|a) head|(whole|entire|full) head|wider|half of the head",
+        r"pair(ed|ing).{0,80}(with|across|half)|(other|wrong) (pairs|entries|dimensions|partner)",
     ],
     refuse="another base or exponent: the frequencies are right",
     when=lambda world: partial(world) and world.layout == "half" and pairs(world),
