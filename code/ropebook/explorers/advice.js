@@ -207,11 +207,11 @@ const TAKE = {
   cached: ({ scale: s, attention }) => `take YaRN with s = ${short(s)} and f = ${exact(attention)}`,
   tables: ({ window, group, reach }) => `take Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `
     + `reaches ${whole(reach)}`,
-  short: ({ grown, left }) => `take dynamic NTK and keep keys unrotated; at L′ its base is ${whole(grown)}, and angles `
-    + `still go ${radians(left)} radians beyond those of training`,
+  short: ({ grown, left }) => `take dynamic NTK and cache unrotated keys; at L′ its base is ${whole(grown)}, and `
+    + `angles still go ${radians(left)} radians beyond those of training`,
   base: ({ raised }) => {
     const far = raised > MOST_BASE ? `, above those of the models in the list (at most ${whole(MOST_BASE)})` : "";
-    return `set it to ${whole(raised)}, the least with which no pair goes beyond its angles${far}`;
+    return `set it to ${whole(raised)}, the smallest with which no pair goes beyond its angles${far}`;
   },
   trained: ({ scale: s }) => `take YaRN with s = ${short(s)}, then train on texts of L′`,
 };
@@ -221,22 +221,22 @@ function describe(data, { trained_length, target_length, dim, may }) {
   const within = `L = ${whole(trained_length)}`;
   if (!needed) return `Nothing is needed: L′ = ${whole(target_length)} is no longer than ${within}.`;
   if (!young) {
-    return `Each of ${dim / 2} pairs has turned within ${within}: no angle is new at L′, and by the count of angles `
-      + "nothing has to be changed.";
+    return `Each of ${dim / 2} pairs completes a turn within ${within}: no angle is new at L′, and judged `
+      + "by the angles nothing has to change.";
   }
-  return `${young} of ${dim / 2} pairs ${young === 1 ? "has" : "have"} not turned within ${within}. `
+  return `${young} of ${dim / 2} pairs ${young === 1 ? "does" : "do"} not complete a turn within ${within}. `
     + `${capital(CASES[may])}: ${TAKE[may](data)}.`;
 }
 
 export default explorer({
   title: "What to take, for your numbers",
-  note: "Drag L and L′, or pick a model. Click the row of what may be done to yours.",
+  note: "Drag L and L′, or pick a model. Then click the row that says what may be done to yours.",
   dials,
   compute,
   build,
   idle: (data) => (stays(data) ? { may: "No angle is new: nothing is needed." } : {}),
   stats: ({ young, scale: s, least, left }, { dim }) => [
-    ["Pairs not turned within L", String(young), `of ${dim / 2}`],
+    ["No full turn within L", String(young), `of ${dim / 2} pairs`],
     ["Factor s = L′/L", short(s), "YaRN"],
     ["Factor for the base", tidy(least), "larger base"],
     ["New angles left", radians(left), "radians, dynamic NTK"],

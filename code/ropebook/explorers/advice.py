@@ -23,11 +23,11 @@ CASES = {
 }
 """What may be done to the model."""
 MOST_BASE = max(base for _, _, base, _ in MODELS)
-"""The largest of the models that the book has numbers of."""
+"""The largest base of the models in the book."""
 
 
 class Advice(Explorer):
-    """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that shall read L′, and how far each reaches.
+    """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that has to read L′, and how far each reaches.
 
     ``trained_length``: L, 16 to 131072. ``target_length``: L′, 16 to 1048576. ``base``: 1 to 10⁷. ``dim``: even, 4 to 512.
     ``may``: one of `CASES`, what may be done to the model. Bad values raise ``TraitError``.
@@ -43,8 +43,8 @@ class Advice(Explorer):
         log=True,
         label="Wanted length L′",
         below="shorter than any trained length here",
-        above="no method is used so far out",
-        note="Tokens that the model shall read.",
+        above="no method is used for texts that long",
+        note="Tokens that the model has to read.",
     )
     base = dials.base()
     dim = dials.dimension(

@@ -339,7 +339,7 @@ function letters({ columns, cell, line, textTop, last }, data, { result: { at } 
   ];
 }
 
-const quoted = (byte) => (byte === 10 ? "a line’s end" : byte === 32 ? "a blank" : `“${letterOf(byte)}”`);
+const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space" : `“${letterOf(byte)}”`);
 
 function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { result }) {
   const guessed = `${quoted(result.top[byte - 1])}, ${percent(result.share[byte - 1])}, was expected`;
@@ -358,7 +358,7 @@ function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fres
   const costs = beyond === undefined ? "The text ends before the trained length."
     : `A byte beyond the trained length costs ${exact(beyond, 2)} bits, one within it ${exact(within, 2)}`
       + (plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`);
-  return `${fresh ? "" : "Not read yet as the dials stand. "}${costs} ${looked}`;
+  return `${fresh ? "" : "Not read yet at these settings. "}${costs} ${looked}`;
 }
 
 function parseOwn(text) {
@@ -369,7 +369,7 @@ function parseOwn(text) {
 
 export default explorer({
   title: "The model, reading",
-  note: "It runs in this page: turn a dial, or type a text of your own. The first turn fetches the model, 0.7 MB.",
+  note: "It runs in this page: set a dial, or type a text of your own. The first change fetches the model, 0.7 MB.",
   dials,
   typed: { own: { parse: parseOwn, format: (text) => text } },
   compute,

@@ -12,7 +12,7 @@ from ropebook.explorers.kit import dials
 SIDE = 16
 """Rows and columns of the image, in patches."""
 GOLDEN = math.pi * (3 - math.sqrt(5))
-"""By so many radians the directions of neighbouring pairs differ in the mixed form: they never repeat."""
+"""The directions of neighbouring pairs differ by so many radians in the mixed form, so that they never repeat."""
 FORMS = {
     "line": "in a line",
     "axial": "axial",
@@ -25,8 +25,8 @@ FORMS = {
 class Patches(Explorer):
     """The score of a patch with all patches of an image of 16 × 16, for q = k = (1, …, 1), as a share of the largest.
 
-    ``form``: how places turn pairs, one of `FORMS`. ``base``, ``dim``: of the rows; ``base_columns``, ``dim_columns``: of the
-    columns. The base of the columns is heard by the axial form alone; the others are of one line with dim + dim_columns entries.
+    ``form``: how positions rotate pairs, one of `FORMS`. ``base``, ``dim``: of the rows; ``base_columns``, ``dim_columns``: of the
+    columns. Only the axial form uses the base of the columns; the others have one line of dim + dim_columns entries.
     ``row``, ``column``: the patch, 0 to 15. Bad values raise ``TraitError``.
     """
 
@@ -36,28 +36,30 @@ class Patches(Explorer):
         FORMS,
         "axial",
         label="Form",
-        note="How a place turns the pairs.",
+        note="How a position rotates the pairs.",
     )
     base = dials.base(
-        100.0, label="Base of the rows", note="Of all pairs, but for axial."
+        100.0,
+        label="Base of the rows",
+        note="In all forms but axial, of all pairs.",
     )
     dim = dials.dimension(
         32,
         max=128,
         label="Entries for rows",
-        note="Two for each pair that listens to rows.",
+        note="Two for each pair that follows rows.",
     )
     base_columns = dials.base(
         100.0,
         label="Base of the columns",
-        note="Heard by the axial form alone.",
+        note="Used by the axial form only.",
         more=True,
     )
     dim_columns = dials.dimension(
         32,
         max=128,
         label="Entries for columns",
-        note="Two for each pair that listens to columns.",
+        note="Two for each pair that follows columns.",
         more=True,
     )
     row = Whole(
@@ -86,5 +88,5 @@ class Patches(Explorer):
         return (
             "A map of 16 times 16 patches, coloured by their score with one patch near the middle, which has a ring. In the "
             "axial form the colour is strongest along the row and the column of that patch, a cross. Under the map a strip "
-            "shows which pairs listen to rows, in one colour, and which to columns, in another."
+            "shows in one colour which pairs follow the rows, and in another which follow the columns."
         )

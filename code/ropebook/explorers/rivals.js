@@ -231,24 +231,24 @@ function describe({ here, mirrored }, { first, second, head, heads, offset }) {
   const whose = (k, name) => {
     const own = BY_HEAD.includes(name) ? ` (head ${head} of ${heads})` : "";
     const same = Math.abs(here[k] - mirrored[k]) < 1e-9;
-    const other = same ? "as much on the other side" : `on the other side ${signed(mirrored[k])}`;
-    return `${SCHEMES[name]}${own} gives ${signed(here[k])}, ${other}`;
+    const other = same ? "as much" : signed(mirrored[k]);
+    return `${SCHEMES[name]}${own} adds ${signed(here[k])} to the score, and ${other} on the other side`;
   };
   const at = placeOf(offset);
   const both = first === second ? [whose(0, first)] : [whose(0, first), whose(1, second)];
-  return `${at.charAt(0).toUpperCase()}${at.slice(1)} ${both.join("; ")}.`;
+  return `${at.charAt(0).toUpperCase()}${at.slice(1)}, ${both.join("; ")}.`;
 }
 
 export default explorer({
   title: "Two schemes on one axis",
-  note: "Pick two. Drag across the picture to read them off; the right half is what a causal mask hides.",
+  note: "Pick two schemes, and drag across the picture to read them off. A causal mask hides the right half.",
   dials,
   compute,
   build,
   idle: (_, { first, second }) => {
     const has = (names) => [first, second].some((name) => names.includes(name));
-    const waves = "Neither of the two has waves.";
-    const alike = "In both of the two all heads are alike.";
+    const waves = "Neither scheme has waves.";
+    const alike = "In both schemes all heads are alike.";
     return {
       ...(!has(BY_HEAD) && { head: alike, heads: alike }),
       ...(!has(TURNING) && { base: waves, dim: waves }),
@@ -258,7 +258,7 @@ export default explorer({
     const [past, future] = offset > 0 ? [mirrored, here] : [here, mirrored];
     return [
       ...[first, second].map((name, k) => [SCHEMES[name], signed(here[k]), `weight × ${tidy(Math.exp(here[k]))}`]),
-      ["Past less future, blue", exact(past[0] - future[0], 2), "0: no direction"],
+      ["Past minus future, blue", exact(past[0] - future[0], 2), "0: no direction"],
     ];
   },
   describe,

@@ -37,7 +37,7 @@ class Rivals(Explorer):
 
     ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H, ``heads``: H, 1 to 16. ``offset``: n − m, the key's
     place that is read off. ``base``: 1 to 10⁷, ``dim``: even, 2 to 512, where a scheme has them. Learned schemes are shown with
-    numbers that say what they can do: T5 as an imitation of ALiBi, KERPLE with p = a = 1, Transformer-XL with v = (1, …, 1),
+    numbers that show what they can do: T5 as an imitation of ALiBi, KERPLE with p = a = 1, Transformer-XL with v = (1, …, 1),
     u = 0 and W_R = 1. RoPE and xPos with q = k = (1, …, 1). Bad values raise ``TraitError``.
     """
 

@@ -80,4 +80,4 @@ def test_a_model_is_chosen_by_its_name(opened):
         "dim": 128,
         "trained_length": 8192,
     }
-    expect(page.locator(".rb-summary")).to_contain_text("29 of 64 pairs have not turned within L = 8,192")
+    expect(page.locator(".rb-summary")).to_contain_text("29 of 64 pairs do not complete a turn within L = 8,192")
