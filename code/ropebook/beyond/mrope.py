@@ -80,7 +80,7 @@ def _checked(sections: Sequence[int]) -> list[int]:
 def mrope(
     sections: Sequence[int], base: float = 10000.0, *, interleaved: bool = False
 ) -> Waves:
-    """The waves of M-RoPE: pair i keeps the frequency θ_i of a line, and listens to one axis only.
+    """The waves of M-RoPE: pair i keeps the frequency θ_i of a line, and follows one axis only.
 
     >>> mrope([1, 1, 1], base=1000)
     tensor([[1.0000, 0.0000, 0.0000],
@@ -88,8 +88,8 @@ def mrope(
             [0.0000, 0.0000, 0.0100]], dtype=torch.float64)
     """
     axis = axis_of_pair(sections, interleaved=interleaved)
-    listens = torch.nn.functional.one_hot(axis, len(sections)).T
-    return listens * inv_freq(2 * len(axis), base)
+    follows = torch.nn.functional.one_hot(axis, len(sections)).T
+    return follows * inv_freq(2 * len(axis), base)
 
 
 def position_ids(

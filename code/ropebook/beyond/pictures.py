@@ -66,7 +66,7 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
 
 
 def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
-    """Which axis each pair listens to: a row of bars for each split, by name, fast pairs first."""
+    """Which axis each pair follows: a row of bars for each split, by name, fast pairs first."""
     fig, ax = figure(560, 130)
     names, rows = [], []
     for at, (name, split) in enumerate(splits.items()):
@@ -128,5 +128,5 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
         "Four lines over moves of 1 to a million tokens, each with a dotted line above it. Float64: rises from below 10⁻¹⁴ to 10⁻¹². "
         "Float32 with angles in float64: level near 10⁻⁸. Bfloat16: level near 10⁻³. Float32 with angles in float32: "
         "rises with the move and passes bfloat16.",
-        f"Median (lines) and largest (dotted) of {trials} random pairs of unit vectors, d = {dim}, places below 4096.",
+        f"Median (lines) and largest (dotted) of {trials} random pairs of unit vectors, d = {dim}, at positions below 4096.",
     )

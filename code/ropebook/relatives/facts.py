@@ -26,8 +26,8 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         "absolute": Facts(
             "learned absolute",
             "added to tokens",
-            "place",
-            "a vector a place",
+            "position",
+            "a vector per position",
             "no vector",
             "BERT, GPT-2",
             "devlin2019",
@@ -35,9 +35,9 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         "nothing": Facts(
             "none, causal mask",
             "not at all",
-            "what is visible",
+            "what came before",
             "nothing",
-            "more keys to share among",
+            "weight spread over more keys",
             "some layers of Llama 4",
             "haviv2022",
         ),
@@ -54,7 +54,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "T5 buckets",
             "added to scores",
             "distance",
-            "32 numbers a head",
+            "32 numbers per head",
             "the last bucket",
             "T5",
             "raffel2020",
@@ -64,7 +64,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "added to scores",
             "distance",
             "nothing",
-            "larger losses",
+            "larger penalties",
             "BLOOM",
             "press2022",
         ),
@@ -73,7 +73,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "added to scores",
             "distance",
             "nothing",
-            "larger losses, in swings",
+            "larger penalties, in swings",
             "–",
             "chi2023",
         ),
@@ -98,7 +98,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         "in_turn": Facts(
             "RoPE, none in turn",
             "multiplied",
-            "distance, or visible",
+            "distance, or what came before",
             "nothing",
             "new angles in some layers",
             "Llama 4",
@@ -108,15 +108,15 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "KERPLE",
             "added to scores",
             "distance",
-            "p, a in each head",
-            "slowly larger losses",
+            "p and a in each head",
+            "slowly growing penalties",
             "–",
             "chi2022",
         ),
         "fire": Facts(
             "FIRE",
             "added to scores",
-            "distance, query's place",
+            "distance, query's position",
             "a small network",
             "the same range of inputs",
             "–",
@@ -126,7 +126,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "CoPE",
             "added to scores",
             "content in between",
-            "a vector a count",
+            "a vector per count",
             "the last count",
             "–",
             "golovneva2024",
@@ -138,7 +138,14 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
 
 def facts_table() -> dict[str, list[str]]:
     """The facts as columns of a table, by their heads."""
-    heads = ("scheme", "enters", "sees", "learned", "beyond L", "used by")
+    heads = (
+        "scheme",
+        "how it enters",
+        "depends on",
+        "learned",
+        "beyond L",
+        "used by",
+    )
     return dict(
         zip(
             heads,
