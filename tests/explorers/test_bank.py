@@ -64,7 +64,7 @@ def test_the_bank_in_words():
     )
     assert every == "Every hand makes a full turn within 4096 positions. The slowest needs 6.28 positions for one."
     assert none.startswith("No hand makes a full turn within 2 positions.")
-    assert old.endswith("The position lies beyond the context, but no hand is at an angle that is new.")
+    assert old.endswith("The position lies beyond the context, but no hand is at a new angle.")
     assert one.endswith("1 hand is at an angle that no position within it has.")
     assert js.inside(Bank, "return input.map(turnText);", [0, 0.001, 0.25, 12.345, 1234.5]) == [
         "0.00", "≈ 0", "0.25", "12.3", "1235"]  # fmt: skip

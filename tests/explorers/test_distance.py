@@ -158,14 +158,17 @@ def test_the_score_in_words():
     ]
     short, long_, unlike, smooth, tiny = js.describe(Distance, cases)
     assert short.startswith(
-        "At the query’s own position the score is 256. It is nowhere negative, and least, 49.7, 509 "
+        "At the query’s own position the score is 256. It is never negative. Its lowest value is 49.7, 509 "
     )
-    assert short.endswith("local maxima. Both sides of the query are alike, for q\u00a0=\u00a0k.")
-    assert "It is first negative 2653 places away, and least among the samples, −50.8, 17815 places away." in long_
+    assert short.endswith("local maxima. Both sides of the query look the same, because q\u00a0=\u00a0k.")
+    assert (
+        "It first goes negative 2653 tokens away. Its lowest value among the samples is −50.8, 17815 tokens away."
+        in long_
+    )
     assert "local maxi" not in long_
-    assert "It is first negative at the query itself" in unlike
-    assert unlike.endswith("The two sides of the query differ, for q is not k.")
-    assert "Among the samples it is nowhere negative" in smooth
+    assert "It first goes negative at the query itself" in unlike
+    assert unlike.endswith("The two sides of the query differ, because q is not k.")
+    assert "Among the samples it is never negative" in smooth
     assert "There are 0 local maxima." in tiny
 
 

@@ -91,7 +91,7 @@ def test_the_sweep_in_words():
     )
     assert "falls below half of its peak at Δ = 449 and is never negative." in large
     assert "With base 1 and 1 pair," in one
-    assert one.endswith("All pairs turn alike: one cosine, which does not fall at all.")
+    assert one.endswith("All pairs rotate at the same speed, so the score is a single cosine and does not fall at all.")
     assert "has 2 local maxima" in one
     bare = {"belowHalf": -1, "firstNegative": -1, "maxima": 1}
     words = js.inside(Sweep, "return describe(input, { base: 9, dim: 4, length: 20 });", bare)

@@ -135,7 +135,7 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
     context.stroke();
   }
   context.lineCap = "butt";
-  const far = area[2] >= 620 ? "; the sector is as far as it comes" : "";
+  const far = area[2] >= 620 ? "; the sector shows how far it gets" : "";
   const note = turned < pairs ? [svg("tspan", inColour("2"), "Orange"), `: no full turn within L = ${length}${far}`]
     : [`Every hand makes a full turn within L = ${length}`];
   const more = unseen ? [svg("tspan", inColour("4"), "Violet"), ": at an angle that no position within L has"] : [""];
@@ -196,7 +196,7 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
     : turned === 0 ? "No hand makes a full turn" : `${turned} of ${pairs} hands make a full turn`;
   const slowest = `The slowest needs ${tidy(wavelengths.at(-1))} positions for one.`;
   const beyond = position < length ? ""
-    : unseen === 0 ? " The position lies beyond the context, but no hand is at an angle that is new."
+    : unseen === 0 ? " The position lies beyond the context, but no hand is at a new angle."
       : ` The position lies beyond the context: ${count(unseen, "hand")} ${unseen === 1 ? "is" : "are"} at an angle `
         + "that no position within it has.";
   return `${full} within ${length} positions. ${slowest}${beyond}`;
@@ -204,8 +204,8 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
 
 export default explorer({
   title: "A bank of clocks",
-  note: "Each pair is a hand that begins at the right and turns counter-clockwise by θᵢ per position. "
-    + "Drag the labels L and m; the menu sets d, base and context as published models have them.",
+  note: "Each pair is a hand that starts at the right and rotates counter-clockwise by θᵢ per position. "
+    + "Drag the labels L and m. The menu sets d, base and context as in a published model.",
   dials,
   compute,
   build,

@@ -14,11 +14,11 @@ MOST_LENGTH = 1_000_000
 MODELS = [
     (model.name, model.dim, model.base, model.context) for model in decay.MODELS
 ]
-"""Of published models: how many entries of each head turn, the base, and the length of the training texts."""
+"""Of published models: how many entries of each head are rotated, the base, and the length of the training texts."""
 
 
 class Bank(Explorer):
-    """A clock hand for each of the dim/2 pairs, turned by mθ_i, and which of them make a full turn within a context.
+    """A clock hand for each of the dim/2 pairs, rotated by mθ_i, and which of them make a full turn within a context.
 
     ``position``: m, 0 to 10⁶, also beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the context L,
     2 to 10⁶: positions 0 to L − 1. Bad values raise ``TraitError``.
@@ -49,7 +49,7 @@ class Bank(Explorer):
         max=MOST_LENGTH,
         log=True,
         label="Context L",
-        below="one position alone turns nothing",
+        below="a single position rotates nothing",
         above="no model here reads more",
         note="Positions 0 to L − 1.",
     )
@@ -58,6 +58,6 @@ class Bank(Explorer):
     def _default_alt(self) -> str:
         return (
             "A clock for each pair of dimensions, from fast to slow. The hands of the fast ones have turned many times; "
-            "those of the slow ones, in orange, do not make one turn within the context, and a sector shows how far they "
-            "come. Below, the wavelengths on a logarithmic strip: orange beyond the line of the context."
+            "those of the slow ones, in orange, never complete a turn within the context, and a sector shows how far they "
+            "get. Below, the wavelengths on a logarithmic strip: orange beyond the line of the context."
         )

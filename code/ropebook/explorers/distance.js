@@ -260,19 +260,19 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
   const sure = per === 1 || (negativeAt >= 0 && near < reach);
   const some = sure ? "It" : "Among the samples it";
   const seen = sure && per > 1 ? " among the samples" : "";
-  const first = negativeAt < 0 ? `${some} is nowhere negative`
-    : `${some} is first negative ${near === 0 ? "at the query itself" : `${count(near, "place")} away`}`;
-  const lowest = far === 0 ? "at the query itself" : `${count(far, "place")} away`;
+  const first = negativeAt < 0 ? `${some} is never negative`
+    : `${some} first goes negative ${near === 0 ? "at the query itself" : `${count(near, "token")} away`}`;
+  const lowest = far === 0 ? "at the query itself" : `${count(far, "token")} away`;
   const peaks = maxima < 0 ? "" : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima} local maxima`}.`;
-  const sides = vectors === "random" ? " The two sides of the query differ, for q is not k."
-    : " Both sides of the query are alike, for q = k.";
+  const sides = vectors === "random" ? " The two sides of the query differ, because q is not k."
+    : " Both sides of the query look the same, because q = k.";
   return `At the query’s own position the score is ${tidy(home)}. `
-    + `${first}, and least${seen}, ${tidy(least)}, ${lowest}.${peaks}${sides}`;
+    + `${first}. Its lowest value${seen} is ${tidy(least)}, ${lowest}.${peaks}${sides}`;
 }
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The list sets one of the text’s six figures, at base 10⁴.",
+  note: "Drag across the picture to move the query. The menu sets up one of the six figures of the text, at base 10⁴.",
   dials,
   compute,
   build,

@@ -81,7 +81,7 @@ class Distance(Explorer):
         label="Random draw",
         below="draws are counted from 1",
         above="no more were drawn",
-        note="Another draw, another query and key.",
+        note="Each draw is another query and another key.",
         more=True,
     )
 
@@ -89,6 +89,6 @@ class Distance(Explorer):
     def _default_alt(self) -> str:
         return (
             "The score of one query with the same key at every position of a text, as a curve over the positions. For "
-            "q = k it has its peak at the query, falls on both sides in swings, alike to the left and to the right, and "
-            "does not settle: far away it swings about zero, or about what the slowest pairs still add."
+            "q = k it peaks at the query and falls in swings, in the same way to the left and to the right. It never "
+            "settles: far away it swings about zero, or about what the slowest pairs still add."
         )

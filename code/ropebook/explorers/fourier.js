@@ -353,7 +353,7 @@ function describe({ products, score, highest }, { peak, distance, summed }) {
   const [adds, takes] = sides(used);
   const adding = used.filter((one) => one >= 0).length;
   const [pairs, taking] = [used.length, used.length - adding];
-  const key = `The key is the query turned by ${count(peak, "place")}: at Δ = ${peak} every wave has its `
+  const key = `The key is the query, rotated by ${count(peak, "token")}: at Δ = ${peak} every wave has its `
     + `crest, and the score is as high as it can be, ${tidy(highest)}. `;
   if (distance === peak) return `${key}Here nothing is taken away: every pair adds all it has.`;
   return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, `

@@ -37,7 +37,7 @@ class Fourier(Explorer):
         label="Peak at Δ",
         below="distances are counted from 0 here",
         above="the longest range ends there",
-        note="The key is the query turned by so many places.",
+        note="The key is the query, rotated by so many tokens.",
         within=Within("span"),
     )
     distance = Whole(
@@ -58,9 +58,9 @@ class Fourier(Explorer):
         max=MOST_DISTANCE,
         log=True,
         label="Longest Δ shown",
-        below="fewer show no wave",
-        above="more show only bands",
-        note="From 0 to this one.",
+        below="a shorter range shows no wave",
+        above="a longer range shows only bands",
+        note="The picture shows distances from 0 to this one.",
         more=True,
     )
     base = dials.base()
@@ -83,8 +83,8 @@ class Fourier(Explorer):
         min=0,
         max=MOST_DRAWS,
         label="Query",
-        below="0 stands for ones",
-        above="that many queries are ready",
+        below="0 means all ones",
+        above="there are no more random queries",
         note="0: all entries are 1, and the waves of one height. 1, 2, …: random entries.",
         more=True,
     )

@@ -224,15 +224,15 @@ function radians(angle) {
 function describe({ target, wavelengths, turned, beyond, shown, left }, { trained_length }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   if (!young) {
-    return `Each of ${pairs} pairs completes a turn within L = ${trained_length}: it has shown all its angles, and a `
+    return `Each of ${pairs} pairs completes a turn within L = ${trained_length}: it has been at every angle, so a `
       + "longer text brings no new ones.";
   }
   const start = `${young} of ${pairs} pairs ${young === 1 ? "has" : "have"} not completed a turn within `
     + `L = ${trained_length}. At L′ = ${target} `;
-  if (!beyond) return `${start}no angle is new, for L′ is L.`;
+  if (!beyond) return `${start}no angle is new, because L′ is L.`;
   const methods = shown.map((name, k) => `${radians(left[k])} with ${METHODS[name].title}`);
   const list = methods.length > 1 ? `${methods.slice(0, -1).join(", ")} and ${methods.at(-1)}` : methods.join("");
-  const now = `${start}the angles go ${radians(beyond)} radians beyond those of training as the model is`;
+  const now = `${start}the angles go ${radians(beyond)} radians beyond those of training without a method`;
   return list ? `${now}; ${list}.` : `${now}.`;
 }
 

@@ -61,19 +61,19 @@ class Ladder(Explorer):
     ntk = Switch(
         False,
         label="NTK-aware",
-        note="The first is kept, the last takes s times as long.",
+        note="The first pair is kept, the last takes s times as long.",
         more=True,
     )
     ntk_by_parts = Switch(
         False,
         label="NTK-by-parts",
-        note="Fast ones kept, slow ones interpolated, a ramp between.",
+        note="Fast pairs are kept, slow ones interpolated, with a ramp between.",
         more=True,
     )
     yarn = Switch(
         False,
         label="YaRN",
-        note="The same, with the ramp that its published code has.",
+        note="The same, with the ramp of its published code.",
         more=True,
     )
     llama3 = Switch(
@@ -87,6 +87,6 @@ class Ladder(Explorer):
     def _default_alt(self) -> str:
         return (
             "The wavelength of each pair on a logarithmic scale, rising from 6 positions a turn like a ladder, with lines "
-            "at the trained length L and the wanted length L′: the pairs above L never completed a turn in training. Over "
-            "it, if a method is switched on, the wavelengths that it makes of them; below, by how much it stretches each pair."
+            "at the trained length L and the wanted length L′: the pairs above L never completed a turn in training. A method "
+            "that is switched on adds its own wavelengths, and below them by how much it stretches each pair."
         )

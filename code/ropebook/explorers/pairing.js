@@ -173,8 +173,8 @@ function words({ left }, data, { pairing }) {
   const all = (list) => list.every(Boolean);
   const half = pairing === "half";
   const said = [
-    [all(good.q), "The rotation turns q’s pairs together", "The rotation tears q’s pairs apart"],
-    [all(good.k), "The rotation turns k’s pairs together", "The rotation tears k’s pairs apart"],
+    [all(good.q), "The rotation keeps q’s pairs together", "The rotation tears q’s pairs apart"],
+    [all(good.k), "The rotation keeps k’s pairs together", "The rotation tears k’s pairs apart"],
     [all(good.products), "Each channel of q meets its own in k", "Channels of q meet others in k"],
   ];
   const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
@@ -224,22 +224,22 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { 
 function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
   const half = pairing === "half";
   if (permuteQ !== permuteK) {
-    return `Only ${permuteQ ? "q" : "k"} is permuted: channels of q are multiplied by other channels of k, whatever `
-      + "the rotation does. The curves have nothing to do with one another, at n = m either.";
+    return `Only ${permuteQ ? "q" : "k"} is permuted, so channels of q are multiplied by other channels of k, whatever `
+      + "the rotation does. The blue curve has nothing to do with the grey one, not even at n = m.";
   }
   const stored = permuteQ ? "half-split" : "interleaved";
   if (permuteQ === half) {
-    return `q and k are both stored ${stored}, and the rotation takes its pairs so: every pair turns together, every `
-      + "channel meets its own, and the score is the reference’s at every position.";
+    return `q and k are both stored ${stored}, and the rotation expects just that. Each pair rotates as a pair, each `
+      + "channel meets its own, and the score agrees with the reference at every position.";
   }
-  return `q and k are both stored ${stored}, but the rotation takes ${half ? "half-split" : "interleaved"} pairs: it `
-    + "turns channels together that are no pair. Where n = m nothing is to be seen, for there the two rotations "
-    + "cancel; elsewhere the score is another one.";
+  return `q and k are both stored ${stored}, but the rotation expects ${half ? "half-split" : "interleaved"} pairs, `
+    + "so it mixes channels that were never a pair. At n = m you can’t see it, because there the two rotations cancel; "
+    + "everywhere else the score is wrong.";
 }
 
 export default explorer({
   title: "Which channels make a pair?",
-  note: "Permute q, permute k, change the rotation, until the blue curve lies on the grey one. There are two ways.",
+  note: "Permute q or k, or change the rotation, until the blue curve lies on the grey one. There are two ways.",
   dials,
   compute,
   build,

@@ -16,7 +16,7 @@ class Pairing(Explorer):
     """The channels of a query and a key, stored interleaved or half-split, and rotated in one of the two layouts.
 
     ``dim``: even, 4 to 32. ``m``, ``n``: the positions of query and key, 0 to 64. ``permute_q``, ``permute_k``: store
-    the channels in the half-split order. ``pairing``: which channels the rotation takes for a pair, "interleaved" or
+    the channels in the half-split order. ``pairing``: which channels the rotation treats as a pair, "interleaved" or
     "half". Bad values raise ``TraitError``.
     """
 
@@ -44,7 +44,7 @@ class Pairing(Explorer):
         min=LEAST_DIMS,
         max=MOST_DIMS,
         label="Dimension d",
-        below="one pair can be stored in one way only",
+        below="a single pair can be stored in only one way",
         above="the cells would be too narrow",
         note="Two channels for each pair.",
     )
@@ -65,7 +65,7 @@ class Pairing(Explorer):
         label="Position n of k",
         below="positions are counted from 0",
         above="the curve ends there",
-        note="The upright line in the curves.",
+        note="The vertical line through the curves.",
         more=True,
     )
 
@@ -73,7 +73,7 @@ class Pairing(Explorer):
     def _default_alt(self) -> str:
         return (
             "The channels of a query and of a key as two rows of cells, the two channels of a pair in one colour. Arcs "
-            "join the cells that the rotation takes for a pair: where both have one colour, they belong together. Lines "
+            "join the cells that the rotation treats as a pair; two cells of one colour belong together. Lines "
             "between the rows join the cells that are multiplied. Below, the score at every position of the key, in the "
             "reference layout and as stored now: the curves agree only if q, k and the rotation use the same order."
         )

@@ -336,20 +336,20 @@ function axes([left, top, width, height], length, shown) {
   axis(across, "bottom", x, [1, 10, 100, 1000].filter((tick) => tick < length));
   return [up, across, svg("text", {
     x: left + width / 2, y: top + height + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-  }, "distance Δ, by equal ratios")];
+  }, "distance Δ, logarithmic")];
 }
 
 function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
   const half = belowHalf < 0 ? "stays above half of its peak" : `falls below half of its peak at Δ = ${belowHalf}`;
   const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
   const range = `at distances up to ${length - 1}`;
-  const still = base === 1 ? " All pairs turn alike: one cosine, which does not fall at all." : "";
+  const still = base === 1 ? " All pairs rotate at the same speed, so the score is a single cosine and does not fall at all." : "";
   return `With base ${base} and ${count(dim / 2, "pair")}, ${range}, the score ${half} and ${zero}. `
     + `On the way it has ${maxima === 1 ? "1 local maximum" : `${maxima} local maxima`}.${still}`;
 }
 
 export default explorer({
-  title: "One base after the other",
+  title: "One base after another",
   note: "Drag the ring, where the score falls below half, or choose one of the ten. The larger the base, the later the "
     + "fall.",
   dials,

@@ -14,9 +14,9 @@ NEAR = 128
 
 
 class Sweep(Explorer):
-    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for one of choice.
+    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for a chosen one.
 
-    ``base``: the one of choice, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the distances are those below it, 16 to 4096.
+    ``base``: the chosen one, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the distances are those below it, 16 to 4096.
     Bad values raise ``TraitError``.
     """
 
@@ -30,7 +30,7 @@ class Sweep(Explorer):
         max=MOST_LENGTH,
         log=True,
         label="Length L",
-        below="fewer distances show no curve",
+        below="so few distances show no curve",
         above="more would take too long to add up",
         note="Distances 0 to L − 1. The axis begins at 1; at 0 every curve is 1.",
     )
@@ -38,7 +38,7 @@ class Sweep(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The score of equal vectors against their distance, on a logarithmic axis, once for each of ten bases from 1 "
-            "to ten million, and large for one base of choice. The larger the base, the farther to the right the curve "
+            "The score of equal vectors against their distance, on a logarithmic axis: a small curve for each of ten bases "
+            "from 1 to ten million, and a large one for a chosen base. The larger the base, the farther to the right the curve "
             "falls below half of its peak; small bases fall at once and then swing about zero; at base 1 nothing falls."
         )
