@@ -104,10 +104,12 @@ def test_the_heatmap_in_words():
     kernel = oracle(Heatmap).compute(dials)["kernel"]
     lowest = int(np.argmin(kernel))
     assert many == (
-        "The first pair turns once in 6.28 positions, the last once in 6283. 2 of 4 pairs do not make a full turn "
-        f"here. Similarity to position 0 is {kernel[1]:.3f} one place away and lowest, −{-kernel[lowest]:.4f}, "
+        "The first pair completes a turn in 6.28 positions, the last in 6283. 2 of 4 pairs do not complete a turn "
+        f"here. The similarity to position 0 is {kernel[1]:.3f} one place away; it is lowest, −{-kernel[lowest]:.4f}, "
         f"at position {lowest}."
     )
-    assert one_pair.startswith("The only pair turns once in 6.28 positions. Every pair makes at least one full turn")
+    assert one_pair.startswith(
+        "The only pair completes a turn in 6.28 positions. Every pair completes at least one turn"
+    )
     assert alone.endswith("6283. One position alone has no distance to measure.")
-    assert "Similarity to position 99 is 0.540 one place away and lowest, −1.00, at position 77" in alike
+    assert "similarity to position 99 is 0.540 one place away; it is lowest, −1.00, at position 77" in alike

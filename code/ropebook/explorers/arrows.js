@@ -270,19 +270,19 @@ function degrees(angle) {
 function describe({ between, score, distance }, { m }) {
   const [query, key] = WORDS;
   const far = `${count(Math.abs(distance), "token")} ${distance < 0 ? "before" : "after"} “${key}”`;
-  return `“${query}” stands at position ${m}, ${far}. Between the arrows are ${degrees(between)}; the score is `
+  return `“${query}” is at position ${m}, ${far}. The angle between the arrows is ${degrees(between)}, and the score is `
     + `${exact(score, 2)}.`;
 }
 
 export default explorer({
   title: "Two tokens, two arrows",
-  note: "Drag a word to move it alone. Drag the bar between the words to slide both.",
+  note: "Drag one word to move it alone, or the bar between the words to slide both.",
   dials,
   compute,
   build,
   stats: ({ theta, distance }) => [
     ["Distance m − n", exact(distance, 0), "tokens"],
-    ["Turn per token", tidy((theta * 180) / Math.PI), "degrees"],
+    ["Rotation per token", tidy((theta * 180) / Math.PI), "degrees"],
   ],
   describe,
 });

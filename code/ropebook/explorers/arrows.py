@@ -1,4 +1,4 @@
-"""The explorer that opens the book: a query and a key as two arrows, which their tokens' positions turn."""
+"""The explorer that opens the book: a query and a key as two arrows, rotated by the positions of their tokens."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ TOKENS = 24
 """The text has the positions 0 … 23."""
 QUERY = (-0.34, -1.17)
 KEY = (0.28, -0.8)
-"""The one pair of query and key that is drawn, before any turn; with them the opening angle and score are middling."""
+"""The one pair of query and key that is drawn, before any rotation; the opening angle and score are middling."""
 WORDS = ("it", "cat")
-"""Whose query and whose key they are."""
+"""The tokens that the query and the key belong to."""
 
 
 class Arrows(Explorer):
-    """One pair of a query and of a key, turned by mθ and nθ, and the angle and the score between them.
+    """One pair of a query and of a key, rotated by mθ and nθ, and the angle and the score between them.
 
-    ``m``, ``n``: 0 to 23, where the two tokens stand. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``: 0 to
+    ``m``, ``n``: 0 to 23, the positions of the two tokens. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``: 0 to
     dim/2 − 1 (a ``dim`` that becomes too small takes it along). Bad values raise ``TraitError``.
     """
 
@@ -33,7 +33,7 @@ class Arrows(Explorer):
         label="Query position m",
         below="positions are counted from 0",
         above="the text ends there",
-        note="The query turns by mθ.",
+        note="The query is rotated by mθ.",
         more=True,
     )
     n = Whole(
@@ -43,7 +43,7 @@ class Arrows(Explorer):
         label="Key position n",
         below="positions are counted from 0",
         above="the text ends there",
-        note="The key turns by nθ.",
+        note="The key is rotated by nθ.",
         more=True,
     )
     pair = dials.pair(1, dims=MOST_DIMS, more=False)
@@ -53,7 +53,7 @@ class Arrows(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A row of tokens, in which one token, the word it, has a query and an earlier one, the word cat, has a key. "
-            "Below, the query and the key as two arrows from one point, turned as far as their positions say. An arc "
-            "marks the angle between them; beside it stand that angle and the score."
+            "A row of tokens. One of them, the word it, has a query, and an earlier one, the word cat, has a key. Below, "
+            "the query and the key are drawn as two arrows from one point, each rotated in proportion to its position. "
+            "An arc marks the angle between them; beside the arrows are that angle and the score."
         )

@@ -302,24 +302,24 @@ function turnText(turn) {
 
 function describe({ turns, young, wavelengths }, { position }) {
   const pairs = turns.length;
-  const hands = pairs === 1 ? `The only hand turns once in ${tidy(wavelengths[0])} positions`
-    : `The fastest hand, pair 0, turns once in ${tidy(wavelengths[0])} positions, the hour hand, pair ${pairs - 1}, `
-      + `once in ${tidy(wavelengths.at(-1))}`;
-  const full = young === 0 ? "every hand has made a full turn" : young === pairs ? "no hand has made a full turn"
-    : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not made a full turn`;
-  return `${hands}. At position ${position}, ${position.toString(2)} in binary, ${full}.`;
+  const hands = pairs === 1 ? `The only hand completes a turn in ${tidy(wavelengths[0])} positions`
+    : `The fastest hand, pair 0, completes a turn in ${tidy(wavelengths[0])} positions, and the hour hand, pair `
+      + `${pairs - 1}, in ${tidy(wavelengths.at(-1))}`;
+  const full = young === 0 ? "every hand has completed a turn" : young === pairs ? "no hand has completed a turn"
+    : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not completed a turn`;
+  return `${hands}. At position ${position} (${position.toString(2)} in binary) ${full}.`;
 }
 
 export default explorer({
   title: "Binary digits, clock hands, sinusoids",
-  note: "Step through the positions. Fast digits flip often, slow ones seldom; hands and waves do the same, smoothly.",
+  note: "Step through the positions. Fast digits flip often and slow ones rarely; hands and waves do so smoothly.",
   dials,
   compute,
   build,
   stats: ({ young, turns, wavelengths }, { position }) => [
     ["Position in binary", position.toString(2)],
-    ["Fastest hand", tidy(wavelengths[0]), "positions a turn"],
-    ["Hour hand", tidy(wavelengths.at(-1)), "positions a turn"],
+    ["Fastest hand", tidy(wavelengths[0]), "positions per turn"],
+    ["Hour hand", tidy(wavelengths.at(-1)), "positions per turn"],
     ["No full turn yet", String(young), `of ${turns.length}`],
   ],
   describe,

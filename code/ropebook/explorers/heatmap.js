@@ -329,22 +329,22 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
 
 function describe({ kernel, wavelengths, turned }, { dim, length, reference }) {
   const pairs = dim / 2;
-  const lengths = pairs === 1 ? `The only pair turns once in ${tidy(wavelengths[0])} positions.`
-    : `The first pair turns once in ${tidy(wavelengths[0])} positions, the last once in ${tidy(wavelengths.at(-1))}.`;
+  const lengths = pairs === 1 ? `The only pair completes a turn in ${tidy(wavelengths[0])} positions.`
+    : `The first pair completes a turn in ${tidy(wavelengths[0])} positions, the last in ${tidy(wavelengths.at(-1))}.`;
   const young = pairs - turned;
-  const full = young === 0 ? "Every pair makes at least one full turn here"
-    : `${young} of ${count(pairs, "pair")} ${young === 1 ? "does" : "do"} not make a full turn here`;
+  const full = young === 0 ? "Every pair completes at least one turn here"
+    : `${young} of ${count(pairs, "pair")} ${young === 1 ? "does" : "do"} not complete a turn here`;
   if (length === 1) return `${lengths} One position alone has no distance to measure.`;
   let lowest = 0;
   for (let m = 1; m < length; m += 1) if (kernel[m] < kernel[lowest]) lowest = m;
   const next = kernel[reference + 1] ?? kernel[reference - 1];
-  return `${lengths} ${full}. Similarity to position ${reference} is ${tidy(next)} one place away and lowest, `
+  return `${lengths} ${full}. The similarity to position ${reference} is ${tidy(next)} one place away; it is lowest, `
     + `${tidy(kernel[lowest])}, at position ${lowest}.`;
 }
 
 export default explorer({
   title: "The encoding, and what it says about distance",
-  note: "Point at the picture, or move the cursor with the arrow keys. A click or Enter measures distances from there.",
+  note: "Point at the picture, or move the cursor with the arrow keys. Click or press Enter to measure from there.",
   dials,
   compute,
   build,

@@ -16,7 +16,7 @@ DRAWS = 16
 class Lock(Explorer):
     """Relative lock: a query at m + shift and a key at n + shift, with RoPE and with an added sinusoidal encoding.
 
-    RoPE's score ⟨R_m q, R_n k⟩ stands still under ``shift``, the score ⟨q + PE_m, k + PE_n⟩ does not. ``m``, ``n``: 0 to
+    RoPE's score ⟨R_m q, R_n k⟩ stays the same under ``shift``; the score ⟨q + PE_m, k + PE_n⟩ does not. ``m``, ``n``: 0 to
     4096, before the shift. ``shift``: 0 to 255. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2 − 1,
     the pair whose plane is drawn (a ``dim`` that becomes too small takes it along). ``draw``: 0 to 15, which random q
     and k. Bad values raise ``TraitError``.
@@ -63,7 +63,7 @@ class Lock(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Query and key as two arrows in the plane of one pair, twice: turned by RoPE, and with a sinusoidal "
-            "encoding added. Below, both scores over all pairs against a shift that moves query and key alike: RoPE's "
-            "is a level line, the sinusoidal one goes up and down."
+            "Query and key as two arrows in the plane of one pair, twice: rotated by RoPE, and with a sinusoidal "
+            "encoding added. Below are both scores, over all pairs, against a shift that moves query and key alike. "
+            "RoPE's score is a level line, and the sinusoidal one goes up and down."
         )

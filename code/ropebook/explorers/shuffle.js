@@ -150,10 +150,10 @@ function build(stage, app) {
         style: data.changes[place] > 1e-9 ? "font-weight: 650; fill: var(--rb-2)" : "" });
       setText(said, tidy(data.changes[place]));
     });
-    const strips = `above, the ${WIDTH} numbers that come out for the word now; below, in the sentence as typed; `
-      + `orange below 0, blue above, strongest at ±${tidy(strongest)}.`;
+    const strips = `the ${WIDTH} numbers of a word’s output, now (above) and in the sentence as typed (below). `
+      + `Orange is below 0, blue above, strongest at ±${tidy(strongest)}.`;
     setText(legend, { 0: "Small numbers: places in the sentence as typed.",
-      1: `Above: now. Below: as typed. Orange: below 0, blue: above, strongest at ±${tidy(strongest)}.` }[panel]
+      1: `Above: now. Below: as typed. Orange is below 0, blue above, strongest at ±${tidy(strongest)}.` }[panel]
       ?? `Small numbers: places in the sentence as typed. Strips: ${strips}`);
   };
 }
@@ -324,7 +324,7 @@ function arrange(list, items, kept, jump) {
 
 function describe({ change: most, changes, words }, { order, position, causal }) {
   if (order.every((from, i) => from === i)) {
-    return "The words stand as typed. Move one, and watch its row, its column and its strip.";
+    return "The words are in the order you typed. Move one, and watch its row, its column and its strip.";
   }
   const now = `Now: “${words.join(" ")}”. `;
   if (most < 1e-9) {

@@ -322,15 +322,15 @@ function describe({ angles, young }, { position, pair }) {
   const angle = angles[pair];
   const turns = Math.floor(angle / (2 * Math.PI));
   const far = turns ? `${count(turns, "full turn")} and ${degrees(angle - 2 * Math.PI * turns)} more` : degrees(angle);
-  const others = young === 0 ? "Every pair has made at least one full turn"
-    : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not made a full turn yet`;
-  return `At position ${position} pair ${pair} has turned counter-clockwise by ${tidy(angle)} radians: ${far}. `
-    + `Its length is what it was. ${others}.`;
+  const others = young === 0 ? "Every pair has completed at least one turn"
+    : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not completed a turn yet`;
+  return `At position ${position}, pair ${pair} has been rotated counter-clockwise by ${tidy(angle)} radians (${far}), `
+    + `and its length is unchanged. ${others}.`;
 }
 
 export default explorer({
-  title: "A vector turned through positions",
-  note: "The vector is (1, 2, 3, …, d). Lead its arrow round, play or step, and choose a pair by its small dial.",
+  title: "A vector, rotated position by position",
+  note: "The vector is (1, 2, 3, …, d). Drag its arrow, play or step; choose a pair by its small dial.",
   dials,
   compute,
   build,

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Rotary position embedding* that turns a vector through its positions, pair by pair."""
+"""The explorer of chapter *Rotary position embedding* that rotates a vector position by position, in pairs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ FINE = 8
 
 
 class Turn(Explorer):
-    """The vector q = (1, 2, 3, …, d) turned to a position: one pair in its plane, and all pairs as small dials.
+    """The vector q = (1, 2, 3, …, d) rotated to a position: one pair in its plane, and all pairs as small dials.
 
     ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2 − 1 (a ``dim`` that
-    becomes too small takes it along). With base 16/π² = 1.62114 and dim 4, pair 1 turns by π/4 per position. Bad values
+    becomes too small takes it along). With base 16/π² = 1.62114 and dim 4, pair 1 is rotated by π/4 per position. Bad values
     raise ``TraitError``.
     """
 
@@ -34,7 +34,7 @@ class Turn(Explorer):
         label="Position m",
         below="positions are counted from 0",
         above="by then the figure has shown everything",
-        note="Pair i turns by mθᵢ radians.",
+        note="Pair i is rotated by mθᵢ radians.",
     )
     base = dials.base()
     dim = dials.dimension(
@@ -45,7 +45,7 @@ class Turn(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The plane of one pair: an arrow at position 0, the same arrow turned counter-clockwise to a position, and "
-            "dots where it pointed at the positions before; beside it the matrix that turns it and its two coordinates "
-            "as waves; below, a small dial for each pair, from the fastest to the slowest."
+            "The plane of one pair: an arrow at position 0, the same arrow rotated counter-clockwise to its position, "
+            "and dots where it pointed at the positions before. Beside it are the matrix that rotates it and its two "
+            "coordinates as waves. Below is a small dial for each pair, from the fastest to the slowest."
         )

@@ -118,7 +118,7 @@ def test_buttons_move_the_picked_word(opened):
     home.click()
     assert dials(page)["order"] == [0, 1, 2, 3, 4]
     expect(home).to_have_attribute("aria-disabled", "true")
-    expect(page.locator(".rb-summary")).to_contain_text("The words stand as typed")
+    expect(page.locator(".rb-summary")).to_contain_text("The words are in the order you typed")
 
 
 def test_words_are_taken_as_they_are_typed(opened):
