@@ -83,8 +83,8 @@ def test_the_turned_vector_in_words():
     ]
     eighth, alone, far, home = js.describe(Turn, cases)
     assert eighth == (
-        "At position 1, pair 1 has been rotated counter-clockwise by 0.785 radians (45.0°), and its length is unchanged. "
-        "2 of 2 pairs have not completed a turn yet."
+        "At position 1, pair 1 has been rotated counter-clockwise by 0.785 radians (45.0°), "
+        "and its length is unchanged. 2 of 2 pairs have not completed a turn yet."
     )
     assert "by 7.00 radians (1 full turn and 41.1° more)" in alone
     assert alone.endswith("Every pair has completed at least one turn.")
