@@ -26,13 +26,6 @@ def test_gradient_sizes(shown):
     assert [text.get_text() for text in fig.axes[0].get_legend().texts][:2] == ["16 keys, no scale", "16 keys, 1/√d"]
 
 
-def test_weights_map(shown):
-    pictures.weights_map(torch.tensor([[0.25, 0.75], [1.0, 0.0]]), ["dog", "man"])
-    ((fig, alt, _),) = shown
-    assert [text.get_text() for text in fig.axes[0].texts] == ["0.25", "0.75", "1.00", "0.00"]
-    assert alt.endswith("dog, man.")
-
-
 def test_mask_panels(shown):
     pictures.mask_panels({"causal": causal_mask(3), "all": torch.ones(3, 3, dtype=torch.bool)})
     ((fig, alt, _),) = shown

@@ -54,18 +54,6 @@ def gradient_sizes(
     )
 
 
-def weights_map(weights: Tensor, tokens: Sequence[str]) -> None:
-    """The weights of a few tokens, one row for each query, with their numbers."""
-    fig, ax = figure(300, 260)
-    heatmap(ax, weights, limit=1, rows=tokens, columns=tokens)
-    ax.set(xlabel="key: who is looked at", ylabel="query: who looks")
-    display_figure(
-        fig,
-        f"Attention weights as a grid of cells: a row for each query and a column for each key, {', '.join(tokens)}.",
-        "Each row sums to one. Nobody looks for an action here, so the column of “bites” is pale.",
-    )
-
-
 def mask_panels(masks: Mapping[str, Tensor]) -> None:
     """Boolean masks side by side, each under its name; what may be seen is filled."""
     fig, axes = figure(480, 200, 1, len(masks))
