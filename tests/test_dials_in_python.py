@@ -43,7 +43,7 @@ def test_a_cell_listens_to_the_dials():
     shown, dials = Shown(), Turn(dim=4, position=2)
     cells = {"torch": torch, "derivation": derivation, "dials": dials}
     cells["display"] = lambda value, display_id: shown.append(value) or shown
-    exec(cell("derivation.md", "dials.observe"), cells)
+    exec(cell("derivation_laws.md", "dials.observe"), cells)
     q = torch.arange(1, 5, dtype=torch.float64)
     assert [torch.equal(one, derivation.rotate(q, 2)) for one in shown] == [True]
     dials.position = 7
