@@ -142,14 +142,14 @@ def draw_terms(terms: FourTerms) -> None:
         ax.plot(values, color=colour, linewidth=2.2 if name == "score" else 1.5)
         ax.text(1.02 * last, values[-1], name, color=colour, va="center")
     ax.set(xlim=(0, 1.43 * last), xticks=range(0, last + 2, 50))
-    ax.set(xlabel="where the key stands; the query moves with it")
+    ax.set(xlabel="position of the key; the query moves with it")
     display_figure(
         fig,
         "Five curves against the place in the text. The terms position-position and token-token are level lines. The "
         "two cross terms swing up and down irregularly, and the score, the sum of all, swings with them by tens of "
         "units.",
-        "Two random tokens at a fixed distance. Were the score relative, it would be level. The cross terms make it "
-        "swing.",
+        "Two random tokens at a fixed distance. If their score were relative, it would be a level line. The cross terms "
+        "make it swing.",
     )
 
 
