@@ -13,7 +13,7 @@ const BROWSER = [
 export default [
   js.configs.recommended,
   {
-    files: ["code/ropebook/explorers/**/*.js", "book/_static/*.js"],
+    files: ["code/ropebook/explorers/**/*.js", "book/_static/*.js", "book/_search/*.js"],
     languageOptions: {
       ecmaVersion: "latest",
       sourceType: "module",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import subprocess
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from myst_nb.ext.glue.utils import PendingGlueReference
 
 from tests import test_small_site
+from tests.explorers import js
 from tests.test_small_site import Built
 from tools import assets
-from tools.paths import BOOK, ROOT
+from tools.paths import BOOK
 
-SCRIPT = BOOK / "_static" / "search.js"
 PAGES = {
     **test_small_site.PAGES,
     "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does.\n\n"
@@ -41,11 +41,14 @@ def test_every_section_stands_in_the_index_with_its_own_prose_and_names(data):
     pages = {address: number for number, (address, _, _) in enumerate(data["pages"])}
     assert data["pages"][pages["book/decay_base.html"]][1] == "2.1. Which base?"
     found = [entry[1:] for entry in data["sections"] if entry[0] == pages["book/decay.html"]]
-    assert found[0] == ["", "Decay", "It falls, by the equation, as … does.", ""]
+    assert found[0][:2] == ["", "Decay"]
+    assert found[0][2] == "It falls, by the equation, as x² does."
     assert found[1][:3] == ["the-base", "The base", "What rope_theta sets."]
     assert found[2][:2] == ["below", "Below"]
-    assert "query_states rotate_half" in found[2][3]
-    assert "book/ledger.html" not in pages, "it lists what stands elsewhere"
+    assert found[2][2].startswith("Deeper. a = b Text behind the equation.")
+    assert found[2][3] == "eq-decay-bound eq-decay-ones query_states rotate_half"
+    ledger = [entry[1] for entry in data["sections"] if entry[0] == pages["book/ledger.html"]]
+    assert ledger == [""], "it lists what stands elsewhere"
 
 
 def test_a_term_is_found_by_its_name(data):
@@ -88,21 +91,22 @@ SMALL = {
     "synonyms": [["rope_theta", "base"], ["past_key_values", "cache"], ["kv cache", "cache"]],
 }
 ASK = """
-globalThis.sections = DATA;
-SCRIPT
-const { indexed, ranked } = globalThis.finding;
-const index = indexed(globalThis.sections);
-const found = ASKED.map((query) => ranked(query, globalThis.sections, index).map(([place]) => place));
-process.stdout.write(JSON.stringify(found));
+const { indexed, question, ranked, snippet, split, summary, words } = globalThis.finding;
+const data = globalThis.sections;
+const index = indexed(data);
 """
 
 
-def ask(*asked: str) -> list[list[str]]:
+def with_search(data: dict, body: str, value: object) -> object:
+    """What the statements `body` return beside the search page's script and its index; `value` is their `input`."""
+    return js.evaluate(f"globalThis.sections = {json.dumps(data)};\n{assets.search_script()}", ASK + body, value)
+
+
+def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
     """The titles of the sections that are found, best first, for each of the questions."""
-    code = ASK.replace("SCRIPT", SCRIPT.read_text(encoding="utf-8"), 1)
-    code = code.replace("DATA", json.dumps(SMALL), 1).replace("ASKED", json.dumps(asked), 1)
-    done = subprocess.run([assets.node(), "-"], input=code, capture_output=True, text=True, cwd=ROOT, check=True)
-    return [[SECTIONS[place][1] for place in places] for places in json.loads(done.stdout)]
+    data = data or SMALL
+    places = "return input.map((query) => ranked(query, data, index).list.map(({ place }) => place));"
+    return [[data["sections"][place][2] for place in found] for found in with_search(data, places, asked)]
 
 
 QUERIES = {
@@ -134,8 +138,106 @@ def test_what_is_nowhere_is_not_found_and_a_title_counts_more_than_a_mention():
     assert cache == ["Does a cache need the keys again?", "Masks and padding"]
 
 
-def test_a_number_of_another_page_is_not_known_here(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    finding = importlib.import_module("finding")
-    text = nodes.paragraph("", "", nodes.Text("Kept "), PendingGlueReference(), nodes.Text(" of 64."))
-    assert finding._prose([text]) == "Kept … of 64."
+def small(*sections: tuple[str, str, str], pages: tuple[int, ...] = (), synonyms: dict | None = None) -> dict:
+    """An index of sections, (title, prose, names), of one page, or of the pages of these numbers."""
+    pages = pages or (0,) * len(sections)
+    return {
+        "pages": [[f"book/page{number}.html", "", 1] for number in range(max(pages) + 1)],
+        "sections": [
+            [page, title, *section] for page, section in zip(pages, sections, strict=True) for title in section[:1]
+        ],
+        "synonyms": list((synonyms or {}).items()),
+    }
+
+
+# What is written: what stands in the book.
+FORMS = {
+    "plurals": "One plural.",
+    "frequency": "Frequencies.",
+    "monotone": "It falls monotonically.",
+    "uniqueness": "A unique code.",
+    "extrapolate": "Extrapolation.",
+    "scales": "Scaling.",
+    "normalise": "Normalised.",
+    "3d": "In 3D.",
+    "10000": "A base of 10,000.",
+    "10,000": "A base of 10000.",
+    "naive": "Naïve.",
+}
+
+
+@pytest.mark.parametrize("written", FORMS)
+def test_plurals_and_other_forms_of_a_word_are_found(written):
+    data = small(("This", FORMS[written], ""), ("Another", "Something else.", ""))
+    assert ask(written, data=data) == [["This"]]
+
+
+@pytest.mark.parametrize("name", ["rope_freq_scale", "inv_freq", "torch.compile", "eq-decay-ones"])
+def test_a_name_that_the_book_has_comes_before_what_is_meant_by_it(name):
+    other = ("Linear scaling of the factor", "Linear scaling: the factor, the scaling and the factor again.", "")
+    data = small(
+        other, other, other, ("Somewhere", "Long prose. " * 50, name), synonyms={name: "linear scaling factor"}
+    )
+    assert ask(name, data=data)[0][0] == "Somewhere"
+    assert len(ask(name, data=data)[0]) == 4, "and what is meant is found too"
+
+
+def test_no_page_takes_all_the_first_places():
+    same = ("A long decay", "Decay and decay.", "")
+    data = small(same, same, same, ("Elsewhere decay", "It falls.", ""), pages=(0, 0, 0, 1))
+    assert ask("decay", data=data)[0][:3].count("Elsewhere decay") == 1
+
+
+SUMMARY = """return input.map((query) => summary(ranked(query, data, index)));"""
+
+
+def test_the_page_says_when_it_has_little():
+    good, one, half, other, none = with_search(
+        SMALL, SUMMARY, ["cache", "10000", "cache shampoo conditioner", "padding_shampoo", "qqzzqq"]
+    )
+    assert good == "2 places"
+    assert one == "1 place"
+    assert half.startswith("Few good matches.")
+    assert other.startswith("Few good matches.")
+    assert none.startswith("Nothing was found.")
+
+
+def test_an_excerpt_keeps_numbers_and_formulas_and_marks_what_was_asked():
+    said = "The frequency θᵢ = b^(−2i/d) falls to 0.0001 for a base of 10,000 there."
+    text = "Nothing yet. " * 40 + said + " And on." * 40
+    body = """const { terms } = ranked("frequencies base 10000", data, index);
+    const said = snippet(data.sections[0][3], terms);
+    return [said, split(said, terms).filter(({ hit }) => hit).map(({ piece }) => piece)];"""
+    shown, marked = with_search(small(("A title", text, "")), body, None)
+    assert said in shown
+    assert shown.startswith("… ")
+    assert shown.endswith(" …")
+    assert len(shown) < 300
+    assert marked == ["frequency", "base", "10,000"]
+
+
+# ---- Numbers, papers ----
+
+
+@pytest.mark.parametrize(("kept", "said"), [({"share": 0.4183}, "Kept 0.42 of 64."), ({}, "Kept … of 64.")])
+def test_a_number_of_another_page_is_read_where_its_cells_left_it(finding, tmp_path, kept, said):
+    data = {key: {"data": {"text/plain": str(value)}, "metadata": {}} for key, value in kept.items()}
+    (tmp_path / "decay.glue.json").write_text(json.dumps(data))
+    glued = PendingGlueReference(refdoc="decay", key="share", gtype="text", inline=True, fmt_spec=".2f")
+    text = nodes.paragraph("", "", nodes.Text("Kept "), glued, nodes.Text(" of 64."))
+    assert finding._prose([text], finding.numbers(str(tmp_path))) == said
+
+
+def test_a_paper_is_found_on_the_page_that_lists_it(finding):
+    def cited(page: str) -> SimpleNamespace:
+        text = SimpleNamespace(render_as={"text": "Su. RoFormer. arXiv:2104.09864."}.get)
+        return SimpleNamespace(
+            citation_id="id3",
+            bibliography_key=SimpleNamespace(docname=page),
+            entry=SimpleNamespace(fields={"title": "{RoFormer}: rotary position"}),
+            formatted_entry=SimpleNamespace(text=text),
+        )
+
+    env = SimpleNamespace(domaindata={"cite": {"citations": [cited("book/references"), cited("book/other")]}})
+    found = list(finding.papers(env, "book/references"))
+    assert found == [("id3", "RoFormer: rotary position", "Su. RoFormer. arXiv:2104.09864.", "")]

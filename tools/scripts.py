@@ -21,7 +21,7 @@ def lint(name: str, text: str) -> str:
 def main() -> int:
     assets.ensure()
     commands = [
-        [ESLINT, "--max-warnings", "0", "code/ropebook/explorers", "book/_static", "tools/stills"],
+        [ESLINT, "--max-warnings", "0", "code/ropebook/explorers", "book/_static", "book/_search", "tools/stills"],
         [TSC, "--project", "tsconfig.json"],
     ]
     running = [subprocess.Popen([assets.node(), *map(str, one)], cwd=ROOT) for one in commands]

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import formulas
 import yaml
 from docutils import nodes
+from myst_nb.ext.glue.crossref import generate_text_nodes, read_glue_cache
 from myst_nb.ext.glue.utils import PendingGlueReference
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 SYNONYMS = Path(__file__).resolve().parent.parent / "_synonyms.yml"
-# They list what stands elsewhere.
-LISTS = {"book/ledger", "book/references"}
-# Functions count less than what is said of them.
-WEIGHTS = {"book/api": 0.6}
+# They list what stands elsewhere: only the page itself is found.
+LISTS = {"book/ledger"}
+# Functions and papers count less than what is said of them, and a chapter's page a little more than those under it.
+WEIGHTS = {"book/api": 0.5, "book/references": 0.25}
+CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
 EQUATION = "\ue000"  # stands for a reference
 Entry = tuple[str, str, str, str]
+Value = Callable[[PendingGlueReference], str]
 
 
-def entries(doctree: nodes.document) -> Iterator[Entry]:
+def entries(doctree: nodes.document, value: Value) -> Iterator[Entry]:
     """Of each section, term and function: its anchor, its title, its prose, the names in its code."""
     top = next(iter(doctree.findall(nodes.section)), None)
     for section in doctree.findall(nodes.section):
@@ -37,37 +42,62 @@ def entries(doctree: nodes.document) -> Iterator[Entry]:
             if not isinstance(child, nodes.section | addnodes.desc | addnodes.glossary)
         ]
         anchor = "" if section is top else section["ids"][0]
-        yield anchor, _prose([section[0]]), _prose(own), _names(own)
+        yield anchor, _prose([section[0]]), _prose(own, value), _names(own)
     for item in doctree.findall(nodes.definition_list_item):
         for term in item.findall(nodes.term):
             for anchor in term["ids"][:1]:
-                yield anchor, term.astext(), _prose(item.children[1:]), ""
+                yield anchor, term.astext(), _prose(item.children[1:], value), ""
     for described in doctree.findall(addnodes.desc):
         for signature in described.findall(addnodes.desc_signature):
             for anchor in signature["ids"][:1]:
-                yield anchor, signature.get("fullname", anchor), _prose(described.children[1:]), ""
+                yield anchor, signature.get("fullname", anchor), _prose(described.children[1:], value), ""
 
 
-def _prose(children: list[nodes.Node]) -> str:
-    """What is read there: no code, no formula, no number of another page, no name of an equation."""
+def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
+    """What a page lists of the literature: who, what, when and where."""
+    for cited in env.domaindata.get("cite", {}).get("citations", []):
+        if cited.bibliography_key.docname == docname:
+            title = re.sub("[{}]", "", cited.entry.fields["title"])
+            yield cited.citation_id, title, cited.formatted_entry.text.render_as("text"), ""
+
+
+def _prose(children: list[nodes.Node], value: Value = lambda glued: "…") -> str:
+    """What is read there, formulas and numbers with it: no code, no name of an equation."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
+            if isinstance(text, nodes.math_block):
+                found.append(formulas.as_text(text.astext()))
             if isinstance(text, nodes.paragraph | nodes.title | nodes.term):
                 copy = text.deepcopy()
                 for link in list(copy.findall(addnodes.pending_xref)):
                     if link.get("reftype") == "eq":
                         link.replace_self(nodes.Text(EQUATION))
-                for unread in [*copy.findall(nodes.math), *copy.findall(PendingGlueReference)]:
-                    unread.replace_self(nodes.Text("…"))
+                for formula in list(copy.findall(nodes.math)):
+                    formula.replace_self(nodes.Text(formulas.as_text(formula.astext())))
+                for glued in list(copy.findall(PendingGlueReference)):
+                    glued.replace_self(nodes.Text(value(glued)))
                 found.append(copy.astext())
     text = re.sub(rf"[,(]\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
     return " ".join(text.replace(EQUATION, "the equation").split())
 
 
 def _names(children: list[nodes.Node]) -> str:
+    """The names in its code, and those of its equations."""
     blocks = [block.astext() for child in children for block in child.findall(nodes.literal_block)]
-    return " ".join(sorted(set(NAME.findall("\n".join(blocks)))))
+    labels = {block["label"] for child in children for block in child.findall(nodes.math_block) if block.get("label")}
+    return " ".join(sorted({*NAME.findall("\n".join(blocks)), *labels}))
+
+
+def numbers(folder: str) -> Value:
+    """Reads the number that a page takes from another's cells, as MyST-NB left it in `folder`."""
+
+    def value(glued: PendingGlueReference) -> str:
+        output = read_glue_cache(folder, glued.refdoc).get(glued.key)
+        found = generate_text_nodes(glued, output) if output and glued.gtype == "text" else []
+        return "".join(node.astext() for node in found) or "…"
+
+    return value
 
 
 def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
@@ -83,14 +113,17 @@ def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
 def index(app: Sphinx) -> dict:
     """Pages as [address, title, weight], sections as [page, anchor, title, prose, names]."""
     pages, sections = [], []
+    value = numbers(app.env.mystnb_config.output_folder)
     for docname in sorted(app.env.found_docs):
-        if not docname.startswith("book/") or docname in LISTS:
+        if not docname.startswith("book/"):
             continue
         number = ".".join(map(str, app.env.toc_secnumbers.get(docname, {}).get("", ())))
         title = f"{number}. {app.env.titles[docname].astext()}".removeprefix(". ")
-        of_page = {entry[0]: [len(pages), *entry] for entry in entries(app.env.get_doctree(docname))}
-        sections += of_page.values()
-        pages.append([app.builder.get_target_uri(docname), title, WEIGHTS.get(docname, 1)])
+        weight = WEIGHTS.get(docname, CHAPTER if number.isdigit() else 1)
+        of_page = {entry[0]: [len(pages), *entry] for entry in entries(app.env.get_doctree(docname), value)}
+        of_page |= {paper[0]: [len(pages), *paper] for paper in papers(app.env, docname)}
+        sections += list(of_page.values())[: 1 if docname in LISTS else None]
+        pages.append([app.builder.get_target_uri(docname), title, weight])
     return {"pages": pages, "sections": sections, "synonyms": synonyms()}
 
 

@@ -1,0 +1,112 @@
+"""A formula as one line of plain text, for the search page's excerpts, which show words and no KaTeX.
+
+>>> as_text(r"\\lambda_i = 2\\pi/\\theta_i")
+'λᵢ = 2π/θᵢ'
+>>> as_text(r"\\frac{q_m \\cdot k_n}{\\sqrt d} + M_{mn}")
+'(qₘ · kₙ)/√d + Mₘₙ'
+>>> as_text(r"e^{-\\mathrm{i}\\Delta\\theta_i}")
+'e^(−iΔθᵢ)'
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+TOKEN = re.compile(r"(\\[a-zA-Z]+)\s*|(\\.|\s+|.)", re.DOTALL)  # a blank behind a command only ends its name
+NAMES = "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu pi rho sigma tau phi psi omega"
+GREEK = dict(zip(re.findall(r"\w+", f"{NAMES} {NAMES.title()}"), "αβγδεζηθκλμπρστφψωΑΒΓΔΕΖΗΘΚΛΜΠΡΣΤΦΨΩ", strict=True))
+SYMBOLS = {
+    **GREEK,
+    **{"varphi": "φ", "varepsilon": "ε", "ell": "ℓ", "top": "ᵀ", "partial": "∂", "infty": "∞"},
+    **{"cdot": " · ", "times": " × ", "otimes": " ⊗ ", "pm": "±", "le": " ≤ ", "ge": " ≥ ", "neq": " ≠ "},
+    **{"approx": " ≈ ", "in": " ∈ ", "to": " → ", "mapsto": " ↦ ", "longmapsto": " ↦ ", "Rightarrow": " ⇒ "},
+    **{"Longrightarrow": " ⇒ ", "iff": " ⇔ ", "bmod": " mod ", "sum": "∑", "dots": "…", "ldots": "…"},
+    **{"vdots": "…", "ddots": "…", "langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "lvert": "|"},
+    **{"rvert": "|", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "{": "{", "}": "}", "#": "#"},
+    **{",": " ", ";": " ", "!": "", " ": " ", "quad": " ", "qquad": " ", "\\": " "},
+    # How large a bracket is, nobody sees in a line.
+    **dict.fromkeys(("left", "right", "bigl", "bigr", "Bigl", "Bigr"), ""),
+}
+FUNCTIONS = {"sin", "cos", "ln", "log", "max", "min", "arg", "det"}
+AS_THEY_ARE = {"mathrm", "mathbf", "text", "operatorname", "underbrace"}
+ABOVE = {"hat": "\u0302", "bar": "\u0304", "overline": "\u0304"}
+RAISED = dict(zip("0123456789+−nᵀᴴ′", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵀᴴ′", strict=True))
+LOWERED = dict(zip("0123456789ijkmnr", "₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣ", strict=True))
+LAID_OUT = re.compile(r"\\(?:begin|end)\{(?:aligned|gathered)\}|(?<!\\)&|\[[\d.]+(?:em|pt)\]")
+BLANKS = re.compile(r"(?<=[(⟨{]) | (?=[)⟩},ᵢⱼₖₘₙᵣ₀-₉])|(?<=[a-z]{3}) (?=\()|(?<=\bln) (?=\()")
+
+
+def as_text(formula: str) -> str:
+    """The formula in one line; "…" for what takes more, such as a matrix."""
+    formula = LAID_OUT.sub(" ", formula)
+    if r"\begin" in formula:
+        return "…"
+    text = "".join(_parts([command or other for command, other in TOKEN.findall(formula)]))
+    text = re.sub(r"\s*([=<>])\s*|(?<=[^\s(^_⟨])([+−])\s", lambda sign: f" {sign[1] or sign[2]} ", text)
+    return BLANKS.sub("", " ".join(text.split()))
+
+
+def _parts(tokens: list[str]) -> list[str]:
+    rest = tokens[::-1]  # the next token is the last
+    found = []
+    while rest:
+        found.append(_part(rest))
+    return found
+
+
+def _part(rest: list[str]) -> str:
+    token = rest.pop()
+    if token == "{":
+        return "".join(_parts(_group(rest)))
+    if token in "^_":
+        return _moved(_argument(rest), *((RAISED, "^") if token == "^" else (LOWERED, "_")))
+    name = token[1:] if token[0] == "\\" else ""
+    if name in SYMBOLS:
+        return SYMBOLS[name]
+    if name in FUNCTIONS:
+        return f" {name} "
+    if name in ABOVE:
+        inner = _argument(rest)
+        return unicodedata.normalize("NFC", inner + ABOVE[name]) if len(inner) == 1 else f"conj{_in_brackets(inner)}"
+    if name == "sqrt":
+        return f"√{_bracketed(_argument(rest))}"
+    if name in {"frac", "tfrac", "dfrac"}:
+        return f"{_bracketed(_argument(rest))}/{_bracketed(_argument(rest))}"
+    if name in AS_THEY_ARE:
+        return _argument(rest)
+    return " " if token.isspace() else {"-": "−", "'": "′", "~": " "}.get(token, name or token)
+
+
+def _argument(rest: list[str]) -> str:
+    while rest and rest[-1].isspace():
+        rest.pop()
+    return _part(rest).strip() if rest else ""
+
+
+def _group(rest: list[str]) -> list[str]:
+    """The tokens up to the brace that closes the one just read."""
+    found, depth = [], 1
+    while rest:
+        token = rest.pop()
+        depth += {"{": 1, "}": -1}.get(token, 0)
+        if depth == 0:
+            break
+        found.append(token)
+    return found
+
+
+def _bracketed(text: str) -> str:
+    """With brackets if it is more than one letter, which may have an index, or one number."""
+    return text if re.fullmatch(r"\d+|√?[^\W\d_][\u0300-\u036fᵢⱼₖₘₙᵣ₀-₉]*", text) else f"({text})"
+
+
+def _in_brackets(text: str) -> str:
+    return text if text.startswith("(") and text.endswith(")") else f"({text})"
+
+
+def _moved(text: str, letters: dict[str, str], sign: str) -> str:
+    tight = text.replace(" ", "")
+    if tight and all(letter in letters for letter in tight):
+        return "".join(letters[letter] for letter in tight)
+    return sign + (text if len(text) == 1 else _in_brackets(text))

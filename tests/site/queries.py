@@ -1,0 +1,47 @@
+"""What readers ask, in their own words, and where the search leads: python -m tests.site.queries FILE.
+
+A file is a list of {"query", "pages"}: what somebody wrote, and the pages of which one has to be among the first three
+places. The built page's own script answers, over the built index, in Node.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.explorers import js
+from tools.paths import HTML
+
+FIRST = 3
+ASK = """
+const { indexed, question, ranked } = globalThis.finding;
+const data = globalThis.sections;
+const index = indexed(data);
+const page = ({ place }) => data.pages[data.sections[place][0]][0].replace(/^book.|.html$/g, "");
+return input.map((query) => ranked(question(query), data, index).list.map(page));
+"""
+
+
+def answers(site: Path, queries: list[str]) -> list[list[str]]:
+    """The pages of the places that the built search finds, best first, for each of the queries."""
+    scripts = [(site / name).read_text(encoding="utf-8") for name in ("sections.js", "_static/search.js")]
+    return js.evaluate("".join(scripts), ASK, queries)
+
+
+def missed(site: Path, asked: list[dict]) -> dict[str, list[str]]:
+    """The queries that have none of their pages among the first three places, and what is there."""
+    found = answers(site, [one["query"] for one in asked])
+    return {
+        one["query"]: pages[:FIRST]
+        for one, pages in zip(asked, found, strict=True)
+        if not set(one["pages"]) & set(pages[:FIRST])
+    }
+
+
+if __name__ == "__main__":
+    asked = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    lost = missed(HTML, asked)
+    for query, pages in lost.items():
+        print(f"missed: {query!r} leads to {', '.join(pages) or 'nothing'}")
+    print(f"{len(asked) - len(lost)} of {len(asked)} have a right page among the first {FIRST} places")
