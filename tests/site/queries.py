@@ -18,13 +18,14 @@ ASK = """
 const { indexed, question, ranked } = globalThis.finding;
 const data = globalThis.sections;
 const index = indexed(data);
-const page = ({ place }) => data.pages[data.sections[place][0]][0].replace(/^book.|.html$/g, "");
-return input.map((query) => ranked(question(query), data, index).list.map(page));
+const page = (section) => data.pages[section[0]][0].replace(/^book.|.html$/g, "");
+const told = (section) => [page(section), section.slice(2).join(" ")];
+return input.map((query) => ranked(question(query), data, index).list.map(({ place }) => told(data.sections[place])));
 """
 
 
-def answers(site: Path, queries: list[str]) -> list[list[str]]:
-    """The pages of the places that the built search finds, best first, for each of the queries."""
+def answers(site: Path, queries: list[str]) -> list[list[list[str]]]:
+    """For each of the queries the places that the built search finds, best first: each its page, and what it says."""
     scripts = [(site / name).read_text(encoding="utf-8") for name in ("sections.js", "_static/search.js")]
     return js.evaluate("".join(scripts), ASK, queries)
 
@@ -32,11 +33,8 @@ def answers(site: Path, queries: list[str]) -> list[list[str]]:
 def missed(site: Path, asked: list[dict]) -> dict[str, list[str]]:
     """The queries that have none of their pages among the first three places, and what is there."""
     found = answers(site, [one["query"] for one in asked])
-    return {
-        one["query"]: pages[:FIRST]
-        for one, pages in zip(asked, found, strict=True)
-        if not set(one["pages"]) & set(pages[:FIRST])
-    }
+    first = [[page for page, _ in places[:FIRST]] for places in found]
+    return {one["query"]: pages for one, pages in zip(asked, first, strict=True) if not set(one["pages"]) & set(pages)}
 
 
 if __name__ == "__main__":
