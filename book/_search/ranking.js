@@ -64,18 +64,16 @@ function indexed({ pages, sections }) {
   return index;
 }
 
-const exactly = (word, index) => index.search(word);
-
 // Where two letters changed places.
 function exchanged(word, index) {
   const all = [...word].slice(1).map((_, i) => word.slice(0, i) + word[i + 1] + word[i] + word.slice(i + 2));
-  return all.flatMap((other) => exactly(other, index));
+  return all.flatMap((other) => index.search(other));
 }
 
 // The sections that have a word, and how it stands there: `counts` is less than 1 if it is not the reader's own word,
 // and `near` says whether it is at least almost that.
 function lookedUp(word, index) {
-  const exact = exactly(word, index);
+  const exact = index.search(word);
   if (exact.length > 0) return { found: exact, counts: 1, near: true };
   const ways = [
     [3, BEGINNING, true, () => index.search(word, { prefix: true })],
