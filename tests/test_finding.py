@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes
 from myst_nb.ext.glue.utils import PendingGlueReference
+from pybtex.database import Person
+from sphinx import addnodes
 
 from tests import test_small_site
 from tests.explorers import js
@@ -225,19 +227,29 @@ def test_a_number_of_another_page_is_read_where_its_cells_left_it(finding, tmp_p
     (tmp_path / "decay.glue.json").write_text(json.dumps(data))
     glued = PendingGlueReference(refdoc="decay", key="share", gtype="text", inline=True, fmt_spec=".2f")
     text = nodes.paragraph("", "", nodes.Text("Kept "), glued, nodes.Text(" of 64."))
-    assert finding._prose([text], finding.numbers(str(tmp_path))) == said
+    assert finding._prose([text], finding.numbers(str(tmp_path)), {}) == said
 
 
 def test_a_paper_is_found_on_the_page_that_lists_it(finding):
     def cited(page: str) -> SimpleNamespace:
+        fields = {"title": "{RoFormer}: rotary position", "year": "2021"}
         text = SimpleNamespace(render_as={"text": "Su. RoFormer. arXiv:2104.09864."}.get)
         return SimpleNamespace(
+            key=page[-3:],
             citation_id="id3",
             bibliography_key=SimpleNamespace(docname=page),
-            entry=SimpleNamespace(fields={"title": "{RoFormer}: rotary position"}),
+            entry=SimpleNamespace(fields=fields, persons={"author": [Person("Jianlin, Su"), Person("Lu, Yu")]}),
             formatted_entry=SimpleNamespace(text=text),
         )
 
     env = SimpleNamespace(domaindata={"cite": {"citations": [cited("book/references"), cited("book/other")]}})
     found = list(finding.papers(env, "book/references"))
     assert found == [("id3", "RoFormer: rotary position", "Su. RoFormer. arXiv:2104.09864.", "")]
+    assert finding.authors(env) == {"ces": "Jianlin et al., 2021", "her": "Jianlin et al., 2021"}
+
+
+def test_a_paper_is_cited_by_its_authors_and_a_source_is_not_prose(finding):
+    cite = addnodes.pending_xref("", nodes.inline("", "su2021,x"), refdomain="cite", reftarget="su2021, x")
+    said = nodes.paragraph("", "", nodes.Text("As in "), cite, nodes.Text("."))
+    source = nodes.paragraph("", "", nodes.literal("", "YaRN.__call__"), nodes.Text(" · ropebook/yarn.py, line 3"))
+    assert finding._prose([said, source], None, {"su2021": "Su et al., 2021"}) == "As in Su et al., 2021; x."

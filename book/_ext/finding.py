@@ -6,6 +6,7 @@ it. The search itself is `book/_static/search.js`. Sphinx's own index, of whole 
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -28,11 +29,13 @@ WEIGHTS = {"book/api": 0.5, "book/references": 0.25}
 CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
 EQUATION = "\ue000"  # stands for a reference
+SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # under the code of a function that is shown
 Entry = tuple[str, str, str, str]
 Value = Callable[[PendingGlueReference], str]
+Prose = Callable[[list[nodes.Node]], str]
 
 
-def entries(doctree: nodes.document, value: Value) -> Iterator[Entry]:
+def entries(doctree: nodes.document, prose: Prose) -> Iterator[Entry]:
     """Of each section, term and function: its anchor, its title, its prose, the names in its code."""
     top = next(iter(doctree.findall(nodes.section)), None)
     for section in doctree.findall(nodes.section):
@@ -42,37 +45,57 @@ def entries(doctree: nodes.document, value: Value) -> Iterator[Entry]:
             if not isinstance(child, nodes.section | addnodes.desc | addnodes.glossary)
         ]
         anchor = "" if section is top else section["ids"][0]
-        yield anchor, _prose([section[0]]), _prose(own, value), _names(own)
+        yield anchor, prose([section[0]]), prose(own), _names(own)
     for item in doctree.findall(nodes.definition_list_item):
         for term in item.findall(nodes.term):
             for anchor in term["ids"][:1]:
-                yield anchor, term.astext(), _prose(item.children[1:], value), ""
+                yield anchor, term.astext(), prose(item.children[1:]), ""
     for described in doctree.findall(addnodes.desc):
         for signature in described.findall(addnodes.desc_signature):
             for anchor in signature["ids"][:1]:
-                yield anchor, signature.get("fullname", anchor), _prose(described.children[1:], value), ""
+                yield anchor, signature.get("fullname", anchor), prose(described.children[1:]), ""
+
+
+def _citations(env: BuildEnvironment) -> list:
+    return env.domaindata.get("cite", {}).get("citations", [])
+
+
+def authors(env: BuildEnvironment) -> dict[str, str]:
+    """What a page says where it cites a paper: "Su et al., 2021" by its key."""
+    found = {}
+    for cited in _citations(env):
+        first, *others = cited.entry.persons["author"]
+        name = re.sub("[{}]", "", " ".join([*first.prelast_names, *first.last_names]))
+        found[cited.key] = f"{name}{' et al.' if others else ''}, {cited.entry.fields['year']}"
+    return found
 
 
 def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
     """What a page lists of the literature: who, what, when and where."""
-    for cited in env.domaindata.get("cite", {}).get("citations", []):
+    for cited in _citations(env):
         if cited.bibliography_key.docname == docname:
             title = re.sub("[{}]", "", cited.entry.fields["title"])
             yield cited.citation_id, title, cited.formatted_entry.text.render_as("text"), ""
 
 
-def _prose(children: list[nodes.Node], value: Value = lambda glued: "…") -> str:
-    """What is read there, formulas and numbers with it: no code, no name of an equation."""
+def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
+    """What is read there, with formulas, the numbers that `value` reads and the papers that are `cited`; no code, no
+    name of an equation."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
             if isinstance(text, nodes.math_block):
                 found.append(formulas.as_text(text.astext()))
             if isinstance(text, nodes.paragraph | nodes.title | nodes.term):
+                if SOURCE.fullmatch(text.astext()):
+                    continue
                 copy = text.deepcopy()
                 for link in list(copy.findall(addnodes.pending_xref)):
                     if link.get("reftype") == "eq":
                         link.replace_self(nodes.Text(EQUATION))
+                    elif link.get("refdomain") == "cite":
+                        keys = [key.strip() for key in link["reftarget"].split(",")]
+                        link.replace_self(nodes.Text("; ".join(cited.get(key, key) for key in keys)))
                 for formula in list(copy.findall(nodes.math)):
                     formula.replace_self(nodes.Text(formulas.as_text(formula.astext())))
                 for glued in list(copy.findall(PendingGlueReference)):
@@ -113,14 +136,15 @@ def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
 def index(app: Sphinx) -> dict:
     """Pages as [address, title, weight], sections as [page, anchor, title, prose, names]."""
     pages, sections = [], []
-    value = numbers(app.env.mystnb_config.output_folder)
+    value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
+    prose = functools.partial(_prose, value=value, cited=cited)
     for docname in sorted(app.env.found_docs):
         if not docname.startswith("book/"):
             continue
         number = ".".join(map(str, app.env.toc_secnumbers.get(docname, {}).get("", ())))
         title = f"{number}. {app.env.titles[docname].astext()}".removeprefix(". ")
         weight = WEIGHTS.get(docname, CHAPTER if number.isdigit() else 1)
-        of_page = {entry[0]: [len(pages), *entry] for entry in entries(app.env.get_doctree(docname), value)}
+        of_page = {entry[0]: [len(pages), *entry] for entry in entries(app.env.get_doctree(docname), prose)}
         of_page |= {paper[0]: [len(pages), *paper] for paper in papers(app.env, docname)}
         sections += list(of_page.values())[: 1 if docname in LISTS else None]
         pages.append([app.builder.get_target_uri(docname), title, weight])

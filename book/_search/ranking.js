@@ -4,6 +4,7 @@ import MiniSearch from "minisearch";
 import { stemmer } from "stemmer";
 
 const SHOWN = 20;
+const FEW = 5; // where none of them is good
 const LONGEST = 400; // characters of a question; more than a sentence or two would only take time
 const LONGEST_WORD = 40;
 const SNIPPET = 220; // characters
@@ -155,11 +156,9 @@ function ranked(query, data, index) {
   });
   const list = [...found].map(([place, { score, share }]) => ({ place, share, score: score * share ** WHOLE }));
   const unknown = weights.filter((_, i) => !asked[i].known).reduce((sum, weight) => sum + weight / whole, 0);
-  return {
-    list: spread(list, data).slice(0, SHOWN),
-    terms: new Set(asked.flatMap(({ terms }) => terms)),
-    weak: weak(list, unknown),
-  };
+  const few = weak(list, unknown);
+  const terms = new Set(asked.flatMap((part) => part.terms));
+  return { list: spread(list, data).slice(0, few ? FEW : SHOWN), terms, weak: few };
 }
 
 const better = (a, b) => b.score - a.score || a.place - b.place;
