@@ -194,12 +194,19 @@ SUMMARY = """return input.map((query) => summary(ranked(query, data, index)));""
 
 
 def test_the_page_says_when_it_has_little():
-    good, one, half, other, none = with_search(
-        SMALL, SUMMARY, ["cache", "10000", "cache shampoo conditioner", "padding_shampoo", "qqzzqq"]
-    )
+    asked = [
+        "cache",
+        "10000",
+        "cache shampoo conditioner",
+        "rotate_half sqrt padding 10000",
+        "padding_shampoo",
+        "qqzzqq",
+    ]
+    good, one, half, apart, other, none = with_search(SMALL, SUMMARY, asked)
     assert good == "2 places"
     assert one == "1 place"
     assert half.startswith("Few good matches.")
+    assert apart.startswith("Few good matches.")
     assert other.startswith("Few good matches.")
     assert none.startswith("Nothing was found.")
 
@@ -249,7 +256,7 @@ def test_a_paper_is_found_on_the_page_that_lists_it(finding):
 
 
 def test_a_paper_is_cited_by_its_authors_and_a_source_is_not_prose(finding):
-    cite = addnodes.pending_xref("", nodes.inline("", "su2021,x"), refdomain="cite", reftarget="su2021, x")
+    cite = addnodes.pending_xref("", nodes.inline("", "su2021,x"), ids=["id1"], refdomain="cite", reftarget="su2021, x")
     said = nodes.paragraph("", "", nodes.Text("As in "), cite, nodes.Text("."))
     source = nodes.paragraph("", "", nodes.literal("", "YaRN.__call__"), nodes.Text(" · ropebook/yarn.py, line 3"))
     assert finding._prose([said, source], None, {"su2021": "Su et al., 2021"}) == "As in Su et al., 2021; x."

@@ -95,7 +95,7 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
                         link.replace_self(nodes.Text(EQUATION))
                     elif link.get("refdomain") == "cite":
                         keys = [key.strip() for key in link["reftarget"].split(",")]
-                        link.replace_self(nodes.Text("; ".join(cited.get(key, key) for key in keys)))
+                        link.parent.replace(link, nodes.Text("; ".join(cited.get(key, key) for key in keys)))
                 for formula in list(copy.findall(nodes.math)):
                     formula.replace_self(nodes.Text(formulas.as_text(formula.astext())))
                 for glued in list(copy.findall(PendingGlueReference)):

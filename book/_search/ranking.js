@@ -6,7 +6,6 @@ import { stemmer } from "stemmer";
 const SHOWN = 20;
 const FEW = 5; // where none of them is good
 const LONGEST = 400; // characters of a question; more than a sentence or two would only take time
-const LONGEST_WORD = 40;
 const SNIPPET = 220; // characters
 const BOOST = { title: 3, page: 2.5, names: 2, text: 1 };
 const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // b: a long section is no worse for being long
@@ -39,7 +38,7 @@ function stem(word) {
 function written(text) {
   const plain = text.toLowerCase().normalize("NFKD").replace(/[\u0300-\u036f]/g, "");
   const spelt = plain.replace(/√/g, " sqrt ").replace(/(\d),(?=\d{3})/g, "$1");
-  return (spelt.match(WORD) ?? []).map((word) => stem(word.slice(0, LONGEST_WORD)));
+  return (spelt.match(WORD) ?? []).map(stem);
 }
 
 const pieces = (word) => (isName(word) ? word.split(/[_.-]/).filter(Boolean).map(stem) : []);
