@@ -54,6 +54,11 @@ def test_a_score_does_not_change_when_all_places_move(name):
     assert largest(B.score(q, k, m, m, found).diagonal(dim1=1, dim2=2) - (q * k).sum(-1) / 12**0.5) < 1e-12
 
 
+def test_an_axis_has_the_frequencies_of_a_head_of_its_size_and_their_usual_base():
+    assert torch.equal(B.axial([12])[0], rope.inv_freq(12))
+    assert torch.equal(B.axial([8, 4])[1, 4:], rope.inv_freq(4))
+
+
 def test_one_place_alone_has_the_angles_that_it_has_among_others():
     waves, places = B.axial([4, 4]), torch.tensor([[2, 3], [5, 7]])
     assert torch.equal(B.angles(places[1], waves), B.angles(places, waves)[1])

@@ -171,6 +171,9 @@ def test_the_part_that_turns_is_that_of_gpt_neox(share):
     x = random(1, HEADS, SEQ, 32, dtype=torch.float32)
     theirs, _ = neox.apply_rotary_pos_emb(x, x, *neox.GPTNeoXRotaryEmbedding(config)(x, PLACES[None]))
     assert largest(D.partly(x, PLACES, int(32 * share), base=500.0) - theirs) < 1e-5
+    usual = neox.GPTNeoXConfig(hidden_size=64, num_attention_heads=2)  # a quarter of each head, base 10,000
+    theirs, _ = neox.apply_rotary_pos_emb(x, x, *neox.GPTNeoXRotaryEmbedding(usual)(x, PLACES[None]))
+    assert largest(D.partly(x, PLACES, 8) - theirs) < 1e-5
 
 
 @torch.no_grad()

@@ -34,6 +34,13 @@ def test_the_group_is_the_least_that_reaches(trained, target, dim, base):
     assert group == 1 or X.SelfExtend(window, group - 1).reach(trained) < target
 
 
+@pytest.mark.parametrize("group", [2, 5])
+def test_a_group_that_reaches_just_the_target_is_enough(group):
+    target = X.SelfExtend(64, group).reach(256)
+    assert X.least_group(256, target, 64) == group
+    assert X.least_group(256, target + 1, 64) == group + 1
+
+
 @pytest.mark.parametrize(("trained", "target", "dim", "base"), SETTINGS)
 def test_what_is_recommended_does_what_it_is_recommended_for(trained, target, dim, base):
     found = {choice.when: choice.method for choice in X.choices(trained, target, dim=dim, base=base)}

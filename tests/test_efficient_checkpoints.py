@@ -106,6 +106,14 @@ def test_as_many_keys_as_queries_where_nothing_else_is_said():
     assert torch.equal(found["model.layers.0.self_attn.k_proj.weight"], rows[[0, 2, 1, 3, 4, 6, 5, 7]])
 
 
+def test_the_narrowest_model_has_one_pair():
+    rows = random(2, 2)
+    found = meta_to_transformers({"layers.0.attention.wq.weight": rows}, {"dim": 2, "n_heads": 1})
+    assert torch.equal(found["model.layers.0.self_attn.q_proj.weight"], rows)
+    with pytest.raises(ValueError, match=r"params\['dim'\] must be an integer >= 2, got 1"):
+        meta_to_transformers({}, {"dim": 1, "n_heads": 1})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -320,6 +320,15 @@ def test_an_answer_that_is_off_is_shown_by_its_first_number():
     said = exercise.check(lambda x: x + torch.tensor([[0.25, 0.5], [0.75, 1.0]])).said
     assert "off by up to 1 for" in said
     assert said.endswith("The first should be 1.5, and is 1.75.")
+    two = Written(lambda x: (x, 2 * x), {}, [(torch.tensor([1.5, 2.5]),)], "fine")
+    said = two.check(lambda x: (x + 0.25, 2 * x + 1)).said
+    assert said.endswith("The first should be 1.5, and is 1.75.")
+
+
+def test_eight_numbers_are_shown_and_of_more_the_shape():
+    for count, shown in ((8, str([1.0] * 8)), (9, "a tensor of shape (9,)")):
+        exercise = Written(lambda x: x, {}, [(torch.ones(count),)], "fine")
+        assert f" for {shown}. " in exercise.check(lambda x: x + 0.5).said
 
 
 def test_a_shape_and_a_number_are_told_apart():

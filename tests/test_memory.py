@@ -43,6 +43,10 @@ def test_numbers_of_two_sizes_share_bytes():
     assert not memory.share(wide[1:2], narrow[8:9])
     assert memory.share(narrow[7:8], wide[1:2])
     assert not memory.share(narrow[8:9], wide[1:2])
+    single = wide.view(torch.uint8)  # eight for each: also at odd addresses
+    for at in range(32):
+        assert memory.share(wide[1:2], single[at : at + 1]) == memory.share(single[at : at + 1], wide[1:2])
+        assert memory.share(wide[1:2], single[at : at + 1]) == (8 <= at < 16)
 
 
 def test_nothing_is_shared_with_nothing_or_with_another_device():

@@ -99,6 +99,9 @@ def test_a_scheme_for_other_heads_is_refused(name):
         return
     with pytest.raises(ValueError, match=r"q must have .*as the scheme has, got"):
         scheme.score(q, q, PLACES, PLACES)
+    if name == "transformer_xl":
+        with pytest.raises(ValueError, match=rf"q must have .*, got \({HEADS + 1}, {DIM}\)$"):
+            scheme.score(q, q, PLACES, PLACES)
 
 
 @pytest.mark.parametrize(

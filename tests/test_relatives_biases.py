@@ -91,6 +91,15 @@ def test_an_imitation_is_the_bias_near_by_and_level_far_off():
     assert (inside <= 0.5 * bias.slopes * (91 - 64)).all()
 
 
+def test_the_imitation_of_a_t5_is_that_t5():
+    """One whose two sides differ, in ranges of which the last is a single distance."""
+    for buckets, farthest in ((32, 128), (16, 5), (8, 20)):
+        scheme = R.T5Buckets(2, buckets, farthest, bidirectional=True)
+        torch.nn.init.normal_(scheme.weight)
+        copy, apart = R.imitated(scheme, buckets, farthest), torch.arange(-300, 301)
+        assert torch.equal(copy.bias([0], apart), scheme.bias([0], apart))
+
+
 def test_sandwich_by_hand():
     found = R.Sandwich(4, dim=6, base=100.0).bias([50], [50, 43, 0])[:, 0]
     for head in range(1, 5):
