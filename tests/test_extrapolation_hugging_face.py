@@ -235,6 +235,18 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
         install(model, make("rerope", window=9))
 
 
+@pytest.mark.parametrize("where", ["config", "rotary_emb"])
+def test_three_positions_for_each_token_are_refused(where):
+    """As Qwen3-VL has them; for text alone its table is the usual one."""
+    model = built("Llama", 1)
+    if where == "config":
+        model.config.rope_parameters["mrope_section"] = [2, 1, 1]
+    else:
+        model.model.rotary_emb.mrope_section = [2, 1, 1]
+    with pytest.raises(ValueError, match="model must have a rotary_emb that gives cosines and sines of base"):
+        install(model, make("linear", factor=4.0))
+
+
 def test_positions_below_0_are_those_of_short_texts_to_log_n():
     model, text = built("Llama"), tokens(10)
     places = torch.arange(-3, 7)[None]
