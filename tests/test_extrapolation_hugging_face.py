@@ -6,7 +6,9 @@ import pytest
 import torch
 import transformers
 
+from ropebook import rope
 from ropebook.extrapolation import BaseChange, ExtendedAttention, from_transformers, install, make, ntk_base
+from ropebook.extrapolation.loaded import Turn, turned_from
 from ropebook.rotary_attention import LlamaModel
 
 TRAINED = 64
@@ -233,6 +235,18 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
     model.config.rope_parameters["rope_theta"] = 777.0
     with pytest.raises(ValueError, match=r"must have a rotary_emb that gives cosines and sines of base 777\.0 for 8"):
         install(model, make("rerope", window=9))
+
+
+@pytest.mark.parametrize("length", [3, 4, 8])
+def test_the_entries_that_do_not_turn_stay_for_any_length(length):
+    """Of 8 entries the last 4 turn: a text of as many tokens is no other case."""
+    x, positions = torch.arange(16.0 * length).reshape(1, 2, length, 8), torch.arange(length)[None]
+    found = turned_from(Turn(4, "half"), x, positions, rope.inv_freq(4).float())
+    assert found.shape == x.shape
+    assert torch.equal(found[..., :4], x[..., :4])
+    one = turned_from(Turn(4, "half"), x[:, :, 1:2], positions[:, 1:2], rope.inv_freq(4).float())
+    assert torch.allclose(found[:, :, 1:2], one)
+    assert not torch.equal(one, x[:, :, 1:2])
 
 
 @pytest.mark.parametrize("where", ["config", "rotary_emb"])
