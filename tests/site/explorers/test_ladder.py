@@ -80,7 +80,7 @@ def test_methods_are_switched_on_and_off(opened):
     page = opened([Ladder()])
     stats = page.locator(".rb-stats")
     expect(stats).to_contain_text("16.4 radians")
-    expect(page.locator(".rb-summary")).to_contain_text("beyond those of training as the model is.")
+    expect(page.locator(".rb-summary")).to_contain_text("beyond those of training without a method.")
     assert "Stretch λ′/λ" not in texts(page)  # nothing stretches
     for name in ("NTK-aware", "Llama 3.1"):
         page.get_by_role("switch", name=name).check()

@@ -88,9 +88,9 @@ def test_dials_of_the_pairs(opened):
     page = opened([Pairing()])
     page.get_by_role("switch", name="Permute k").check()
     page.get_by_role("radio", name="interleaved").check()
-    expect(page.locator(".rb-summary")).to_contain_text("q and k are both stored half-split, but the rotation takes")
+    expect(page.locator(".rb-summary")).to_contain_text("q and k are both stored half-split, but the rotation expects")
     enter(page, "Dimension d", 2)
-    expect(page.get_by_role("status")).to_contain_text("2 is less than 4 (one pair can be stored in one way only)")
+    expect(page.get_by_role("status")).to_contain_text("2 is less than 4 (a single pair can be stored in only one way)")
     enter(page, "Dimension d", 30)
     assert page.locator(".rb-piece").count() == 60
     enter(page, "Position m of q", 7)
