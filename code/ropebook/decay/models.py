@@ -120,7 +120,7 @@ LONG_MODELS = (
 
 
 def turned_pairs(context: int, dim: int, base: float = 10000.0) -> int:
-    """How many of the dim/2 pairs make at least one turn within a text of ``context`` tokens: (L − 1)θ_i ≥ 2π.
+    """How many of the dim/2 pairs complete a turn within a text of ``context`` tokens: (L − 1)θ_i ≥ 2π.
 
     >>> turned_pairs(4096, dim=128), "of", 64
     (46, 'of', 64)

@@ -53,7 +53,7 @@ def trends(length: int = 10**6) -> None:
         "zero in steps; the band reaches up to one again. For d = 256 a narrow band around a mean that falls from one to "
         "zero in a straight line.",
         "Mean (line), least and greatest value (band) of the score in windows of distance, q = k = (1, …, 1), base 10000. "
-        "The mean falls. The score swings about it, the more the fewer pairs there are.",
+        "The mean falls. The score swings about it, and with fewer pairs it swings more.",
     )
 
 

@@ -12,7 +12,7 @@ from ropebook.shapes import Int, Shaped
 def interleaved_to_half(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """The order with x_half = x_interleaved[..., order]: shape (dim,), int64. First entries of the pairs, then seconds.
+    """The order with x_half = x_interleaved[..., order]: shape (dim,), int64. The first entries of all pairs, then the second.
 
     Entries from ``rotary_dim`` (default ``dim``) on stay where they are.
 
