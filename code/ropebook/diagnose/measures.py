@@ -179,10 +179,10 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
     dim = matrix.shape[-1]
     a, b = matrix[:, first, first], matrix[:, first, second]
     c, e = matrix[:, second, first], matrix[:, second, second]
-    table = next(
-        (half for half in HALVES if torch.equal(matrix.to(half).double(), matrix)),
-        None,
-    )
+    table = _table(matrix)
+    if table is None and not (a[0] - a[0, 0]).any() and a[0, 0]:
+        # at position 0 cosines are 1: what is seen there is a factor that comes after a table
+        table = _table(torch.stack((a, c)) / a[0, 0], 1e-7)
     at = {
         "dim": dim,
         "first": tuple(first),
@@ -242,6 +242,14 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
     if _off(a - e) < close and _off(b - c) < close:
         return Turn("missing_minus", **at, off=off)
     return Turn("unknown", **at, off=off)
+
+
+def _table(numbers: Tensor, close: float = 0.0) -> torch.dtype | None:
+    """The half type that holds all of these numbers, if one does."""
+    for half in HALVES:
+        if ((numbers.to(half).double() - numbers).abs() <= close).all():
+            return half
+    return None
 
 
 def _of_length(

@@ -11,6 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.diagnose import trials
 from ropebook.diagnose.findings import NEAR, Declared, Findings
+from ropebook.diagnose.formulas import formula
 from ropebook.diagnose.measures import Turn, measured, within_half
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import recognised
@@ -108,6 +109,12 @@ def _report(findings: Findings) -> Report:
         names = {"heads": "seq", "seq": "heads"}
         order = " ".join(names.get(name, name) for name in call.order.split())
         findings.call = replace(call, order=order, along="seq")
+        try:
+            findings.at(torch.arange(5))
+        except ValueError:
+            # it looks at the shapes that it is given: then nothing more can be asked
+            findings.evidence["call"] = f"{call.words}, d = {call.dim}"
+            return Report(findings.name, findings.mistakes, findings.evidence)
     elif call.along != "seq":
         findings.mistakes["wrong_axis"] = f"it turns along the {call.along}"
         findings.evidence["call"] = f"{call.words}, d = {call.dim}"
@@ -171,6 +178,8 @@ def _kinds(findings: Findings) -> None:
         if which:
             names, off = findings.names(which), turns[which[0]].off
             note = turns[which[0]].note
+            if kind == "unknown":
+                note = _formula(findings, which[0]) or note
             found[kind] = said.format(names=names, off=off) + (
                 f" ({note})" if note else ""
             )
@@ -186,6 +195,16 @@ def _kinds(findings: Findings) -> None:
             f"entries of {findings.names(orders)} come back in another order than they had, as if read in one layout "
             "and written in the other"
         )
+
+
+def _formula(findings: Findings, role: str) -> str | None:
+    """What is written instead of a rotation, by the frequencies that the weights need."""
+    turn = findings.turns[role]
+    width = findings.declared.rotary_dim or turn.rotary_dim
+    theta = findings.declared.frequencies(width)
+    if theta is None or len(theta) != len(turn.first):
+        return None
+    return formula(findings.near[role], turn.first, turn.second, theta)
 
 
 def _turned_or_not(findings: Findings, q: str, k: str, v: str) -> None:

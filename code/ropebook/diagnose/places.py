@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.repeated import far_calls, repeated
 
 # What is off by less is the same.
 _NEAR = 1e-3
@@ -14,31 +15,25 @@ _NEAR = 1e-3
 
 def positions(findings: Findings) -> None:
     """Whether positions are honoured: with gaps, from a later start, in every row, one at a time, far away."""
-    call = findings.call
+    call, evidence = findings.call, findings.evidence
     near = len(next(iter(findings.near.values())))
     shift = near // 3
     late = torch.arange(shift) + shift
-    evidence = findings.evidence
+    honoured = False
     if call.places:
-        gaps = 3 * torch.arange(shift)
-        if _honoured(findings, gaps, late):
+        if _honoured(findings, 3 * torch.arange(shift), late):
+            honoured = True
             evidence["positions"] = (
                 "honoured, with gaps between them and from a later start"
             )
-            _one_token(findings, near)
             if not {"not_linear", "moved"} & set(findings.mistakes):
                 _rows(findings)
-        elif "ignored_gaps" not in findings.mistakes:
-            return
-        if "not_linear" in findings.mistakes or not _depends(findings, near):
-            far(findings)
     elif "offset" in call.given:
-        if _agree(findings, findings.at(late), late):
+        honoured = _agree(findings, findings.at(late), late)
+        if honoured:
             evidence["positions"] = (
                 "counted from the offset that it is given; gaps cannot be asked for"
             )
-            _one_token(findings, near)
-            far(findings)
         else:
             findings.mistakes["ignored_positions"] = (
                 "the offset is not read: every text starts at 0"
@@ -47,43 +42,67 @@ def positions(findings: Findings) -> None:
         evidence["positions"] = (
             "none are asked for: every text starts at 0, so with a cache each new token would be at 0"
         )
+    repeated(findings, honoured)
+    asked = call.places or "offset" in call.given
+    if asked and not honoured and "ignored_gaps" not in findings.mistakes:
+        return
+    if "not_linear" in findings.mistakes or not _depends(findings, near):
         far(findings)
+        far_calls(findings)
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
     """Whether gaps and a later start are; if not, which of them are read."""
     mistakes = findings.mistakes
     apart, moved = findings.at(gaps), findings.at(late)
-    wanted = _agree(findings, apart, gaps)
-    ahead = _agree(findings, moved, late)
     shift = len(gaps)
-    if wanted and ahead:
+
+    def agree(one: dict[str, Tensor], places: Tensor) -> bool:
+        return _agree(findings, one, places)
+
+    missed = [
+        role
+        for role in apart
+        if not agree({role: apart[role]}, gaps)
+        or not agree({role: moved[role]}, late)
+    ]
+    if not missed:
         return True
     if _from_the_end(findings, apart, moved):
         return False
+    alone = findings.both and len(missed) == 1 and len(findings.rotating) > 1
+    who = f"of {missed[0]} alone, " if alone else ""
+    apart = {role: apart[role] for role in missed}
+    moved = {role: moved[role] for role in missed}
+    wanted, ahead = agree(apart, gaps), agree(moved, late)
     same = all((apart[role] - moved[role]).abs().max() < _NEAR for role in apart)
     if wanted and same:
         mistakes["stale"] = (
-            f"positions {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 3, 6, …, which an earlier call of the "
-            "same length asked for: a table is kept that it should not keep"
+            f"{who}positions {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 3, 6, …, which an earlier call of "
+            "the same length asked for: a table is kept that it should not keep"
         )
-    elif _agree(findings, apart, torch.arange(shift)) and not ahead:
+    elif agree(apart, torch.arange(shift)) and not ahead:
         mistakes["ignored_positions"] = (
-            f"positions 0, 3, 6, … and {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 1, 2, …: the argument is "
-            "not read"
+            f"{who}positions 0, 3, 6, … and {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 1, 2, …: the "
+            "argument is not read"
         )
     elif ahead:
         mistakes["ignored_gaps"] = (
-            "of the positions only the first is read: 0, 3, 6, … are turned like 0, 1, 2, …"
+            f"{who}positions are not read but for the first one: 0, 3, 6, … are turned like 0, 1, 2, …"
         )
     else:
+        again = wanted and all(
+            agree({role: matrix}, torch.arange(shift))
+            for role, matrix in moved.items()
+        )
         findings.evidence["positions"] = (
-            "counted from the first one that it is given: with a cache each new token is at 0"
+            f"{who}counted from the first one that it is given: with a cache each new token is at 0"
             if wanted
-            else "not those that it is given"
+            else f"{who}not those that it is given"
         )
         mistakes["ignored_start"] = (
-            f"positions {shift}, {shift + 1}, {shift + 2}, … are not turned as they are in a longer text"
+            f"{who}positions {shift}, {shift + 1}, {shift + 2}, … are not turned as they are in a longer text"
+            + (", but like 0, 1, 2, …: each text starts at 0" if again else "")
         )
     return False
 
@@ -115,22 +134,6 @@ def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool
         (matrix - findings.near[role][places]).abs().max() < _NEAR
         for role, matrix in found.items()
     )
-
-
-def _one_token(findings: Findings, near: int) -> None:
-    """A single token, as a model with a cache has it."""
-    for place in (near // 2, near // 3):
-        try:
-            found = findings.at(torch.tensor([place]))
-        except ValueError as error:
-            findings.evidence["one token"] = str(error)
-            return
-        if not _agree(findings, found, torch.tensor([place])):
-            findings.mistakes["one_token"] = (
-                f"a token that comes alone, at position {place}, is not turned as it is in a text: with a cache every "
-                "new token is wrong"
-            )
-            return
 
 
 def _rows(findings: Findings) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ropebook.diagnose import frequencies, rules
 from ropebook.diagnose.findings import Findings
-from ropebook.diagnose.measures import Turn
+from ropebook.diagnose.measures import HALVES, SINGLE, Turn
 from ropebook.diagnose.starting import length, start
 from ropebook.diagnose.warps import warp
 
@@ -101,7 +101,8 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
     if rule is not None:
         _named(findings, rule, theta, expected)
         exact = rule.theta[rule.theta != 0]
-        findings.theta = exact if len(exact) == len(turn.theta) else turn.theta
+        findings.exact = len(exact) == len(turn.theta)
+        findings.theta = exact if findings.exact else turn.theta
     else:
         _read(findings, turn, theta)
         findings.theta = None if coarse else turn.theta
@@ -135,19 +136,21 @@ def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
         exact = m * findings.theta
         # elsewhere cosines lie where the order of the entries puts them
         if not turn.order and not turn.flaws:
-            if ((exact + turn.phase).cos() - cos).abs().max() < max(
-                2**-8, turn.tolerance
-            ):
+            off = ((exact + turn.phase).cos() - cos).abs().max().item()
+            rounded = turn.table is not None or turn.trembles
+            if off < (max(2**-8, turn.tolerance) if rounded else 3 * SINGLE):
                 # a table of a half type explains it
                 return
-            for half in (torch.bfloat16, torch.float16):
-                rounded = (exact.to(half).double() + turn.phase).cos()
-                if (rounded - cos).abs().max() < 2e-3 + turn.tolerance:
+            for half in HALVES:
+                other = (exact.to(half).double() + turn.phase).cos()
+                close = 2e-3 if rounded else min(2e-3, off / 4)
+                if (other - cos).abs().max() < close + turn.tolerance:
                     findings.mistakes["half_angles"] = (
                         "angles are rounded to a half type before their cosine and sine are taken: near the start they "
                         f"are off by up to {turn.uneven:.2g} radians, and the further the more"
                     )
                     return
+            uneven = uneven or (findings.exact and not rounded and not turn.places)
     if uneven:
         findings.mistakes["uneven_angles"] = (
             "angles are not proportional to the position: they miss a straight line by up to "
@@ -269,6 +272,9 @@ def _scaling(
     }[found.kind]
     findings.evidence["scaling"] = said
     if told:
+        right = findings.declared.inv_freq
+        if len(right) == len(theta):
+            said += f". {frequencies.apart(theta, right, 1e-3).capitalize()}"
         findings.mistakes["other_scaling"] = (
             f"not the frequencies that were declared: {said}"
         )
@@ -284,8 +290,8 @@ def _base(findings: Findings, found: frequencies.Frequencies, turn: Turn) -> Non
     base = findings.declared.base
     if base is None or found.base is None or found.kind in ("by parts", "uneven"):
         return
-    close = 50 * turn.tolerance if turn.table is not None else 1e-4
-    if abs(found.base / base - 1) < close * max(1.0, math.log(base)):
+    close = 50 * turn.tolerance * math.log(base) if turn.table is not None else 5e-5
+    if abs(found.base / base - 1) < close:
         if found.kind == "plain" and findings.declared.inv_freq is not None:
             findings.mistakes["unscaled"] = SAID["unscaled"]
         return

@@ -1,0 +1,203 @@
+"""The same token in other calls: alone, in short and long texts, out of order, in other batches, with fewer heads of k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose.differences import SAME, different
+from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.measures import Turn
+from ropebook.diagnose.warps import warp
+
+LONG = 2048
+
+
+class Other(NamedTuple):
+    """Another call: the mistake's name if it differs, what is said of the call, and which tokens of the text it has."""
+
+    name: str
+    said: str
+    places: Tensor  # (seq,), or (rows, seq)
+    rows: int | None = None  # how many rows, if not all
+    heads: int | None = None  # how many heads k has, if not all
+
+
+def repeated(findings: Findings, honoured: bool) -> None:
+    """Whether the tokens of a text are turned as they are in the text when another call has them.
+
+    Nothing needs to be known about the rotation: it is compared with itself. ``honoured``: positions are, so that any of
+    them can be asked for.
+    """
+    call = findings.call
+    text = torch.arange(len(next(iter(findings.near.values()))))
+    given = vectors(findings, len(text))
+    try:
+        whole = call.apart(given, text)
+    except Exception:
+        return
+    for other in _others(findings, len(text), honoured):
+        if other.name in findings.mistakes:
+            continue
+        sent = {role: _chosen(x, other, role) for role, x in given.items()}
+        try:
+            found = call.apart(sent, other.places)
+        except Exception as error:
+            said = f"{other.said}: raises {type(error).__name__}"
+            findings.evidence.setdefault("not asked", said)
+            continue
+        for role, turned in found.items():
+            right = _chosen(whole[role], other, role)
+            said = different(turned, right, sent[role], _close(findings, role))
+            if said is not None:
+                who = f"{role}, " if findings.both else ""
+                findings.mistakes[other.name] = f"{other.said}: {who}{said}"
+                break
+
+
+def vectors(findings: Findings, seq: int) -> dict[str, Tensor]:
+    """Random q, k, v (rows, heads, seq, dim), all different."""
+    rows, heads = findings.call.rows_and_heads
+    generator = torch.Generator().manual_seed(6)
+    shape = (rows, heads, seq, findings.call.dim)
+    given = {
+        role: torch.randn(shape, dtype=torch.float64, generator=generator)
+        for role in "qkv"
+    }
+    if "crossed" in findings.mistakes:
+        given["k"] = given["q"]
+    return given
+
+
+def _close(findings: Findings, role: str) -> float:
+    """Results in a half type are off by 0.02 for entries of 4."""
+    turn = findings.turns.get(role)
+    return 0.1 if turn is None or turn.table is not None else 5 * SAME
+
+
+def _chosen(x: Tensor, other: Other, role: str) -> Tensor:
+    """The tokens of x (rows, heads, seq, dim) that the other call has."""
+    x = x[: other.rows] if other.rows else x
+    x = x[:, : other.heads] if other.heads and role != "q" else x
+    if other.places.ndim == 1:
+        return x[:, :, other.places]
+    return torch.stack(
+        [row[:, at] for row, at in zip(x, other.places, strict=True)]
+    )
+
+
+def _others(findings: Findings, near: int, honoured: bool) -> Iterator[Other]:
+    rows, heads = findings.call.rows_and_heads
+    text = torch.arange(near)
+    if honoured:
+        for place in (near // 2, near // 3):
+            said = (
+                f"a token that comes alone, at position {place}, is not turned as it is in a text, so with a cache every "
+                "new token is wrong"
+            )
+            yield Other("one_token", said, torch.tensor([place]))
+    for seq in (1, 2, 3, 8, 16, 17, 32):
+        if seq < near:
+            said = f"a token is turned otherwise in a text of {seq} tokens than in one of {near}"
+            yield Other("depends_on_text", said, text[:seq])
+    if honoured and findings.call.places:
+        for seq in (2, 3):
+            said = f"{seq} tokens that come from position {near // 2} on are not turned as they are in a text"
+            yield Other("depends_on_text", said, text[near // 2 :][:seq])
+        said = "positions that go back, as packed texts have them, are not read as they are"
+        yield Other("other_positions", said, torch.tensor([0, 1, 2, 3, 0, 1, 2]))
+        yield Other("other_positions", said, torch.tensor([9, 9, 4, 7, 1, 1, 0]))
+    if rows > 1:
+        said = "a batch of one row is not turned as the first row of two is"
+        yield Other("other_rows", said, text[:5], rows=1)
+    if heads > 1 and {"q", "k"} <= set(findings.call.vectors):
+        said = "with fewer heads of k than of q, its heads are not turned as they are with as many"
+        yield Other("other_heads", said, text[:5], heads=1)
+    yield Other("stale", "the same call gives another result later", text)
+
+
+# --- Far away, against the rotation that was measured near the start ---
+
+
+def far_calls(findings: Findings) -> None:
+    """A long text, a far token alone, and rows far from each other: as the angles near the start have it."""
+    call, length = findings.call, findings.declared.length or LONG
+    last = min(length, LONG) - 1
+    near = len(next(iter(findings.near.values())))
+    if last <= near or findings.theta is None or not findings.exact:
+        return
+    text = torch.arange(last + 1)
+    others = [
+        Other(
+            "depends_on_text",
+            f"in a text of {last + 1:,} tokens, tokens are not turned as they are near the start",
+            text,
+        )
+    ]
+    if call.places:
+        said = f"a token that comes alone, at position {length - 1:,}, is not turned as its position has it"
+        others.append(Other("one_token", said, torch.tensor([length - 1])))
+    if "positions" in call.given and call.rows_and_heads[0] > 1:
+        said = "rows at positions far from each other are not each turned by its own"
+        if "rows" in findings.evidence and "own" in findings.evidence["rows"]:
+            apart = torch.stack((torch.arange(6), length - 9 + torch.arange(6)))
+            others.append(Other("other_rows", said, apart))
+    for other in others:
+        if other.name in findings.mistakes:
+            continue
+        given = vectors(findings, other.places.shape[-1])
+        try:
+            found = call.apart(given, other.places)
+        except Exception as error:
+            said = f"{other.said}: raises {type(error).__name__}"
+            findings.evidence.setdefault("not asked", said)
+            continue
+        for role, turn in findings.rotating.items():
+            if turn.flaws or turn.order or turn.trembles or not turn.layout:
+                continue
+            right = modelled(findings, turn, given[role], other.places)
+            close = 0.1 if turn.table is not None else 0.02
+            looked = _looked(findings)
+            said = different(
+                found[role][looked], right[looked], given[role][looked], close
+            )
+            if said is not None:
+                who = f"{role}, " if findings.both else ""
+                findings.mistakes[other.name] = f"{other.said}: {who}{said}"
+                break
+
+
+def _looked(findings: Findings) -> tuple[slice, slice]:
+    """The rows and heads that are not known to be turned otherwise."""
+    rows, heads = (slice(None),) * 2
+    if "other_rows" in findings.mistakes or findings.call.one_row:
+        rows = slice(0, 1)
+    if "other_heads" in findings.mistakes:
+        heads = slice(findings.call.head, findings.call.head + 1)
+    return rows, heads
+
+
+def modelled(
+    findings: Findings, turn: Turn, x: Tensor, places: Tensor
+) -> Tensor:
+    """x as the angles near the start would turn it at these places."""
+    at = places.double()
+    if turn.places:
+        at = warp(turn.places).at(at)
+    theta = findings.theta
+    own = theta.shape != turn.theta.shape
+    if own or (turn.theta - theta).abs().max() > 10 * turn.tolerance:
+        theta = turn.theta
+    angles = at[..., None] * theta + turn.phase
+    if angles.ndim == 3:
+        angles = angles[:, None]
+    first, second = list(turn.first), list(turn.second)
+    out = x.clone()
+    cos, sin = angles.cos(), angles.sin()
+    one, two = x[..., first], x[..., second]
+    out[..., first] = turn.factor * (one * cos - two * sin)
+    out[..., second] = turn.factor * (one * sin + two * cos)
+    return out
