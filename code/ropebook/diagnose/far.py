@@ -35,7 +35,7 @@ def far(findings: Findings) -> None:
         tried = {*FAR, 385, 4095, length // 4, length // 2, length // 2 + 9}
         tried |= {3 * length // 4 - 2, length - 7, length - 1}
         places = sorted(place for place in tried if 2 <= place < length)
-    if not findings.call.places and "offset" not in findings.call.given:
+    if not findings.honoured:
         places = [place for place in places if place <= 4096]
         if any(turn.flaws for turn in turns.values()):
             # whole matrices of a long text are too much
@@ -69,7 +69,7 @@ def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
     call = findings.call
     rows, heads = call.rows_and_heads
     at = places
-    if not call.places and "offset" not in call.given:
+    if not findings.honoured:
         at = torch.arange(int(places[-1]) + 1)
     sent = {}
     for role in "qkv":

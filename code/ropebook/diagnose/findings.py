@@ -57,6 +57,9 @@ class Findings:
     factor: float = 1.0  # by which the slowest pairs are slowed
     # the exact frequencies, once they are recognised; far away a measured one would be too coarse
     theta: Tensor | None = None
+    honoured: bool = (
+        False  # whether it turns each token by the position that it is given
+    )
     exact: bool = False  # whether these are known beyond what was measured
 
     @property

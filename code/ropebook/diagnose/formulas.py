@@ -64,9 +64,7 @@ def _row(a: list[float], b: list[float]) -> str:
     for name, weights in (("a", a), ("b", b)):
         for weight, term in zip(weights, TERMS, strict=True):
             if weight:
-                size = (
-                    "" if abs(abs(weight) - 1) < 1e-3 else f"{abs(weight):.3g}·"
-                )
+                size = "" if abs(abs(weight) - 1) < 1e-3 else f"{abs(weight):.3g}·"
                 sign = " − " if weight < 0 else " + "
                 said += f"{sign}{size}{name}{term}"
     if not said:

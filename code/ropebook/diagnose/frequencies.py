@@ -98,7 +98,9 @@ def apart(
     span = f"{least:.3g}" if most - least < 1e-3 else f"{least:.3g} to {most:.3g}"
     they = "it" if int(wrong.sum()) == 1 else "they"
     turn = "turns" if they == "it" else "turn"
-    said = f"{numbered('pairs', wrong)} {turn} {span} times as fast as {they} should"
+    said = (
+        f"{numbered('pairs', wrong)} {turn} {span} times as fast as {they} should"
+    )
     return said if wrong.all() else f"{said}, and the others as they should"
 
 

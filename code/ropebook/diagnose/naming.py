@@ -12,12 +12,15 @@ from ropebook import checks
 from ropebook.diagnose import trials
 from ropebook.diagnose.findings import NEAR, Declared, Findings
 from ropebook.diagnose.formulas import formula
+from ropebook.diagnose.guessing import guessed
 from ropebook.diagnose.measures import Turn, measured, within_half
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import recognised
 from ropebook.diagnose.report import Report
+from ropebook.diagnose.rules import known
 from ropebook.diagnose.turning import turning
 from ropebook.diagnose.untangling import untangled
+from ropebook.diagnose.warps import alike, warp
 
 
 def diagnose(
@@ -126,20 +129,19 @@ def _report(findings: Findings) -> Report:
     near = min(NEAR, findings.declared.length or NEAR)
     findings.near = findings.at(torch.arange(near))
     findings.turns = {
-        role: untangled(
-            matrix,
-            measured(matrix),
-            findings.declared.layout,
-            findings.declared.rotary_dim,
-        )
-        for role, matrix in findings.near.items()
+        role: _turn(findings, matrix) for role, matrix in findings.near.items()
     }
     _kinds(findings)
+    _guess(findings)
     main = findings.main
     if main.first and (main.layout or main.kind == "rotation"):
         _pairs(findings, main)
     if findings.rotating:
         turning(findings)
+    for turn in findings.turns.values():
+        if turn.places and turn.kind != "rotation":
+            found = warp(turn.places)
+            findings.mistakes[found.name] = found.said
     trials.linear(findings)
     positions(findings)
     trials.properties(findings)
@@ -155,6 +157,29 @@ def _report(findings: Findings) -> Report:
         scaling=findings.scaling,
         inv_freq=main.theta,
     )
+
+
+def _turn(findings: Findings, matrix: Tensor) -> Turn:
+    """What the matrices of one tensor do, by those that differ if positions are read as others."""
+    declared = findings.declared
+
+    def read(some: Tensor) -> Turn:
+        known = declared.layout, declared.rotary_dim
+        return untangled(some, measured(some), *known)
+
+    places = alike(matrix)
+    if places is None:
+        return read(matrix)
+    said = tuple(places.tolist())
+    turn = read(_apart(matrix, said))
+    return turn if turn.places else replace(turn, places=said)
+
+
+def _apart(matrix: Tensor, places: tuple[int, ...]) -> Tensor:
+    """The matrices that differ, where some positions are turned like others."""
+    if not places or set(places) != set(range(max(places) + 1)):
+        return matrix
+    return matrix[[places.index(place) for place in range(max(places) + 1)]]
 
 
 # --- What is turned ---
@@ -197,6 +222,34 @@ def _kinds(findings: Findings) -> None:
         )
 
 
+def _guess(findings: Findings) -> None:
+    """Where pairs are mixed in a way that has no name: the mistakes that would do so together."""
+    declared, found = findings.declared, findings.mistakes
+    later = {}
+    for role, turn in findings.turns.items():
+        if turn.kind != "unknown" or role == "v":
+            continue
+        width = declared.rotary_dim or turn.rotary_dim
+        right = declared.frequencies(width)
+        if right is None:
+            return
+        tried = known(right, dim=turn.dim, base=declared.base)
+        seen = _apart(findings.near[role], turn.places)
+        guess = guessed(seen, turn.first, turn.second, tried)
+        if guess is None:
+            return
+        later[role] = guess.later
+        for name in guess.names:
+            said = f"pairs of {role} are mixed as {', '.join(guess.names)} would mix them together"
+            found.setdefault(name, said)
+    if later:
+        found.pop("unknown", None)
+        if len(set(later.values())) > 1:
+            found["shifted_key"] = (
+                f"k is turned by positions that are {later['k'] - later['q']:+d} off those of q"
+            )
+
+
 def _formula(findings: Findings, role: str) -> str | None:
     """What is written instead of a rotation, by the frequencies that the weights need."""
     turn = findings.turns[role]
@@ -204,7 +257,8 @@ def _formula(findings: Findings, role: str) -> str | None:
     theta = findings.declared.frequencies(width)
     if theta is None or len(theta) != len(turn.first):
         return None
-    return formula(findings.near[role], turn.first, turn.second, theta)
+    seen = _apart(findings.near[role], turn.places)
+    return formula(seen, turn.first, turn.second, theta)
 
 
 def _turned_or_not(findings: Findings, q: str, k: str, v: str) -> None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.differences import different
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
-from ropebook.diagnose.repeated import far_calls, repeated
+from ropebook.diagnose.repeated import (
+    far_calls,
+    near_enough,
+    repeated,
+    vectors,
+)
 
 # What is off by less is the same.
 _NEAR = 1e-3
@@ -26,8 +32,6 @@ def positions(findings: Findings) -> None:
             evidence["positions"] = (
                 "honoured, with gaps between them and from a later start"
             )
-            if not {"not_linear", "moved"} & set(findings.mistakes):
-                _rows(findings)
     elif "offset" in call.given:
         honoured = _agree(findings, findings.at(late), late)
         if honoured:
@@ -42,9 +46,10 @@ def positions(findings: Findings) -> None:
         evidence["positions"] = (
             "none are asked for: every text starts at 0, so with a cache each new token would be at 0"
         )
+    findings.honoured = honoured
+    _rows(findings)
     repeated(findings, honoured)
-    asked = call.places or "offset" in call.given
-    if asked and not honoured and "ignored_gaps" not in findings.mistakes:
+    if "other_positions" in findings.mistakes and not honoured:
         return
     if "not_linear" in findings.mistakes or not _depends(findings, near):
         far(findings)
@@ -137,44 +142,44 @@ def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool
 
 
 def _rows(findings: Findings) -> None:
-    """Rows that are at positions of their own, as left padding makes them."""
+    """Rows that are at positions of their own, as left padding makes them: each as if all rows were there."""
     call = findings.call
-    if "batch" not in call.order or "positions" not in call.given or call.tables:
+    rows = call.rows_and_heads[0]
+    if rows < 2 or "positions" not in call.given or call.tables:
         return
-    rows, heads = call.rows_and_heads
-    places = torch.stack((torch.arange(5), torch.arange(5) + 7))
-    generator = torch.Generator().manual_seed(2)
-    shape = (rows, heads, 5, call.dim)
-    given = {
-        role: torch.randn(shape, dtype=torch.float64, generator=generator)
-        for role in "qkv"
-    }
-    if "crossed" in findings.mistakes:
-        given["k"] = given["q"]
+    if {"moved", "other_rows"} & set(findings.mistakes):
+        return
+    places = (torch.arange(5), torch.tensor([2, 2, 3, 3, 4]))
+    if findings.honoured:
+        places = (torch.arange(5), torch.arange(5) + 7)
+    given = vectors(findings, 5)
     try:
-        found = call.apart(given, places)
+        found = call.apart(given, torch.stack(places))
+        each = [call.apart(given, at.expand(rows, -1)) for at in places]
+        one = call.apart(given, places[1])
     except Exception:
         findings.evidence["rows"] = "one row of positions serves all"
         return
     for role, turned in found.items():
-        matrix = findings.near[role]
-        right = torch.einsum("btij,bhtj->bhti", matrix[places], given[role])
-        # what returns half types is off by 0.02 for entries of 4
-        close = 0.1 if findings.turns[role].table is not None else 5 * _NEAR
-        # heads that are turned otherwise have been reported
-        looked = slice(0, heads)
-        if "other_heads" in findings.mistakes:
-            looked = slice(call.head, call.head + 1)
-        if (turned - right)[:, looked].abs().max() < close:
+        close = near_enough(findings, role)
+        right = torch.stack([each[row][role][row] for row in range(rows)])
+        said = different(turned, right, given[role], close)
+        who = f"{role}, " if findings.both else ""
+        if said is None:
+            said = different(each[1][role], one[role], given[role], close)
+            if said is not None:
+                findings.mistakes["other_rows"] = (
+                    f"rows whose positions are given one by one are not turned as with one row for all: {who}{said}"
+                )
+                return
             continue
-        first = torch.einsum("tij,bhtj->bhti", matrix[places[0]], given[role])
-        if (turned - first)[:, looked].abs().max() < close:
+        if different(turned, each[0][role], given[role], close) is None:
             findings.mistakes["ignored_rows"] = (
                 "every row is turned by the positions of the first: rows with padding are wrong"
             )
         else:
             findings.mistakes["other_rows"] = (
-                "rows that are at positions of their own are turned by others"
+                f"rows that are at positions of their own are turned by others: {who}{said}"
             )
         return
     findings.evidence["rows"] = "each may be at positions of its own"
@@ -191,7 +196,7 @@ def _depends(findings: Findings, near: int) -> bool:
     rows = 1 if call.one_row else rows
     vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
     # where gaps are not read, only a text without any can be asked for
-    for places in (long,) if "ignored_gaps" in findings.mistakes else (apart, long):
+    for places in (apart, long) if findings.honoured else (long,):
         sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
         try:
             found = call.apart(sent, places)

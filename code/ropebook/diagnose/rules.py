@@ -16,6 +16,10 @@ from ropebook.shapes import Float
 Theta = Float[torch.Tensor, " pairs"]
 
 
+# Bases that models have, and that a slip gives: no power at all, and exp without the logarithm of the base.
+_BASES = (10_000.0, 500_000.0, 1_000_000.0, 20_000.0, 100.0, math.e, 1.0)
+
+
 class Rule(NamedTuple):
     """What would make frequencies as they were measured: its names (none if they are right), and the exact ones."""
 
@@ -85,8 +89,24 @@ def uniform(
             continue
         if _same(theta, ratio * candidate, coarse):
             backwards = () if ratio > 0 else ("clockwise",)
-            return Rule((*names, "faster", *backwards), ratio * candidate)
+            twice = abs(abs(ratio) - 2) < 1e-3
+            faster = "turned_twice" if twice else "faster"
+            return Rule((*names, faster, *backwards), ratio * candidate)
     return None
+
+
+def known(
+    expected: Theta, *, dim: int, base: float | None
+) -> list[tuple[tuple[str, ...], torch.Tensor]]:
+    """Names and frequencies of every rule, the ones with the fewest mistakes first."""
+    found = list(_combined(expected, dim, base))
+    width = 2 * len(expected)
+    found += [
+        (("other_base",), rope.inv_freq(width, other))
+        for other in _BASES
+        if other != base
+    ]
+    return sorted(found, key=lambda one: len(one[0]))
 
 
 def _combined(
