@@ -4,11 +4,14 @@
     python benchmarks/diagnose.py --held-back tests.diagnose_held_back
                                                    400 functions with mistakes that it was not improved on
     python benchmarks/diagnose.py --fresh          mistakes by somebody who had not seen the diagnosis, each alone
+    python benchmarks/diagnose.py --fresh MODULE --set second
+                                                   another such set, into results/diagnose_fresh_second.json
     python benchmarks/diagnose.py --count 100      a short look, written nowhere
 
 Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). Those that are held back are
 tried once, and nothing is improved afterwards; results/diagnose_held_back.json says what came of it. Their module has
-mistakes in MISTAKES, as tests/diagnose_held_back.py has, and in WHO who wrote them.
+mistakes in MISTAKES, as tests/diagnose_held_back.py has, and in WHO who wrote them. A fresh set has its mistakes in
+FRESH, as tests/fresh_mistakes.py has.
 """
 
 from __future__ import annotations
@@ -31,13 +34,13 @@ import torch  # noqa: E402  (the path is set just above)
 from ropebook import device, results  # noqa: E402
 from ropebook.diagnose import diagnose  # noqa: E402
 from ropebook.diagnose.names import NAMES, part  # noqa: E402
-from tests import diagnose_held_back, diagnose_more, fresh_mistakes  # noqa: E402
+from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
 # Of each fresh mistake.
 WORLDS = 12
-FRESH_COMMAND = "python benchmarks/diagnose.py --fresh"
+FIRST_SET = "tests.fresh_mistakes"
 # Every fifth function is sound.
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
@@ -109,38 +112,66 @@ def tried(reports: Iterable, mistakes: dict) -> dict:
     }
 
 
-def tried_fresh(worlds_each: int, seed: int) -> dict:
-    """Each fresh mistake in so many random worlds, and how often the diagnosis' words are those its author accepts.
-
-    The author's rule, written before any was tried: it is named if the verdict is "wrong" and one of the patterns
-    matches a mistake that the report names, or its sentence. Other measurements of the report don't count.
-    """
+def fresh_at_random(mistakes: dict, worlds_each: int, seed: int) -> Iterator[tuple[str, worlds.World]]:
+    """The name of each fresh mistake, with so many random worlds in which it is one."""
     generator = random.Random(seed)
-    each, verdicts = [], collections.Counter()
-    for name, fresh in fresh_mistakes.FRESH.items():
-        told_of = collections.Counter()
-        right = 0
+    for name, fresh in mistakes.items():
         for _ in range(worlds_each):
             world = worlds.world_at_random(generator)
             while not fresh.when(world):
                 world = worlds.world_at_random(generator)
-            how = {"dim": world.dim, "call": "q, k, positions", "order": "batch heads seq dim"}
-            try:
-                report = diagnose(fresh.build(world), **how, **world.declared)
-            except Exception as error:
-                verdicts["raised"] += 1
-                told_of[type(error).__name__] += 1
-                continue
-            verdicts[report.verdict] += 1
-            said = [f"{one}: {sentence}" for one, sentence in report.mistakes.items()]
-            matched = any(re.search(form, text, re.IGNORECASE) for form in fresh.accept for text in said)
-            right += matched and report.verdict == "wrong"
-            told_of.update(list(report.mistakes) or [report.verdict])
-        called = [one for one, _ in told_of.most_common(3)]
-        row = {"mistake": name, "source": fresh.source, "seen": worlds_each, "named": right, "called": called}
+            yield name, world
+
+
+def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]]:
+    """A fresh mistake, the verdict on it, whether it was named, and the names that it was given.
+
+    The author's rule, written before any was tried: it is named if the verdict is "wrong" and one of the patterns
+    matches a mistake that the report names, or its sentence. Other measurements of the report don't count.
+    """
+    torch.set_num_threads(1)
+    name, world = one
+    fresh = TRIED[name]
+    how = {"dim": world.dim, "call": "q, k, positions", "order": "batch heads seq dim"}
+    try:
+        report = diagnose(fresh.build(world), **how, **world.declared)
+    except Exception as error:
+        return name, "raised", False, [type(error).__name__]
+    said = [f"{one}: {sentence}" for one, sentence in report.mistakes.items()]
+    matched = any(re.search(form, text, re.IGNORECASE) for form in fresh.accept for text in said)
+    return name, report.verdict, matched and report.verdict == "wrong", list(report.mistakes) or [report.verdict]
+
+
+def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
+    """How often the diagnosis' words for each fresh mistake are those its author accepts, and the verdicts on all."""
+    verdicts, named, seen = collections.Counter(), collections.Counter(), collections.Counter()
+    told_of = collections.defaultdict(collections.Counter)
+    for name, verdict, right, called in reports:
+        verdicts[verdict] += 1
+        seen[name] += 1
+        named[name] += right
+        told_of[name].update(called)
+    each = []
+    for name, fresh in mistakes.items():
+        called = [one for one, _ in told_of[name].most_common(3)]
+        row = {"mistake": name, "source": fresh.source, "seen": seen[name], "named": named[name], "called": called}
         each.append(row | {"truth": fresh.truth})
-        print(f"{right:4} of {worlds_each} {name}: {', '.join(called)}", flush=True)
+        print(f"{named[name]:4} of {seen[name]} {name}: {', '.join(called)}", flush=True)
     return {"verdicts": dict(verdicts), "each": each}
+
+
+def fresh_set(module: str, name: str | None, workers: int) -> None:
+    """Try a fresh set, each mistake alone, and write what was found."""
+    mistakes = importlib.import_module(module).FRESH
+    TRIED.update(mistakes)
+    draws = fresh_at_random(mistakes, WORLDS, SEED + 2)
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        found = tried_fresh(pool.imap(told_fresh, draws, chunksize=4), mistakes)
+    command = "python benchmarks/diagnose.py --fresh"
+    command += "" if module == FIRST_SET else f" {module}"
+    command += f" --set {name}" if name else ""
+    file = "_".join(("diagnose_fresh", *([name] if name else [])))
+    print(found["verdicts"], results.save(file, found, device.provenance(SEED + 2, command)))
 
 
 def main() -> None:
@@ -149,12 +180,20 @@ def main() -> None:
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--fresh", action="store_true", help="the fresh mistakes instead, each alone")
+    parser.add_argument(
+        "--fresh",
+        nargs="?",
+        const=FIRST_SET,
+        metavar="MODULE",
+        help="the fresh mistakes of a module instead, each alone",
+    )
+    parser.add_argument("--set", help="what a fresh set is called in its results' name, as second")
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.fresh:
-        found = tried_fresh(WORLDS, SEED + 2)
-        print(found["verdicts"], results.save("diagnose_fresh", found, device.provenance(SEED + 2, FRESH_COMMAND)))
+        if given.fresh != FIRST_SET and not given.set:
+            parser.error("--set must say what another set than the first is called")
+        fresh_set(given.fresh, given.set, given.workers)
         return
     if given.held_back:
         module = importlib.import_module(given.held_back)

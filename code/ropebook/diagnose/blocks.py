@@ -216,6 +216,8 @@ def _ellipse(
         # the sine has a minus: it turns the other way
         theta, phase, apart = -theta, -phase, -(apart - math.pi * apart.sign())
     bigger, smaller = large[fast].median().item(), other[fast].median().item()
+    if min(bigger, smaller) < 1e-3:
+        return None
     if apart[fast].abs().max() < 1e-3:
         note = f"the cosine is {bigger:.4g} and the sine {smaller:.4g} times as large as it should be"
     else:

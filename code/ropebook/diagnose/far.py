@@ -142,7 +142,7 @@ def _allowed(findings: Findings, turn: Turn, place: int) -> float:
     coarse = turn.table is not None or turn.trembles or turn.flaws or turn.places
     if coarse or not findings.exact or turn.uneven > 1e-4:
         return max(0.02, 3 * turn.tolerance) + 1e-6 * place
-    return 2e-4 + 4e-7 * place
+    return 2e-5 + 4e-7 * (1 + place * findings.theta.abs().max().item())
 
 
 def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
@@ -225,7 +225,7 @@ def _rounded(
             abs(float(torch.tensor(float(one)).to(half)) - other) <= 1
             for one, other in like.items()
         )
-        moved = any(one != other for one, other in like.items())
+        moved = any(float(torch.tensor(float(one)).to(half)) != one for one in like)
         if name is None and like and near and moved:
             name, type_ = "half_positions", kind
     if name == "half_positions":

@@ -119,4 +119,6 @@ def _mixed(c: Tensor, s: Tensor) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
     for x, y in ((none, one), (none, none), (none, c), (s, none)):
         yield "half_turned", (c, -s, x, y)
         yield "half_turned", (y, x, s, c)
+    yield "missing_cos", (none, -s, s, none)
+    yield "missing_sin", (c, none, none, c)
     yield "uncrossed", (c - s, none, none, c + s)

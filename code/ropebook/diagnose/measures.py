@@ -229,7 +229,8 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
             places = _places(angles, close)
             if places is not None:
                 theta, uneven = _by_places(angles, places)
-                at["places"] = tuple(places.int().tolist())
+                if not torch.equal(places, torch.arange(len(places)).double()):
+                    at["places"] = tuple(places.int().tolist())
         return Turn(
             "rotation",
             theta=theta,

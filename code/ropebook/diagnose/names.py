@@ -80,6 +80,7 @@ _NAMES = {
         "uncrossed": "the quarter turn changes signs and exchanges nothing",
         "other_part": "another part of the head turns",
         "other_width": "more or fewer entries turn than were declared",
+        "other_rest": "entries that should pass through come back changed",
         "unknown": "pairs are mixed in a way that has no name",
     },
     "lengths": {

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from ropebook import checks
 from ropebook.diagnose import trials
+from ropebook.diagnose.differences import numbered
 from ropebook.diagnose.findings import NEAR, Declared, Findings
 from ropebook.diagnose.formulas import formula
 from ropebook.diagnose.guessing import guessed
-from ropebook.diagnose.measures import Turn, measured, within_half
+from ropebook.diagnose.measures import NotFinite, Turn, measured, within_half
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import recognised
 from ropebook.diagnose.report import Report
@@ -136,16 +137,30 @@ def _report(findings: Findings) -> Report:
     main = findings.main
     if main.first and (main.layout or main.kind == "rotation"):
         _pairs(findings, main)
+    for role, turn in findings.rotating.items():
+        _rest(findings, role, turn)
     if findings.rotating:
         turning(findings)
     for turn in findings.turns.values():
         if turn.places and turn.kind != "rotation":
             found = warp(turn.places)
             findings.mistakes[found.name] = found.said
-    trials.linear(findings)
-    positions(findings)
-    trials.properties(findings)
-    trials.reference(findings)
+    for trial in (
+        trials.linear,
+        positions,
+        trials.properties,
+        trials.reference,
+    ):
+        try:
+            trial(findings)
+        except NotFinite:
+            raise
+        except Exception as error:
+            # a trial that cannot be finished acquits nobody
+            said = f"{trial.__name__}: {type(error).__name__}: {error}"
+            findings.undetermined["not_asked"] = (
+                f"a trial could not be finished, {said}"
+            )
     return Report(
         findings.name,
         findings.mistakes,
@@ -203,8 +218,8 @@ def _kinds(findings: Findings) -> None:
         if which:
             names, off = findings.names(which), turns[which[0]].off
             note = turns[which[0]].note
-            if kind == "unknown":
-                note = _formula(findings, which[0]) or note
+            if kind in ("unknown", "mixed_tables"):
+                note = note or _formula(findings, which[0])
             found[kind] = said.format(names=names, off=off) + (
                 f" ({note})" if note else ""
             )
@@ -225,9 +240,9 @@ def _kinds(findings: Findings) -> None:
 def _guess(findings: Findings) -> None:
     """Where pairs are mixed in a way that has no name: the mistakes that would do so together."""
     declared, found = findings.declared, findings.mistakes
-    later = {}
+    later, guesses = {}, []
     for role, turn in findings.turns.items():
-        if turn.kind != "unknown" or role == "v":
+        if turn.kind not in ("unknown", "mixed_tables") or role == "v":
             continue
         width = declared.rotary_dim or turn.rotary_dim
         right = declared.frequencies(width)
@@ -239,11 +254,14 @@ def _guess(findings: Findings) -> None:
         if guess is None:
             return
         later[role] = guess.later
+        guesses.append(guess.names)
         for name in guess.names:
             said = f"pairs of {role} are mixed as {', '.join(guess.names)} would mix them together"
             found.setdefault(name, said)
     if later:
-        found.pop("unknown", None)
+        for name in ("unknown", "mixed_tables"):
+            if not any(name in names for names in guesses):
+                found.pop(name, None)
         if len(set(later.values())) > 1:
             found["shifted_key"] = (
                 f"k is turned by positions that are {later['k'] - later['q']:+d} off those of q"
@@ -323,6 +341,33 @@ def _alike(findings: Findings, q: Turn, k: Turn) -> None:
 # --- Which entries are pairs ---
 
 
+def _rest(findings: Findings, role: str, turn: Turn) -> None:
+    """Whether entries that turn with no other come back as they went in."""
+    width = findings.declared.rotary_dim or turn.rotary_dim
+    start = turn.begins(findings.declared.rotary_dim)
+    rest = torch.ones(turn.dim, dtype=torch.bool)
+    rest[[*turn.first, *turn.second]] = False
+    own = findings.near[role].diagonal(dim1=-2, dim2=-1)
+    changed = (own - 1).abs().amax(0) > 1e-3
+    # pairs that stand still may be lengthened as the others are
+    pair = torch.arange(turn.dim)
+    inside = (pair >= start) & (pair < start + width)
+    changed &= ~(inside & ((own - turn.factor).abs().amax(0) < 1e-3))
+    changed &= rest
+    if not changed.any() or turn.order:
+        return
+    factor = own[:, changed]
+    how = f"come back {factor.mean():.3g} times as long"
+    if factor.abs().max() < 1e-3:
+        how = "come back as zeros"
+    elif (factor - factor.mean()).abs().max() > 1e-3:
+        how = "change with the position"
+    which = numbered("entries", changed)
+    findings.mistakes["other_rest"] = (
+        f"{which} of {role if findings.both else 'x'} should pass through as they are, and {how}"
+    )
+
+
 def _pairs(findings: Findings, turn: Turn) -> None:
     declared, evidence, found = (
         findings.declared,
@@ -377,7 +422,7 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
 
 # Kinds of maps that are a mistake by themselves.
 _KINDS = {
-    "missing_sin": "the sine is missing: {names} · cos + rotate_half({names}), whatever the position",
+    "missing_sin": "the sine is missing: beside {names} · cos nothing depends on the position",
     "missing_minus": "a minus is missing in the quarter turn of {names}: (a, b) goes to (b, a) and not to (−b, a), "
     "and lengths change",
     "missing_cos": "the cosine is missing: {names} + rotate_half({names}) · sin, and lengths grow",

@@ -48,12 +48,14 @@ def positions(findings: Findings) -> None:
         )
     findings.honoured = honoured
     _rows(findings)
-    repeated(findings, honoured)
-    if "other_positions" in findings.mistakes and not honoured:
+    if "other_positions" in findings.mistakes and call.places and not honoured:
         return
+    repeated(findings, honoured)
     if "not_linear" in findings.mistakes or not _depends(findings, near):
+        before = len(findings.mistakes)
         far(findings)
-        far_calls(findings)
+        if len(findings.mistakes) == before:
+            far_calls(findings)
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
@@ -117,6 +119,8 @@ def _from_the_end(
 ) -> bool:
     """Whether positions are counted backwards, from the last one of a text."""
     shift = len(next(iter(moved.values())))
+    if _backwards(findings, apart, moved):
+        return True
     for role, turn in findings.rotating.items():
         if turn.theta.sum() > 0:
             return False
@@ -129,6 +133,27 @@ def _from_the_end(
     findings.mistakes.pop("clockwise", None)
     findings.mistakes["other_positions"] = (
         "positions are counted from the end of the text: the last token is at 0"
+    )
+    return True
+
+
+def _backwards(
+    findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
+) -> bool:
+    """Whether the first token gets the position of the last, and so on."""
+    shift = len(next(iter(moved.values())))
+    gaps, late = 3 * torch.arange(shift), torch.arange(shift) + shift
+    for role in findings.rotating:
+        right = findings.near[role].flip(0)
+        off = (apart[role].flip(0) - right[gaps]).abs().max()
+        if max(off, (moved[role].flip(0) - right[late]).abs().max()) > _NEAR:
+            return False
+    if not findings.rotating:
+        return False
+    for name in ("clockwise", "turned_start"):
+        findings.mistakes.pop(name, None)
+    findings.mistakes["other_positions"] = (
+        "positions are read in the other order: the first token is turned by the position of the last one"
     )
     return True
 
@@ -196,7 +221,8 @@ def _depends(findings: Findings, near: int) -> bool:
     rows = 1 if call.one_row else rows
     vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
     # where gaps are not read, only a text without any can be asked for
-    for places in (apart, long) if findings.honoured else (long,):
+    gaps = findings.honoured and call.places
+    for places in (apart, long) if gaps else (long,):
         sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
         try:
             found = call.apart(sent, places)

@@ -64,13 +64,16 @@ def repeated(findings: Findings, honoured: bool) -> None:
                 break
 
 
-def vectors(findings: Findings, seq: int) -> dict[str, Tensor]:
-    """Random q, k, v (rows, heads, seq, dim), all different."""
+def vectors(findings: Findings, seq: int, apart: bool = True) -> dict[str, Tensor]:
+    """Random q, k, v (rows, heads, seq, dim), different in each row and head unless ``apart`` is false."""
     rows, heads = findings.call.rows_and_heads
     generator = torch.Generator().manual_seed(6)
-    shape = (rows, heads, seq, findings.call.dim)
+    shape = (rows, heads) if apart else (1, 1)
+    shape += (seq, findings.call.dim)
     given = {
-        role: torch.randn(shape, dtype=torch.float64, generator=generator)
+        role: torch.randn(shape, dtype=torch.float64, generator=generator).expand(
+            rows, heads, seq, -1
+        )
         for role in "qkv"
     }
     if "crossed" in findings.mistakes:
@@ -156,7 +159,7 @@ def far_calls(findings: Findings) -> None:
     for other in others:
         if other.name in findings.mistakes:
             continue
-        given = vectors(findings, other.places.shape[-1])
+        given = vectors(findings, other.places.shape[-1], apart=False)
         try:
             found = call.apart(given, other.places)
         except Exception as error:
@@ -165,6 +168,10 @@ def far_calls(findings: Findings) -> None:
             continue
         for role, turn in findings.rotating.items():
             if turn.flaws or turn.order or turn.trembles or not turn.layout:
+                continue
+            if "other_rest" in findings.mistakes:
+                continue
+            if turn.places and warp(turn.places).at is None:
                 continue
             right = modelled(findings, turn, given[role], other.places)
             close = 0.1 if turn.table is not None else 0.02
