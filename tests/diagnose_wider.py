@@ -1,7 +1,7 @@
 """Mistakes of further kinds, written to see whether the diagnosis names what it was not built for.
 
-Batches, blocks and padding, packed texts, pages of a cache, sections of an axis, entries that pass through, tables of few
-digits, and scalings with one wrong number. Where a report of such a bug was found, it is the source.
+Batches, blocks and padding, packed texts, pages of a cache, sections of an axis, entries that pass through, tables of
+few digits, and scalings with one wrong number. Where a report of such a bug was found, it is the source.
 """
 
 import math
@@ -287,14 +287,10 @@ def half_of_the_pairs(self, x, cos, sin, role):
     return rope.join(torch.where(keep, first, one), torch.where(keep, second, two), self.world.layout)
 
 
-@mistake("turn", "half_turned unknown", "NVIDIA/ngpt/issues/10")
+@mistake("turn", "missing_cos unknown half_turned", "NVIDIA/ngpt/issues/10")
 def products_never_added(self, x, cos, sin, role):
     first, second = rope.split(x, self.world.layout)
-    return (
-        rope.join(first * cos, second * cos, self.world.layout)
-        if role == "k"
-        else rope.join(-second * sin, first * sin, self.world.layout)
-    )
+    return rope.join(-second * sin, first * sin, self.world.layout)
 
 
 @mistake("where", "other_rest", "issue: what passes through is lost", partial)

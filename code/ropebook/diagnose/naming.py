@@ -22,6 +22,7 @@ from ropebook.diagnose.rules import known
 from ropebook.diagnose.turning import turning
 from ropebook.diagnose.untangling import untangled
 from ropebook.diagnose.warps import alike, warp
+from ropebook.rope import split_pairs
 
 
 def diagnose(
@@ -242,15 +243,23 @@ def _guess(findings: Findings) -> None:
     declared, found = findings.declared, findings.mistakes
     later, guesses = {}, []
     for role, turn in findings.turns.items():
-        if turn.kind not in ("unknown", "mixed_tables") or role == "v":
+        # where no two entries mix, pairs are those that should
+        bare = turn.kind == "missing_sin" and not turn.first
+        if role == "v" or not (bare or turn.kind in ("unknown", "mixed_tables")):
             continue
         width = declared.rotary_dim or turn.rotary_dim
         right = declared.frequencies(width)
-        if right is None:
+        if right is None or (bare and declared.layout is None):
             return
+        pairs = turn.first, turn.second
+        if bare:
+            entries = torch.arange(2 * len(right))
+            pairs = tuple(
+                tuple(one.tolist()) for one in split_pairs(entries, declared.layout)
+            )
         tried = known(right, dim=turn.dim, base=declared.base)
         seen = _apart(findings.near[role], turn.places)
-        guess = guessed(seen, turn.first, turn.second, tried)
+        guess = guessed(seen, *pairs, tried)
         if guess is None:
             return
         later[role] = guess.later
@@ -259,7 +268,7 @@ def _guess(findings: Findings) -> None:
             said = f"pairs of {role} are mixed as {', '.join(guess.names)} would mix them together"
             found.setdefault(name, said)
     if later:
-        for name in ("unknown", "mixed_tables"):
+        for name in ("unknown", "mixed_tables", "missing_sin"):
             if not any(name in names for names in guesses):
                 found.pop(name, None)
         if len(set(later.values())) > 1:
