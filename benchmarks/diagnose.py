@@ -6,6 +6,8 @@
     python benchmarks/diagnose.py --fresh          mistakes by somebody who had not seen the diagnosis, each alone
     python benchmarks/diagnose.py --fresh MODULE --set second
                                                    another such set, into results/diagnose_fresh_second.json
+    python benchmarks/diagnose.py --fresh --set later
+                                                   the first set again, now that the diagnosis has learnt from it
     python benchmarks/diagnose.py --count 100      a short look, written nowhere
 
 Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). Those that are held back are
@@ -160,6 +162,11 @@ def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
     return {"verdicts": dict(verdicts), "each": each}
 
 
+def results_of(name: str) -> bool:
+    """Whether there are such results."""
+    return (ROOT / "results" / f"{name}.json").exists()
+
+
 def fresh_set(module: str, name: str | None, workers: int) -> None:
     """Try a fresh set, each mistake alone, and write what was found."""
     mistakes = importlib.import_module(module).FRESH
@@ -191,8 +198,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.fresh:
-        if given.fresh != FIRST_SET and not given.set:
-            parser.error("--set must say what another set than the first is called")
+        if not given.set and (given.fresh != FIRST_SET or results_of("diagnose_fresh")):
+            parser.error("--set must name the results: those of the first set, tried once, are kept")
         fresh_set(given.fresh, given.set, given.workers)
         return
     if given.held_back:

@@ -1,5 +1,8 @@
 """Mistakes from public bug reports, gathered by somebody who hadn't seen the diagnosis, to judge it by once.
 
+That was done: results/diagnose_fresh.json says what came of it. The diagnosis has learnt from them since, so they are
+ordinary tests now (test_diagnose_wider).
+
 Each function takes a `World` (what the weights need) and gives a wrong rotation f(q, k, positions): q and k are
 (batch, heads, seq, dim), k may have fewer heads, and positions are (seq,) or (batch, seq). Its docstring says what
 is wrong and where that was reported; `FRESH` adds the truth as facts, and what we'd accept as naming it.
