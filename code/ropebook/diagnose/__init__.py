@@ -3,8 +3,11 @@
 - `naming`: `diagnose`, from measurements to names.
 - `calling`: how the function is called.
 - `measures`, `blocks`, `untangling`: what it does, read off its matrices; what was written instead of a rotation.
+- `pairing`: which entries are pairs, and what becomes of the others.
+- `guessing`, `formulas`: which mistakes together would do that, and the formula that it comes to.
 - `rules`, `frequencies`: which mistake, base and scaling explain the frequencies.
 - `places`, `warps`, `far`: which positions are read, near and far away.
+- `repeated`, `differences`: the same tokens in other calls, and what differs there.
 - `trials`: rows, heads and tokens against each other, and scores against the reference.
 - `names`: every name that a mistake can be given, and what it means.
 - `report`: what is handed back.

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from ropebook import checks
-from ropebook.diagnose import trials
-from ropebook.diagnose.differences import numbered
+from ropebook.diagnose import pairing, trials
 from ropebook.diagnose.findings import NEAR, Declared, Findings
 from ropebook.diagnose.formulas import formula
 from ropebook.diagnose.guessing import guessed
@@ -137,9 +136,9 @@ def _report(findings: Findings) -> Report:
     _guess(findings)
     main = findings.main
     if main.first and (main.layout or main.kind == "rotation"):
-        _pairs(findings, main)
+        pairing.pairs(findings, main)
     for role, turn in findings.rotating.items():
-        _rest(findings, role, turn)
+        pairing.rest(findings, role, turn)
     if findings.rotating:
         turning(findings)
     for turn in findings.turns.values():
@@ -317,7 +316,7 @@ def _alike(findings: Findings, q: Turn, k: Turn) -> None:
     found = findings.mistakes
     if q.first != k.first or q.second != k.second:
         found["two_layouts"] = (
-            f"q is paired as {_pairs_said(q)}, k as {_pairs_said(k)}"
+            f"q is paired as {pairing.pairs_said(q)}, k as {pairing.pairs_said(k)}"
         )
         return
     close = max(q.tolerance, k.tolerance)
@@ -347,88 +346,6 @@ def _alike(findings: Findings, q: Turn, k: Turn) -> None:
         found["two_bases"] = f"the frequencies of q and k differ by up to {off:.2g}"
 
 
-# --- Which entries are pairs ---
-
-
-def _rest(findings: Findings, role: str, turn: Turn) -> None:
-    """Whether entries that turn with no other come back as they went in."""
-    width = findings.declared.rotary_dim or turn.rotary_dim
-    start = turn.begins(findings.declared.rotary_dim)
-    rest = torch.ones(turn.dim, dtype=torch.bool)
-    rest[[*turn.first, *turn.second]] = False
-    own = findings.near[role].diagonal(dim1=-2, dim2=-1)
-    changed = (own - 1).abs().amax(0) > 1e-3
-    # pairs that stand still may be lengthened as the others are
-    pair = torch.arange(turn.dim)
-    inside = (pair >= start) & (pair < start + width)
-    changed &= ~(inside & ((own - turn.factor).abs().amax(0) < 1e-3))
-    changed &= rest
-    if not changed.any() or turn.order:
-        return
-    factor = own[:, changed]
-    how = f"come back {factor.mean():.3g} times as long"
-    if factor.abs().max() < 1e-3:
-        how = "come back as zeros"
-    elif (factor - factor.mean()).abs().max() > 1e-3:
-        how = "change with the position"
-    which = numbered("entries", changed)
-    findings.mistakes["other_rest"] = (
-        f"{which} of {role if findings.both else 'x'} should pass through as they are, and {how}"
-    )
-
-
-def _pairs(findings: Findings, turn: Turn) -> None:
-    declared, evidence, found = (
-        findings.declared,
-        findings.evidence,
-        findings.mistakes,
-    )
-    dim, n, part = turn.dim, len(turn.first), turn.rotary_dim
-    evidence["layout"] = _pairs_said(turn)
-    start = turn.begins(declared.rotary_dim)
-    if turn.layout is None and n > 1:
-        found["own_layout"] = (
-            f"the pairs are neither neighbours nor half a head apart: {_pairs_said(turn)}"
-        )
-    elif declared.layout and turn.layout not in (None, declared.layout):
-        found["other_layout"] = (
-            f"the layout is {turn.layout!r}: entry {turn.first[0]} turns with entry {turn.second[0]}, and in "
-            f"{declared.layout!r} it turns with "
-            f"{turn.first[0] + (1 if declared.layout == 'interleaved' else part // 2)}"
-        )
-    if start and turn.layout:
-        said = f"entries {start} to {max(turn.second)} turn, and the first {start} come back as they went in"
-        if declared.rotary_dim is not None or declared.complete:
-            found["other_part"] = f"{said}: it should be the first that turn"
-        else:
-            findings.undetermined["part"] = (
-                f"{said}. If the first should turn, declare rotary_dim"
-            )
-    elif declared.rotary_dim is not None and _other_width(findings, turn):
-        found["other_width"] = (
-            f"{part} of {dim} entries turn, and {declared.rotary_dim} were declared"
-        )
-    if 2 * n == dim:
-        evidence["part"] = f"all {dim} entries turn"
-    elif part == 2 * n:
-        where = f"entries {turn.first[0]} to {turn.second[-1]}"
-        evidence["part"] = (
-            f"{part} of {dim} entries turn, {where}; the others come back as they went in"
-        )
-    else:
-        evidence["part"] = (
-            f"{n} of {part // 2} pairs turn, the slowest {part // 2 - n} stand still"
-        )
-
-
-def _other_width(findings: Findings, turn: Turn) -> bool:
-    """Whether pairs are those of another width; neighbours that stand still are pairs all the same."""
-    width = findings.declared.rotary_dim
-    return turn.rotary_dim > width or (
-        turn.layout == "half" and turn.rotary_dim != width
-    )
-
-
 # Kinds of maps that are a mistake by themselves.
 _KINDS = {
     "missing_sin": "the sine is missing: beside {names} · cos nothing depends on the position",
@@ -449,15 +366,3 @@ _KINDS = {
     "no_pairs": "an entry of {names} mixes with {off:.0f} others: no pairs",
     "unknown": "pairs of {names} are not turned: their matrices are off a rotation by {off:.2g}",
 }
-
-
-def _pairs_said(turn: Turn) -> str:
-    if len(turn.first) == 1:
-        return "one pair alone: both layouts are the same"
-    a, b = turn.first[0], turn.second[0]
-    if turn.layout == "interleaved":
-        return f"interleaved: entry {a} turns with entry {b}, {turn.first[1]} with {turn.second[1]}"
-    if turn.layout == "half":
-        return f"half: entry {a} turns with entry {b}, {turn.first[1]} with {turn.second[1]}"
-    some = list(zip(turn.first, turn.second, strict=True))[:4]
-    return ", ".join(f"{a} with {b}" for a, b in some) + ", …"
