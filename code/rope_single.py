@@ -1,10 +1,11 @@
-"""Rotary position embedding (RoPE) in one file, to be copied. It needs torch 2.0 or newer and nothing else.
+"""Rotary position embedding (RoPE) in one file that you can copy. It needs torch 2.0 or newer, nothing else.
 
-From the book "RoPE, Turn by Turn", which derives it, and tests it against its own package and against transformers.
+It comes from the book "RoPE, Turn by Turn", which derives RoPE and tests this file
+against transformers and against the book's own package.
 
     rope = RoPE(dim=128, base=500000.0, layout="half", scaling=llama3)
     q, k = rope(q, k)                         # (batch, heads, seq, dim) each
-    q, k = rope(q, k, offset=cached)          # after so many tokens in a cache
+    q, k = rope(q, k, offset=cached)          # after `cached` tokens in a cache
     q, k = rope(q, k, positions=positions)    # (seq,) or (batch, seq): packed texts, padding on the left
 
 layout: "half" pairs entries i and i + dim/2 (Llama in transformers, GPT-NeoX, Qwen, Gemma, Mistral); "interleaved" pairs
@@ -17,14 +18,14 @@ import torch
 
 
 def llama3(theta, base, factor=8.0, trained=8192, low=1.0, high=4.0):
-    """Llama 3.1: pairs that turned ``high`` times or more in training stay, those below ``low`` are slowed by ``factor``."""
+    """Llama 3.1 keeps pairs that made ``high`` turns in training, and slows those below ``low`` turns by ``factor``."""
     turns = trained * theta / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return theta * (kept + (1 - kept) / factor), 1.0
 
 
 def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
-    """YaRN as transformers has it: a ramp over the pairs, between those that turned ``fast`` and ``slow`` times."""
+    """YaRN as in transformers: a ramp over the pairs, from ``fast`` turns in training down to ``slow``."""
     pairs = len(theta)
 
     def pair(turns):
@@ -55,8 +56,8 @@ class RoPE(torch.nn.Module):
         if not 1 <= base < math.inf:
             raise ValueError(f"base must be a finite number >= 1, got {base}")
         self.layout, self.factor = layout, 1.0
-        # float64, and no buffer: a model that is cast to half must not take them along
-        with torch.device("cpu"):  # in a model that is built under "meta", too
+        # float64 and no buffer, so casting the model to half leaves θ alone
+        with torch.device("cpu"):  # works in a model built under "meta", too
             exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
             self.theta = base**-exponents
             if scaling is not None:

@@ -1,6 +1,7 @@
 """The code of the book *RoPE, Turn by Turn*: one module per chapter, under the chapter's name.
 
-Import the module you need, for example ``from ropebook import attention``. What models use can be imported from here as well:
+Import the module you need, for example ``from ropebook import attention``. What you need to build a model can be
+imported from here as well:
 
 >>> from ropebook import RotaryEmbedding
 >>> RotaryEmbedding(dim=8, layout="half")
@@ -35,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """A main name, or a module of the package, imported now."""
+    """One of the main names, or a module of the package, imported on first use."""
     if name in _HOMES:
         return getattr(importlib.import_module(f"ropebook.{_HOMES[name]}"), name)
     own = f"ropebook.{name}"

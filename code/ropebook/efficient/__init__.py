@@ -1,12 +1,14 @@
-"""The rotation, computed fast: a ladder of forms of one product, and the module that models use.
+"""The rotation, computed fast: several ways to compute one product, and the module that models
+use.
 
-- `forms`: the ladder, from the matrix in the paper to one loop over the data.
+- `forms`: every way to compute it, from the paper's matrix to one loop over the
+  data.
 - `rotary`: what models use, `RotaryEmbedding` and `apply_rotary`.
-- `layouts`: from interleaved pairs to half-split ones and back.
-- `checkpoints`: from Meta's names and layout to those of transformers, and back.
+- `layouts`: conversion between interleaved and half-split pairs.
+- `checkpoints`: conversion between Meta's checkpoints and those of transformers.
 - `cost`: operations and bytes of each form.
 
-Cosines, sines and pairs are those of `ropebook.rope`.
+Cosines, sines and pairs come from `ropebook.rope`.
 """
 
 from ropebook.efficient.checkpoints import (

@@ -1,4 +1,5 @@
-"""From a checkpoint of Meta's Llama to one of transformers and back: the names, and the layout of queries and keys."""
+"""Converts checkpoints of Llama from Meta's format to that of transformers and back: names, and layout of queries and
+keys."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.efficient.layouts import convert_weight
 
-# Meta's names, and what they are called in transformers.
+# Meta's names, and the same weights' names in transformers.
 _TOP = {
     "tok_embeddings.weight": "model.embed_tokens.weight",
     "norm.weight": "model.norm.weight",
@@ -31,22 +32,23 @@ _TOP_BACK = {theirs: ours for ours, theirs in _TOP.items()}
 _IN_LAYER_BACK = {theirs: ours for ours, theirs in _IN_LAYER.items()}
 _THEIR_LAYER = re.compile(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)")
 _LAYER = re.compile(r"layers\.(\d+)\.(.+)\.(weight|bias)")
-# What is computed anew, and not a weight.
+# Recomputed when a model is built, so not a weight.
 _TABLES = {"rope.freqs"}
 
 
 def meta_to_transformers(
     state_dict: Mapping[str, Tensor], params: Mapping[str, object]
 ) -> dict[str, Tensor]:
-    """The state dict of transformers' ``LlamaForCausalLM`` with the weights of Meta's, whole: names, layout, grouped heads.
+    """Meta's Llama weights as a state dict for transformers' ``LlamaForCausalLM``.
 
-    ``state_dict``: all shards as one; ``params``: Meta's params.json, of which "dim", "n_heads" and "n_kv_heads" (default
-    n_heads) are read. Meta rotates neighbours ("interleaved"), transformers halves: the rows of the query and key
-    projections change their order, head by head, and nothing else does, so the logits stay. The tensors are not copied
-    where nothing changes. What the config must say beside it is Meta's rope_theta, norm_eps and, for "use_scaled_rope",
-    the parameters of Llama 3.1.
+    ``state_dict``: all shards merged; ``params``: Meta's params.json, of which "dim", "n_heads" and "n_kv_heads"
+    (default n_heads) are read. Meta rotates neighbours ("interleaved"), transformers halves: the rows of the query and
+    key projections are reordered head by head. Nothing else changes, so the logits stay the same, and unchanged
+    tensors are not copied. The config needs Meta's rope_theta and norm_eps as well, and for "use_scaled_rope" the
+    parameters of Llama 3.1.
 
-    ``ValueError`` for a name that Meta's Llama has not, and for heads that do not fit the weights.
+    ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not fit
+    the weights.
 
     >>> import torch
     >>> rows = torch.arange(8.0)[:, None].expand(8, 8)
@@ -78,10 +80,10 @@ def meta_to_transformers(
 def transformers_to_meta(
     state_dict: Mapping[str, Tensor], params: Mapping[str, object]
 ) -> dict[str, Tensor]:
-    """The inverse of `meta_to_transformers`: Meta's names, and neighbours in the rows of the query and key projections.
+    """The inverse of `meta_to_transformers`: Meta's names, and neighbouring rows as pairs in query and key projections.
 
-    ``params`` as there. "rope.freqs", which Meta's code computes anew, is not made. ``ValueError`` for a name that
-    transformers' ``LlamaForCausalLM`` has not, and for heads that do not fit the weights.
+    ``params`` as there. "rope.freqs" is left out, because Meta's code recomputes it. ``ValueError`` for a name
+    that transformers' ``LlamaForCausalLM`` does not have, and for head counts that do not fit the weights.
 
     >>> import torch
     >>> rows, params = torch.arange(8.0)[:, None].expand(8, 8), {"dim": 8, "n_heads": 2}

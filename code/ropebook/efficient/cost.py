@@ -12,19 +12,19 @@ from ropebook.efficient.forms import FORMS
 class RotationCost:
     """What it costs to rotate the heads of one token; made by :func:`rotation_cost`.
 
-    Operations are additions, multiplications and changes of sign of real numbers. Bytes are all that the steps of a form
-    read and write, each step for itself, as if no cache kept anything between two steps.
+    Operations are additions, multiplications and sign changes of real numbers. Bytes are everything that the steps of a
+    form read and write, counted step by step as if no cache kept anything between two steps.
     """
 
     flops: int
-    # of the heads and of what is made from them on the way
+    # of the heads, and of intermediate results
     data_bytes: int
-    # of cosines and sines, wherever they are read to be multiplied
+    # of cosines and sines, each time they are read
     table_bytes: int
 
     @property
     def bytes(self) -> int:
-        """All of them: ``data_bytes + table_bytes``."""
+        """All bytes: ``data_bytes + table_bytes``."""
         return self.data_bytes + self.table_bytes
 
     @property
@@ -73,10 +73,10 @@ def rotation_cost(
       each, sum 3d), a table of 2d
     - "by_pairs" run step by step: 3d·H operations, 9d·H numbers, a table of 2d
     - "complex": 3d·H operations (4 products and 2 sums a pair), 2d·H numbers, a table of d; half-split 6d·H numbers
-    - "eager": interleaved as "complex"; half-split 5d·H numbers, a table of 2d, but part by part, so that most of it stays
-      in the cache (and of few tokens 7d·H, in one step less)
-    - "in_place": interleaved 2d·H numbers; half-split 6d·H numbers and the table of 2d for every head, but head by head,
-      so that most of it stays in the cache
+    - "eager": interleaved as "complex"; half-split 5d·H numbers and a table of 2d, in chunks, so that most of it stays
+      in the cache (for few tokens 7d·H, with one step fewer)
+    - "in_place": interleaved 2d·H numbers; half-split 6d·H numbers and the table of 2d for every head, one head at a
+      time, so that most of it stays in the cache
     - "compiled", and the Triton kernel: 3d·H operations, 2d·H numbers, a table of d: the least there is
 
     >>> rotation_cost("compiled", head_dim=128, n_heads=40).data_bytes == 2 * 128 * 40 * 4

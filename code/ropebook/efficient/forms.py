@@ -1,6 +1,8 @@
-"""The ladder: forms of one product, from the matrix in the paper to one loop over the data.
+"""Several ways to compute one product, from the matrix in the paper to one loop over the
+data.
 
-Every form turns pair i of x at position m by the angle φ = mθ_i, counter-clockwise:
+Every form rotates pair i of x at position m by the angle φ = mθ_i,
+counter-clockwise:
 
     x₁′ = x₁ cos φ − x₂ sin φ
     x₂′ = x₂ cos φ + x₁ sin φ
@@ -8,9 +10,10 @@ Every form turns pair i of x at position m by the angle φ = mθ_i, counter-cloc
 In layout "interleaved" a pair is the entries (2i, 2i + 1), as in Su et al., "RoFormer" (2021), equation 34; in layout
 "half" it is (i, i + d/2), as in GPT-NeoX and in transformers' Llama. The forms take x (…, T, d) with cos and sin (T, d/2),
 or x (B, H, T, d) with cos and sin (B, T, d/2), as `ropebook.rope.cos_sin` gives them, and return the type of x. cos and
-sin are float32 or float64, never half; half data are widened for the arithmetic and rounded once, at the end.
+sin are float32 or float64, never half; half-precision data are widened for the arithmetic and rounded once,
+at the end.
 
-A form is checked (`fit`) where it is called. Where one is made of another, it takes the one without checks.
+A form checks its arguments (`fit`). A form built from another one calls the version without checks.
 """
 
 from __future__ import annotations
@@ -36,11 +39,11 @@ Partial = Float[Tensor, "*rows seq pairs"]
 
 Form = Callable[..., Tensor]
 
-# So many numbers are turned in less time than it takes to start the operations.
+# Rotating this many numbers takes less time than starting the operations.
 SMALL = 2**15
 
 
-# --- What goes together ---------------------------------------------------------------------------------------------
+# --- Checking arguments ---------------------------------------------------------------------------------------------
 
 
 def fit(
@@ -50,9 +53,9 @@ def fit(
     layout: str = "interleaved",
     partial: bool = False,
 ) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
-    """cos and sin `over_heads`, once all arguments of a form are checked: their types, shapes, and that they fit.
+    """cos and sin `over_heads`, after checking a form's arguments: types, shapes, and whether they fit together.
 
-    ``partial``: cos and sin may be of fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
+    ``partial``: cos and sin may cover fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
     """
     checks.layout(layout)
     check_tables(cos, sin)
@@ -61,7 +64,7 @@ def fit(
 
 
 def check_tables(cos: Tensor, sin: Tensor) -> None:
-    """The part of `fit` that asks for nothing but cos and sin."""
+    """The part of `fit` that needs only cos and sin."""
     for name, table in (("cos", cos), ("sin", sin)):
         if checks.floating(name, table).dtype not in (torch.float32, torch.float64):
             raise TypeError(f"{name} must be float32 or float64, got {table.dtype}")
@@ -76,7 +79,8 @@ def check_tables(cos: Tensor, sin: Tensor) -> None:
 
 
 def check_rows(x: Tensor, cos: Tensor, partial: bool, name: str = "x") -> None:
-    """The part of `fit` that asks for x, by its ``name``, and for rows of cos for its tokens."""
+    """The part of `fit` that checks x (called ``name`` in errors) and that cos has rows for its
+    tokens."""
     checks.rotatable(name, x)
     rope.check_pairs(x, name)
     if x.device != cos.device:
@@ -107,7 +111,7 @@ def over_heads(
     return cos, sin
 
 
-# Tensor.to asks first what it was given, which for one token takes half as long again as the conversion.
+# For one token, Tensor.to spends half as long inspecting its arguments as on the conversion itself.
 _CASTS = {
     torch.float16: Tensor.half,
     torch.bfloat16: Tensor.bfloat16,
@@ -117,12 +121,13 @@ _CASTS = {
 
 
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``x.to(dtype)``, which takes as long as a small product even where there is nothing to do."""
+    """``x.to(dtype)``, skipped where it would do nothing, since even then it takes as long as a
+    small product."""
     return x if x.dtype == dtype else _CASTS[dtype](x)
 
 
 def fitted(form: Form) -> Form:
-    """A form(x, cos, sin, layout) whose arguments are checked and fitted first."""
+    """Makes a form(x, cos, sin, layout) check and fit its arguments first."""
 
     @functools.wraps(form)
     def checked(
@@ -134,7 +139,7 @@ def fitted(form: Form) -> Form:
 
 
 def unchecked(form: Form) -> Form:
-    """A form that is `fitted`, without that: for callers whose arguments are checked, with cos and sin `over_heads`."""
+    """A `fitted` form without the checks, for callers that have checked already and pass cos and sin `over_heads`."""
     return form.__wrapped__
 
 
@@ -145,7 +150,7 @@ def unchecked(form: Form) -> Form:
 def rotate_dense(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """R_m x as it stands in the paper: a d × d matrix for each position, nearly all of it zeros."""
+    """R_m x as the paper writes it: a d × d matrix for each position, nearly all of it zeros."""
     dim = x.shape[-1]
     matrix = cos.new_zeros(*cos.shape[:-1], dim, dim)
     first, second = split(torch.arange(dim, device=x.device), layout)
@@ -160,7 +165,7 @@ def rotate_dense(
 def rotate_blocks(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Only the blocks: a 2 × 2 matrix for each position and pair, times the pair."""
+    """Only the blocks: for each position and pair, a 2 × 2 matrix times the pair."""
     rows = torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)
     blocks = torch.stack(rows, -2)
     pairs = torch.stack(split(x, layout), -1)
@@ -171,7 +176,8 @@ def rotate_blocks(
 def rotate_every_two(
     x: Shaped[Tensor, "*shape dim"],
 ) -> Shaped[Tensor, "*shape dim"]:
-    """Every pair (2i, 2i + 1) by a quarter turn: (x₀, x₁, x₂, x₃, …) to (−x₁, x₀, −x₃, x₂, …).
+    """Rotates every pair (2i, 2i + 1) by a quarter turn: (x₀, x₁, x₂, x₃, …) to (−x₁, x₀, −x₃,
+    x₂, …).
 
     >>> rotate_every_two(torch.tensor([1, 2, 3, 4]))
     tensor([-2,  1, -4,  3])
@@ -181,7 +187,8 @@ def rotate_every_two(
 
 
 def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]:
-    """Every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to (−x₂, x₁).
+    """Rotates every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to
+    (−x₂, x₁).
 
     >>> rotate_half(torch.tensor([1, 2, 3, 4]))
     tensor([-3, -4,  1,  2])
@@ -216,7 +223,7 @@ def rotate_halves(x: Vectors, cos: Table, sin: Table) -> Vectors:
 def rotate_sparse(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """`rotate_interleaved` or `rotate_halves`, as ``layout`` says."""
+    """`rotate_interleaved` or `rotate_halves`, depending on ``layout``."""
     checks.layout(layout)
     form = rotate_interleaved if layout == "interleaved" else rotate_halves
     return form(x, cos, sin)
@@ -226,7 +233,8 @@ def rotate_sparse(
 def rotate_by_pairs(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The two lines of the formula. Plain torch makes six temporaries of it; a compiler makes one loop of it."""
+    """The two lines of the formula. Plain torch makes six temporaries on the way; a compiler turns it into one
+    loop."""
     x1, x2 = split(x, layout)
     y = join(x1 * cos - x2 * sin, x2 * cos + x1 * sin, layout)
     return y.to(x.dtype)
@@ -241,14 +249,14 @@ def rotate_complex(
 ) -> Vectors:
     """One product of complex numbers, (x₁ + ix₂)(cos φ + i sin φ): one pass over the data.
 
-    Interleaved pairs are complex numbers already, where they lie in memory; halves must be brought together first.
+    Interleaved pairs already lie in memory as complex numbers; half-split ones must be brought together first.
     """
     wide = cast(x, torch.result_type(x, cos))
     if layout == "half":
         wide = join(*split(wide, "half"), "interleaved")
     elif not _is_complex_in_memory(wide):
         wide = wide.clone(memory_format=torch.contiguous_format)
-    # not unflatten and flatten, which autograd's own vmap (is_grads_batched) has not
+    # not unflatten and flatten, which autograd's own vmap (is_grads_batched) lacks
     z = torch.view_as_complex(wide.view(*wide.shape[:-1], wide.shape[-1] // 2, 2))
     y = cast(torch.view_as_real(z * torch.complex(cos, sin)), x.dtype)
     return join(*y.unbind(-1), "half") if layout == "half" else y.reshape(x.shape)
@@ -261,11 +269,12 @@ complex_product = unchecked(rotate_complex)
 def rotate_eager(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The default off CUDA: the fastest form without a compiler. Interleaved: `rotate_complex`. Halves: the two lines of the
-    formula, written where the result will be, so many tokens at a time that they stay in the processor's cache. Inside a
-    ``torch.compile`` of yours: `rotate_by_pairs`.
+    """The default except on CUDA: the fastest form without a compiler. Interleaved: `rotate_complex`. Halves: the two
+    lines of the formula, written straight into the result, in chunks of tokens that fit in the processor's cache.
+    Inside your own ``torch.compile``: `rotate_by_pairs`.
 
-    Autograd: the gradient is rotated by −φ, and x is not kept for it (`Turn`).
+    Autograd: the gradient is rotated by −φ, which does not require keeping x
+    (`Turn`).
     """
     if torch.compiler.is_compiling():
         return by_pairs(x, cos, sin, layout)
@@ -282,7 +291,7 @@ eager = unchecked(rotate_eager)
 
 
 class Turn(torch.autograd.Function):
-    """`rotate_eager` for autograd, with arguments that it trusts: R_φ has the transpose R_−φ."""
+    """`rotate_eager` for autograd, without checks: the transpose of R_φ is R_−φ."""
 
     @staticmethod
     def forward(ctx, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
@@ -297,7 +306,7 @@ class Turn(torch.autograd.Function):
 
 
 def _plain(*tensors: Tensor) -> bool:
-    """Whether x, cos and sin can be rotated without torch's looking on: no gradient for cos and sin, no tangents, no
+    """Whether x, cos and sin can be rotated without torch recording it: no gradient for cos and sin, no tangents, no
     transform of torch.func, and no other kind of tensor, such as one that is traced."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors[1:]):
         return False
@@ -307,14 +316,15 @@ def _plain(*tensors: Tensor) -> bool:
 
 
 def ordinary(x: Tensor) -> bool:
-    """Whether it holds numbers of its own, as nothing does that is traced, or comes from a transform of torch.func."""
+    """Whether the tensor holds actual numbers, unlike one that is traced or comes from a transform of torch.func."""
     func = torch._C._functorch
     wrapped = func.is_functorch_wrapped_tensor(x) or func.is_legacy_batchedtensor(x)
     return type(x) in (Tensor, torch.nn.Parameter) and not wrapped
 
 
 def whole_rows(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """cos and ∓sin for each entry of a vector in halves, and not for each pair: what `rotate_few` takes.
+    """cos and ∓sin for each entry of a half-split vector (not for each pair), as `rotate_few` takes
+    them.
 
     >>> whole_rows(torch.ones(1, 1), torch.full((1, 1), 2.0))
     (tensor([[1., 1.]]), tensor([[-2.,  2.]]))
@@ -325,7 +335,7 @@ def whole_rows(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
 def rotate_few(
     x: Vectors, cos: Float[Tensor, "... dim"], sin: Float[Tensor, "... dim"]
 ) -> Vectors:
-    """Halves in as few operations as there can be: x ⊗ cos and the other halves times ∓sin, by `whole_rows`. No checks.
+    """Rotates half-split x in as few operations as possible: x ⊗ cos plus its swapped halves times ∓sin. No checks.
 
     >>> rotate_few(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), torch.tensor([[-1.0, 1.0]]))
     tensor([[-4.,  3.]])
@@ -337,20 +347,20 @@ def rotate_few(
     return cast(torch.addcmul(wide * cos, wide.roll(half, -1), sin), dtype)
 
 
-# So many numbers are rotated at a time for each thread: few enough for its cache, and so many that to start an operation,
-# and to wait for the other threads at its end, takes little of the time.
+# How many numbers each thread rotates at a time: few enough for its cache, and enough that starting an operation and
+# waiting for the other threads takes little of the time.
 CHUNK = 2**18
 
 
 def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """The same product once more, into memory that is taken once; no autograd."""
+    """The same product again, into memory that is allocated once; no autograd."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if layout != "half" and dtype == x.dtype:
         return complex_product(x, cos, sin, layout)
     if dtype != cos.dtype:
         cos, sin = cos.to(dtype), sin.to(dtype)
     if layout == "half":
-        # over a whole row the first step is one loop
+        # the first step is one loop over whole rows
         cos = torch.cat((cos, cos), -1)
     tokens = x.shape[-2]
     at_once = CHUNK * torch.get_num_threads() * tokens // max(1, x.numel())
@@ -363,7 +373,8 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
         for target, part, cos_part, sin_part in parts:
             _add_other_half(torch.mul(part, cos_part, out=target), part, sin_part)
         return y
-    # both are used again for each part: new memory would take longer than what is done with it
+    # both are reused for each chunk: allocating new memory would take longer than the
+    # arithmetic
     wide = torch.empty((*x.shape[:-2], at_once, x.shape[-1]), dtype=dtype)
     turned = torch.empty_like(wide)
     for target, part, cos_part, sin_part in parts:
@@ -382,7 +393,7 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """Of x in the type of cos and sin; for halves cos is as wide as x."""
+    """For x in the type of cos and sin; in layout "half" cos is as wide as x."""
     if layout != "half":
         return complex_product(x, cos, sin, layout)
     return _add_other_half(x * cos, x, sin)
@@ -399,15 +410,16 @@ def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
 def rotate_in_place(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The rotation written over x, which is returned: no memory but for one head at a time, or for one token.
+    """Overwrites x with its rotation and returns it, using extra memory for only one head at a time, or one
+    token.
 
-    Autograd: the gradient is turned by −φ, and x itself is not kept for it. An x that is a leaf of the graph, or a view
-    of one, is refused, for its old values would be lost; so are cos and sin that want a gradient (``ValueError``). Where
-    x was kept by an earlier operation, or is the argument of an activation checkpoint, which would be rotated twice,
-    torch's own count of changes raises in the backward pass.
+    Autograd: the gradient is rotated by −φ, so x itself is not kept. An x that is a leaf of the graph, or a view of
+    one, is refused, because its old values would be lost; so are cos and sin that require a gradient (``ValueError``).
+    If an earlier operation kept x, or x is the argument of an activation checkpoint (which would rotate it twice),
+    torch notices the overwriting by its version counter and raises in the backward pass.
 
-    An x in which several entries are one number in memory, such as keys expanded to the number of query heads, is
-    refused (``ValueError``): it would be rotated once for each of them. Rotate it before it is expanded.
+    An x in which several entries share one place in memory, such as keys expanded to the number of query heads,
+    is refused (``ValueError``), because that place would be rotated several times. Rotate first, then expand.
     """
     fit(x, cos, sin, layout)
     memory.check_writable("x", x)
@@ -428,12 +440,12 @@ def rotate_in_place(
 
 
 class InPlace(torch.autograd.Function):
-    """`rotate_in_place` for autograd, with arguments that it trusts."""
+    """`rotate_in_place` for autograd, without checks."""
 
     @staticmethod
     def forward(ctx, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
         ctx.mark_dirty(x)
-        # and not x, which is overwritten
+        # but not x, which is overwritten
         ctx.save_for_backward(cos, sin)
         ctx.layout = layout
         return overwrite(x, cos, sin, layout)
@@ -445,7 +457,7 @@ class InPlace(torch.autograd.Function):
 
 
 def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
-    """x, rotated where it lies, with arguments that it trusts; no autograd."""
+    """Rotates x in place, without checks and without autograd."""
     if x.ndim > 1 and x.shape[-2] == 1 and x.numel() <= SMALL:
         return x.copy_(eager(x, *over_heads(x, cos, sin), layout))
     same_type = x.dtype == cos.dtype
@@ -466,7 +478,8 @@ def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
 
 
 def _is_complex_in_memory(x: Tensor) -> bool:
-    # what torch.view_as_complex asks for: the two numbers of a pair side by side, pairs whole steps apart
+    # torch.view_as_complex needs the two numbers of a pair side by side, and an even offset and even
+    # strides
     *strides, last = x.stride()
     return last == 1 and not any(n % 2 for n in (*strides, x.storage_offset()))
 
@@ -477,7 +490,7 @@ def rotate_compiled(
 ) -> Vectors:
     """`rotate_by_pairs` through ``torch.compile``: one loop that reads and writes x once.
 
-    The first call compiles, and so takes much longer; sizes may change afterwards. Without a working compiler it warns
+    The first call compiles, so it takes much longer; sizes may change afterwards. Without a working compiler it warns
     (``RuntimeWarning``) and rotates eagerly.
     """
     if torch.compiler.is_compiling():
@@ -487,7 +500,7 @@ def rotate_compiled(
     try:
         return _compiled_by_pairs()(x, cos, sin, layout)
     except RuntimeError as error:
-        # fails too if x is to blame
+        # if x was to blame, this fails as well
         result = eager(x, cos, sin, layout)
         if isinstance(error, torch._dynamo.exc.BackendCompilerFailed):
             _WITHOUT_COMPILER.add(x.device.type)
@@ -511,7 +524,7 @@ def _compiled_by_pairs() -> Form:
     return torch.compile(by_pairs, dynamic=True, fullgraph=True)
 
 
-# The rungs of the ladder by the names that `rotation_cost` has for them: each form(x, cos, sin, layout).
+# The forms by the names that `rotation_cost` uses: each is called as form(x, cos, sin, layout).
 FORMS = types.MappingProxyType(
     {
         "dense": rotate_dense,
@@ -527,7 +540,8 @@ FORMS = types.MappingProxyType(
 
 
 def _product(equation: str, left: Tensor, right: Tensor) -> Tensor:
-    """einsum in the wider type of the two, whatever autocast wants, cast to the type of ``right``."""
+    """einsum in the wider of the two types, regardless of autocast; the result has the type of
+    ``right``."""
     wide = torch.result_type(left, right)
     with torch.autocast(right.device.type, enabled=False):
         return torch.einsum(equation, left.to(wide), right.to(wide)).to(right.dtype)

@@ -1,4 +1,4 @@
-"""From one layout to the other: the order of the entries of a head, and of the rows of a projection."""
+"""Converts between the two layouts: the order of a head's entries, and of a projection's rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def interleaved_to_half(
 ) -> Int[Tensor, " dim"]:
     """The order with x_half = x_interleaved[..., order]: shape (dim,), int64. The first entries of all pairs, then the second.
 
-    Entries from ``rotary_dim`` (default ``dim``) on stay where they are.
+    Entries from index ``rotary_dim`` (default ``dim``) on stay where they are.
 
     >>> interleaved_to_half(6)
     tensor([0, 2, 4, 1, 3, 5])
@@ -46,8 +46,9 @@ def convert_weight(
     """The weight (or bias) of a query or key projection, its outputs reordered for the other layout.
 
     ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,); ``n_heads`` counts the
-    heads of this projection, so with grouped heads it is the number of key heads for keys. ``to`` is the layout wanted,
-    from the other one. Scores stay the same only if queries *and* keys are converted; values and outputs never are.
+    heads of this projection, so with grouped heads it is the number of key heads for keys. ``to`` is the layout you
+    want; the weight is in the other one. Scores stay the same only if queries *and* keys are converted; values and
+    outputs never are.
 
     >>> convert_weight(torch.arange(8.0), n_heads=2, head_dim=4, to="half")
     tensor([0., 2., 1., 3., 4., 6., 5., 7.])

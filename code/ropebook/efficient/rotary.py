@@ -34,7 +34,8 @@ BACKENDS = ("eager", "compiled", "triton")
 Scaling = Callable[[Tensor, int | None], tuple[Tensor, float]]
 
 
-# --- One entry ------------------------------------------------------------------------------------------------------
+# --- One function for all backends
+# ------------------------------------------------------------------------------------------------------
 
 
 def apply_rotary(
@@ -46,14 +47,14 @@ def apply_rotary(
     backend: str | None = None,
     in_place: bool = False,
 ) -> Vectors:
-    """x rotated, of the same shape and type: the form to use.
+    """Rotates x; the result has the same shape and type. This is the form to use.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
     entries are rotated and the rest pass through. ``layout``: "half" for Llama, Qwen, Gemma, Mistral and GPT-NeoX as
     transformers has them, "interleaved" for Meta's own Llama and GPT-J. If it is left out, a ``FutureWarning`` says that it is
     "interleaved" for now and will have to be given. ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the
-    kernel of ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, else eager. ``in_place``: x is
-    overwritten and returned, as `rotate_in_place` does it, and refuses what it refuses; there is no backend to choose.
+    kernel in ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, otherwise eager. ``in_place``:
+    x is overwritten and returned, with the rules of `rotate_in_place`; there is no backend to choose then.
     """
     layout = checks.layout_said(layout)
     fit(x, cos, sin, layout, partial=True)
@@ -72,9 +73,9 @@ def apply_rotary_qk(
     backend: str | None = None,
     in_place: bool = False,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
-    """q and k rotated by the same positions, each as `apply_rotary` does it; in one launch where the backend can.
+    """Rotates q and k by the same positions, each as `apply_rotary` does, in one launch if the backend can.
 
-    ``in_place``: two tensors that have numbers in common are refused (``ValueError``), for these would be rotated twice.
+    ``in_place``: two tensors that share memory are refused (``ValueError``), because the shared part would be rotated twice.
     """
     layout = checks.layout_said(layout)
     fit(q, cos, sin, layout, partial=True)
@@ -87,7 +88,8 @@ def apply_rotary_qk(
 def _overwritten(
     tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
 ) -> tuple[Tensor, ...]:
-    """The tensors, once `rotate_in_place` has rotated the first entries of each. ``ValueError`` if they share any."""
+    """The tensors, after `rotate_in_place` has rotated the first entries of each. ``ValueError`` if they share
+    memory."""
     if len(tensors) == 2:
         memory.check_apart(*tensors)
     for x in tensors:
@@ -103,8 +105,8 @@ def _rotated(
     backend: str | None,
     rows: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """`apply_rotary` of one tensor or two, with all but ``backend`` trusted; ``rows``: `whole_rows` of all entries, in
-    halves, if they are to be rotated by these."""
+    """`apply_rotary` for one tensor or two, checking only ``backend``. ``rows``: the `whole_rows` to rotate half-split
+    entries by, if there are any."""
     if rows is not None and _better_as_one(tensors):
         q, k = tensors
         turned = rotate_few(torch.cat(tensors, 1), *rows)
@@ -126,7 +128,7 @@ def _rotated(
 
 
 def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
-    """Whether q and k are so small, as for one token, that to start an operation takes longer than to carry it out."""
+    """Whether q and k are so small (one token, say) that starting an operation takes longer than carrying it out."""
     if len(tensors) < 2 or torch.compiler.is_compiling():
         return False
     q, k = tensors
@@ -136,7 +138,7 @@ def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
 def _first_entries(
     form: Form, x: Tensor, cos: Tensor, sin: Tensor, layout: str
 ) -> Tensor:
-    """x with its first entries, as many as cos and sin are for, rotated."""
+    """x with its first entries rotated: as many as cos and sin cover."""
     cos, sin = over_heads(x, cos, sin)
     rotary_dim = 2 * cos.shape[-1]
     if x.shape[-1] == rotary_dim:
@@ -146,7 +148,8 @@ def _first_entries(
 
 
 def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
-    """The backend of `apply_rotary`: the one named, or for None the one for these tensors.
+    """The backend of `apply_rotary`: the one named, or for None the one that suits these
+    tensors.
 
     >>> choose_backend(None, (torch.zeros(1, 1, 1, 2),))
     'eager'
@@ -166,32 +169,35 @@ def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
 # --- The module -----------------------------------------------------------------------------------------------------
 
 
-# What cannot be set once the module is made.
+# What cannot be changed once the module is built.
 _FIXED = ("dim", "rotary_dim", "base", "inv_freq")
 
 
 class RotaryEmbedding(nn.Module):
     """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
 
-    ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head turn, and θ_i = base^(−2i/rotary_dim),
-    as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: rows of the table of cosines and
-    sines to begin with (default 4096). The table starts at position 0 and doubles as a text grows past its end; rows
-    that lie further off, as after an ``offset`` into a cache that was filled elsewhere, are computed and not kept.
+    ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
+    base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: how
+    many rows the table of cosines and sines has to begin with (default 4096). The table starts at position 0 and
+    doubles when a text grows past its end. Rows much further away, as with the ``offset`` of a cache that was filled
+    elsewhere, are computed but not kept.
 
-    ``scaling``: how a method of context extension enters. A function (inv_freq, length) -> (inv_freq, attention_factor):
-    inv_freq (rotary_dim/2,), float64; length, the highest position + 1 where that follows from shapes and the offset, and
-    ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor multiplies cos
-    and sin, hence what the rotated entries add to a score by its square, and what the others (from rotary_dim on) add not
-    at all. With scaling there is no table: the frequencies may depend on the length. One that was read from a config
-    (:func:`ropebook.extrapolation.from_transformers`) asks for the config's base and rotary_dim, and for a layout that is
-    named, since configs do not say it: ``ValueError`` for others.
+    ``scaling``: a method of context extension, as a function (inv_freq, length) -> (inv_freq, attention_factor).
+    inv_freq is (rotary_dim/2,), float64. length is the highest position + 1 where that follows from shapes and the
+    offset; it is ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor
+    multiplies cos and sin, so what the rotated entries add to a score grows by its square, while the other entries
+    (from rotary_dim on) are unaffected. With scaling there is no table, because the frequencies may depend on the
+    length. A method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's base
+    and rotary_dim, and a named layout, because configs do not give one: ``ValueError`` otherwise.
 
-    ``torch.compile`` and ``torch.export`` take the module; ``torch.jit.script``, which has no arguments by name alone, does not.
+    ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it has no keyword-only
+    arguments.
 
-    There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays so whatever ``.half()``,
-    ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for float64 data).
-    ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,), of which each reading is a copy, belong together
-    and cannot be set (``AttributeError``): other frequencies are another module, by its base or by ``scaling``.
+    There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays float64 whatever
+    ``.half()``, ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for
+    float64 data). ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,) belong together and cannot be set
+    (``AttributeError``); for other frequencies, make another module with another base or ``scaling``. Reading
+    ``inv_freq`` gives a copy.
 
     >>> rope = RotaryEmbedding(dim=4, layout="half")
     >>> q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4)
@@ -223,21 +229,21 @@ class RotaryEmbedding(nn.Module):
         if backend is not None:
             checks.choice("backend", backend, BACKENDS)
         self.backend = backend
-        # under torch.device("meta") too
+        # works under torch.device("meta") too
         with torch.device("cpu"):
             self._inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         self._kept: dict[tuple, tuple] | None = None
-        # for one token in halves: its place, and cos, sin and whole rows there
+        # for one half-split token: its position, and cos, sin and whole rows there
         self._last: tuple | None = None
         self._table: tuple[Tensor, Tensor] | None = None
 
     @property
     def inv_freq(self) -> Float[Tensor, " pairs"]:
-        """θ_i, shape (rotary_dim/2,), float64: a copy, for the tables that were made of them would not follow."""
+        """θ_i, shape (rotary_dim/2,), float64: a copy, because changing it would not change the tables."""
         return self._inv_freq.clone()
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in _FIXED and "_table" in self.__dict__:  # which is set last
+        if name in _FIXED and "_table" in self.__dict__:  # this is set last
             raise AttributeError(
                 f"{name} cannot be set once the module is made, got {textwrap.shorten(repr(value), 60)}; "
                 "make another RotaryEmbedding, with its base, or with scaling=lambda inv_freq, length: (other_inv_freq, 1.0)"
@@ -261,10 +267,10 @@ class RotaryEmbedding(nn.Module):
     ):
         """``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1.
 
-        With a cache of keys, ``offset`` is the number of tokens that are in it already. Packed texts and left padding
-        need positions. Without ``k``, q′ alone comes back. ``tokens_first``: q and k are (B, T, heads, dim), and so is what
-        comes back. ``in_place``: q and k are overwritten, as `rotate_in_place` does it, and refuses what it refuses; q and
-        k that have numbers in common are refused too.
+        With a cache of keys, ``offset`` is the number of tokens already in it. Packed texts and left padding need
+        positions. Without ``k``, only q′ is returned. ``tokens_first``: q and k are (B, T, heads, dim), and so are the
+        results. ``in_place``: q and k are overwritten, with the rules of `rotate_in_place`; q and k that share memory
+        are refused too.
         """
         given = (q,) if k is None else (q, k)
         shapes = []
@@ -300,8 +306,8 @@ class RotaryEmbedding(nn.Module):
     def _places(
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """cos and sin for q (B, H, T, dim), computed or kept; and `whole_rows` of them, for one token that is to be
-        rotated by these."""
+        """cos and sin for q (B, H, T, dim), computed or from the table, and their `whole_rows` if a single token is
+        rotated by those."""
         dtype = rope.wide(q.dtype)
         if positions is None and q.shape[2] == 1 and self.layout == "half":
             plain = q.is_cpu if self.backend is None else self.backend == "eager"
@@ -312,7 +318,8 @@ class RotaryEmbedding(nn.Module):
     def _last_place(
         self, q: Tensor, offset: int, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """All layers of a model ask for the same token's place, one after the other."""
+        """cos and sin of one token, kept because all layers of a model ask for the same
+        token one after another."""
         place = offset, dtype, q.device
         if (
             type(offset) is int
@@ -323,7 +330,7 @@ class RotaryEmbedding(nn.Module):
         cos, sin = self._places_kept(q, None, offset, dtype)
         if self.scaling is not None or self.rotary_dim != self.dim:
             return cos, sin, None
-        # rows that inference mode made would be refused by a later training step
+        # a later training step would refuse rows made in inference mode
         with torch.inference_mode(False):
             found = cos, sin, whole_rows(cos, sin)
         if ordinary(found[2][0]):
@@ -338,7 +345,7 @@ class RotaryEmbedding(nn.Module):
         place = (id(positions), offset, q.shape[::2], dtype, q.device)
         if place not in self._kept:
             tables = self._places_of(q, positions, offset, dtype)
-            # the positions too: as long as they are kept, no other tensor has their id
+            # keep the positions too, so that no other tensor can get their id
             self._kept[place] = tables, positions
         return self._kept[place][0]
 
@@ -362,9 +369,10 @@ class RotaryEmbedding(nn.Module):
 
     @contextlib.contextmanager
     def keeping_tables(self) -> Iterator[None]:
-        """As long as it lasts, cos and sin of the same positions are computed once: for the layers of one model.
+        """While this context is open, cos and sin of the same positions are computed only once, for all layers
+        of a model.
 
-        The tensors of positions must not change meanwhile.
+        The tensors of positions must not change in the meantime.
 
         >>> rope, q = RotaryEmbedding(4, layout="half"), torch.ones(1, 2, 3, 4)
         >>> with rope.keeping_tables():
@@ -385,7 +393,7 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
         """`cos_sin` of the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
 
-        ``length`` is what ``scaling`` is told. Always computed, never looked up."""
+        ``length`` is passed on to ``scaling``. Always computed, never looked up."""
         rope.check_positions(positions)
         checks.choice("dtype", dtype, (torch.float32, torch.float64))
         return self._tables(positions, dtype, length)
@@ -404,7 +412,7 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         offset = checks.integer("offset", offset, minimum=0)
         end = offset + seq_len
-        # of a graph for all lengths, which must not ask how long the text is
+        # from a graph for all lengths, which must not depend on this text's length
         any_length = isinstance(end, torch.SymInt)
         if not any_length and end > rope.LARGEST_POSITION:
             raise ValueError(
@@ -419,15 +427,15 @@ class RotaryEmbedding(nn.Module):
             table = None
         rows = self.table_length if table is None else len(table[0])
         fits = table is not None and rows >= end
-        # Far from the table, no rows between: an offset of a million asks for one token, not for a million.
-        # And to grow the table is for eager code: a graph may own the memory of what it made.
+        # Far from the table, skip the rows in between: an offset of a million needs one row, not a million.
+        # And only eager code grows the table, because a graph may own the memory of what it made.
         far = end > 2 * rows and offset > seq_len
         if not fits and (far or torch.compiler.is_compiling()):
             return self._tables(torch.arange(offset, end, device=device), dtype)
         if not fits:
             while rows < end:
                 rows *= 2
-            # a table that inference mode made would be refused by a later training step
+            # a later training step would refuse a table made in inference mode
             with torch.inference_mode(False):
                 table = self._tables(torch.arange(rows, device=device), dtype)
             if ordinary(table[0]):
@@ -454,7 +462,7 @@ class RotaryEmbedding(nn.Module):
         # .to(), .half() and the like come through here. The frequencies follow to a new device and are never cast.
         super()._apply(fn, recurse)
         device = fn(torch.empty(0)).device
-        # no values there, no float64 here
+        # "meta" has no values, "mps" no float64
         if device.type not in ("meta", "mps"):
             self._inv_freq = self._inv_freq.to(device)
         self._table = None
@@ -467,7 +475,8 @@ class RotaryEmbedding(nn.Module):
 def _check_scaling(
     scaling: Scaling | None, embedding: RotaryEmbedding, layout: str | None
 ) -> None:
-    """That it is a function; and, if it was read from a config, that the module is as the config asks."""
+    """Check that scaling is a function and, if it was read from a config, that the module matches the
+    config."""
     if scaling is not None and not callable(scaling):
         raise TypeError(f"scaling must be a function or None, got {scaling!r}")
     if hasattr(scaling, "asked_of_rotary"):
