@@ -1,6 +1,6 @@
 """Small checks of arguments, used by every module.
 
-Each takes the argument's name and value, returns the value (converted to plain ``int`` or ``float``), or raises:
+Each takes the argument's name and value, and returns the value (converted to plain ``int`` or ``float``) or raises:
 ``TypeError`` if the value is of the wrong kind, ``ValueError`` if it is out of range. The message names the argument,
 what is allowed and what came:
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def integer(
     name: str, value: object, minimum: int | None = None, maximum: int | None = None
 ) -> int:
-    """An integer from ``minimum`` to ``maximum``, both included; ``None`` is no limit.
+    """An integer from ``minimum`` to ``maximum``, both included; ``None`` means no
+    limit.
 
     NumPy integers pass; booleans, floats (``4.0`` too) and tensors do not.
 
@@ -36,7 +37,8 @@ def integer(
     least = value if minimum is None else minimum
     most = value if maximum is None else maximum
     if type(value) is int and least <= value <= most:
-        # nearly always; to rotate a token takes less time than the words below
+        # nearly always; rotating a token takes less time than composing the words
+        # below
         return value
     if _of_a_graph(value):
         return value
@@ -48,7 +50,8 @@ def integer(
 
 
 def even(name: str, value: object) -> int:
-    """An even integer ≥ 2, as a head dimension that is cut into pairs must be.
+    """An even integer of at least 2, such as a head dimension that is split into
+    pairs.
 
     >>> even("dim", 64)
     64
@@ -83,7 +86,7 @@ def number(
         # an integer beyond float's range
         result = math.inf
     inside = (
-        # math.isfinite takes no float that torch.compile has for any number
+        # math.isfinite does not accept the symbolic floats of torch.compile
         -math.inf < result < math.inf
         and (above is None or result > above)
         and (minimum is None or result >= minimum)
@@ -109,7 +112,8 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
 
 
 def listed(name: str, value: object, allowed: str) -> list:
-    """A list or another sequence; a text is none, nor is a tensor. ``allowed`` says what may come instead.
+    """A list or another sequence, but not a string or a tensor. ``allowed`` describes for the message what
+    may be passed.
 
     >>> listed("dims", (4, 2), "a list of integers")
     [4, 2]
@@ -135,10 +139,10 @@ def layout(value: object) -> str:
 
 
 def layout_said(value: object, stacklevel: int = 3) -> str:
-    """One of `LAYOUTS`, for what rotates a model's own weights: left out (None) it is "interleaved" for one more release.
-
-    A ``FutureWarning`` then says so, at the call that many functions up, because nothing else would show that the
-    weights, such as those of Llama in transformers, want the other one.
+    """One of `LAYOUTS`, for functions that rotate with a model's own weights. If it is left out (None), it is
+    "interleaved" for one more release. A ``FutureWarning`` says so, attributed to the caller that many levels up,
+    because nothing else would show that the weights (those of Llama in transformers, for example) need the other
+    layout.
 
     >>> layout_said("half")
     'half'
@@ -161,7 +165,8 @@ def _compiling() -> bool:
 
 
 def rotary_dim(dim: int, value: object) -> int:
-    """How many entries of a head of width ``dim`` turn: an even number of at most ``dim``, or None for all of them.
+    """How many entries of a head of width ``dim`` are rotated: an even number of at most ``dim``, or None for all
+    of them.
 
     >>> rotary_dim(64, None), rotary_dim(64, 16)
     (64, 16)
@@ -175,7 +180,7 @@ def rotary_dim(dim: int, value: object) -> int:
 
 def tensor(name: str, value: object, allowed: str = "a tensor") -> torch.Tensor:
     """A tensor of any shape and type."""
-    # here, so that a module which only checks integers need not load it
+    # imported here, so that a module which only checks integers need not load torch
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -192,7 +197,8 @@ def floating(name: str, value: object) -> torch.Tensor:
 
 
 def rotatable(name: str, value: object) -> torch.Tensor:
-    """A `floating` tensor of at least two bytes a number: with float8 torch does no arithmetic."""
+    """A `floating` tensor with at least two bytes per number, because torch has no arithmetic for
+    float8."""
     if floating(name, value).dtype.itemsize == 1:
         raise TypeError(
             f"{name} must be of two bytes a number or more to be rotated, got dtype {value.dtype}"
@@ -205,9 +211,11 @@ def entries(
 ) -> torch.Tensor:
     """A tensor of int64, float32 or float64 with every entry from ``minimum`` to ``maximum``; NaN is outside.
 
-    Reads the values: where they are on an accelerator, that waits for it (`readable`).
+    It reads the values, which on an accelerator means waiting for it (`readable`).
     """
-    outside = ~((value >= minimum) & (value <= maximum))  # so, NaN is outside
+    outside = ~(
+        (value >= minimum) & (value <= maximum)
+    )  # written so that NaN is outside
     if outside.any():
         found = value[outside][0].item()
         raise ValueError(
@@ -217,8 +225,8 @@ def entries(
 
 
 def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
-    """Whether it is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). Sizes one by one, because
-    torch.compile can't look for a shape of symbols in a list of shapes.
+    """Whether it is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). Compares sizes one by
+    one, because torch.compile can't search a list of shapes for a symbolic one.
 
     >>> rows_fit((3,), 2, 3), rows_fit((2, 3), 2, 3), rows_fit((2, 3), 4, 3)
     (True, True, False)
@@ -229,7 +237,7 @@ def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
 
 
 def finite(name: str, value: torch.Tensor) -> torch.Tensor:
-    """A tensor without NaN and infinity. Reads the values, as `entries`."""
+    """A tensor without NaN and infinity. It reads the values, as `entries` does."""
     outside = ~value.isfinite()
     if outside.any():
         raise ValueError(
@@ -239,8 +247,8 @@ def finite(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def readable(value: torch.Tensor) -> bool:
-    """Whether its values may be looked at: not while compiling, nor where that means waiting for a device, nor inside a
-    ``torch.func.vmap``, where one tensor stands for many."""
+    """Whether a tensor's values may be read: not while compiling, not if that means waiting for a device, and not
+    inside ``torch.func.vmap``, where one tensor represents many."""
     import torch
 
     if value.device.type != "cpu" or torch.compiler.is_compiling():
@@ -249,7 +257,8 @@ def readable(value: torch.Tensor) -> bool:
 
 
 def _of_a_graph(value: object) -> bool:
-    """Whether it stands for any number in a graph that torch.export makes. To compare it would tie the graph to what is so."""
+    """Whether it is a symbol for any number in a graph made by torch.export. Comparing it would fix the outcome in the
+    graph."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, (torch.SymInt, torch.SymFloat))
 
@@ -261,7 +270,7 @@ def _limits(*limits: tuple[str, float | None]) -> str:
 
 
 def _of_kind(name: str, value: object, kind: type, allowed: str) -> object:
-    # Python takes True for the integer 1; here it is a slip.
+    # To Python, True is the integer 1; here it is a slip.
     if isinstance(value, bool) or not isinstance(value, kind):
         raise TypeError(f"{name} must be {allowed}, got {value!r}")
     return value

@@ -8,11 +8,11 @@ orange, 2   what is new to the model, wrong or broken; below zero
 green, 3    the query
 violet, 4   the key
 crimson, 5  an error message; a byte that the model finds hard
-teal, 6     one more method, where names on the curves don't do
-muted       rivals, with their names on the curve; words of less weight
+teal, 6     one more method, where names on the curves aren't enough
+muted       rivals, with their names on the curve; less important words
 ==========  ==================================================================
 
-``PALETTE`` has no two colours that are the same in one theme, so a drawing says by its colours which of them it uses.
+No two colours of ``PALETTE`` are the same in one theme, so a drawing's colours show which of them it uses.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from ropebook.figures import BLUE, MUTED, ORANGE, figure
 
 
 def arrows(products: Tensor, without: Tensor) -> Figure:
-    """Arrows in two planes: ``products``, which all agree, in the left one, and those ``without`` the conjugate in the
-    right one, each with its number. Both complex, (places,)."""
+    """Arrows in two planes: ``products``, which all agree, on the left, and those ``without`` the conjugate on the
+    right, each with its number. Both complex, (places,)."""
     fig, axes = figure(480, 270, columns=2, sharex=True, sharey=True)
     reach = 1.25 * max(products.abs().max().item(), without.abs().max().item())
     for ax, found, colour, title in (

@@ -8,7 +8,7 @@ Notation: a pair of entries (x, y) is the complex number z = x + iy. Position m 
 as in Su et al., "RoFormer" (2021), section 3.2. (The i in the exponent is the imaginary unit.)
 
 Which entries form pair i is the layout: "interleaved" (2i with 2i + 1, the paper's) or "half" (i with i + d/2).
-Angles are float64; under mps, which has none, they are on the CPU.
+Angles are float64; under mps, which has no float64, they are on the CPU.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def to_complex(
 ) -> Complex[Tensor, "*shape dim//2"]:
     """Each pair (x, y) as the number x + iy: (…, dim) real to (…, dim/2) complex; a copy.
 
-    float64 becomes complex128. float32 becomes complex64, and so do float16 and bfloat16, which have no complex type
-    that torch can add up; no digit is lost.
+    float64 becomes complex128. float32 becomes complex64, and so do float16 and bfloat16, for which torch has no
+    usable complex type. No digit is lost.
 
     >>> to_complex(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([1.+2.j, 3.+4.j])
@@ -87,7 +87,8 @@ def rotate(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "... dim"]:
-    """R_m x by one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on its device.
+    """Computes R_m x by one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on
+    its device.
 
     ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: of a shape that broadcasts with
     x's axes but the last, such as (seq,). Computed in complex128; only the result is cast. The same as
@@ -124,14 +125,15 @@ def amplitudes(
     k: Float[Tensor, "... dim"],
     layout: str = "interleaved",
 ) -> Amplitudes:
-    """What q and k choose of the score's waves: a_i and b_i, each (…, dim/2), float64.
+    """The amplitudes that q and k give the score's waves: a_i and b_i, each (…,
+    dim/2), float64.
 
     In the interleaved layout a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}: the
     real part of q_i conj(k_i), and its imaginary part with the sign changed. Then (`score_at`)
 
         ⟨R_m q, R_n k⟩ = Σ_i a_i cos Δθ_i + b_i sin Δθ_i,   Δ = m − n.
 
-    ``q``, ``k``: (…, dim) that broadcast, floating point, the same dim.
+    ``q``, ``k``: (…, dim), broadcastable, floating point, with the same dim.
 
     >>> amplitudes(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     Amplitudes(a=tensor([11.], dtype=torch.float64), b=tensor([-2.], dtype=torch.float64))
@@ -157,8 +159,8 @@ def score_at(
 ) -> Float[Tensor, " ..."]:
     """The score at each distance, Σ_i a_i cos Δθ_i + b_i sin Δθ_i: shape a.shape[:-1] + distances.shape, float64.
 
-    ``a``, ``b``: (…, dim/2), of one shape, as `amplitudes` gives them. Summed pair by pair: a million distances take
-    the memory of a few copies of themselves.
+    ``a``, ``b``: (…, dim/2), of the same shape, as `amplitudes` gives them. The sum runs pair by pair, so it needs
+    only the memory of a few copies of the distances.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0])
     >>> score_at([0, 1, -1], *amplitudes(q, q))  # q = k: the same on both sides
@@ -184,7 +186,7 @@ def score_at(
 def waves(
     distances: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... dim"]:
-    """The waves that every score is a sum of: cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …: distances.shape + (dim,).
+    """The waves that add up to every score: cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …: distances.shape + (dim,).
 
     ``waves(distances, dim) @ torch.cat((a, b))`` are the scores of `score_at`; float64.
 
@@ -202,7 +204,8 @@ def key_for(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "... dim"]:
-    """The key of q's length whose score with q is highest at ``distance``: R_distance q, shape and dtype as `rotate`.
+    """Of all keys of q's length, the one whose score with q is highest at ``distance``: R_distance q, shape and dtype
+    as `rotate`.
 
     There the score is |q|², and by the inequality of Cauchy and Schwarz no key of that length scores higher anywhere.
 

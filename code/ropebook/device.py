@@ -28,7 +28,7 @@ def devices() -> list[torch.device]:
 def device(float64: bool = False) -> torch.device:
     """The device to compute on: cuda, else mps, else cpu.
 
-    ``float64=True`` asks for a device that knows float64, which mps does not: there the work goes to the CPU.
+    ``float64=True`` asks for a device that knows float64, which mps does not: in that case the CPU is used.
 
     >>> torch.ones(2, dtype=torch.float64, device=device(float64=True)).dtype
     torch.float64
@@ -49,7 +49,7 @@ def provenance(
 ) -> dict[str, str | int | None]:
     """Where and with what a number was measured, to be stored beside it.
 
-    ``seed`` and ``command`` are what whoever measures again must use; ``on`` is the device that did the work
+    ``seed`` and ``command`` are needed to measure again; ``on`` is the device that did the work
     (the default: ``device()``). Keys: ``device`` and ``cpu`` (names of the hardware), ``threads`` (of the CPU, as
     torch uses them), ``torch``, ``numpy``, ``python`` (versions), ``date`` (ISO 8601, UTC, to the second), ``seed``,
     ``command``.

@@ -34,7 +34,7 @@ from ropebook.colours import PALETTE
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
 BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL = COLOURS
 
-# JupyterLab's own variables, where it has one, are between ours and the light fallback: a dark JupyterLab gets light ink.
+# JupyterLab's own variables come between ours and the light fallback, so that a dark JupyterLab gets light ink.
 _IN_JUPYTER = {
     "ink": "content-font-color1",
     "muted": "content-font-color2",
@@ -44,7 +44,7 @@ _IN_JUPYTER = {
 
 
 def _variable(name: str, light: str) -> tuple[str, str]:
-    """The short name that a drawing uses, and what it is in the page.
+    """The short name that a drawing uses, and the page's value for it.
 
     >>> _variable("ink", "#000000")
     ('ink', 'var(--fig-ink, var(--jp-content-font-color1, #000000))')
@@ -108,8 +108,8 @@ def figure(
 ):
     """An empty figure in the book's style: `(fig, ax)`, or `(fig, axes)` as an array for several panels.
 
-    `width` and `height` are in CSS pixels of the drawing, in which text is 12 high; the page scales the whole to its
-    column, up to a quarter larger. The session's matplotlib settings become the book's. Further options go to
+    `width` and `height` are in CSS pixels of the drawing, in which text is 12 pixels high; the page scales the whole
+    to its column, up to a quarter larger. The session's matplotlib settings become the book's. Further options go to
     `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
@@ -134,7 +134,7 @@ def heatmap(
 
     Args:
         ax: the axes; its grid and ticks are replaced.
-        values: (rows, columns), at most 4096 cells; a NaN is written out and left without colour.
+        values: (rows, columns), at most 4096 cells; a NaN is written out and gets no colour.
         limit: the absolute value that gets the full colour; by default the largest finite one.
         rows, columns: labels of the rows and the columns.
         form: how a number is written in its cell; None leaves the cells without numbers.
@@ -155,7 +155,8 @@ def heatmap(
         limit = finite.max() if finite.size and finite.max() > 0 else 1.0
     checks.number("limit", limit, above=0)
     for (row, column), value in np.ndenumerate(values):
-        # At most 0.6 opaque: the numbers stay readable in the page's ink on any cell, light or dark.
+        # At most 0.6 opaque, so that numbers in the page's text colour stay readable on any cell,
+        # light or dark.
         if value > 0 or value < 0:
             alpha = 0.6 * min(abs(value) / limit, 1.0)
             colour = BLUE if value > 0 else ORANGE
@@ -251,7 +252,8 @@ def svg(fig, alt: str) -> str:
 
 
 def _tidy(root) -> set[str]:
-    """Drop what a page does not need, put variables for colours; returns the short names of the variables in use."""
+    """Drop what a page does not need and replace colours by variables; returns the short names of the variables in
+    use."""
     used = {"ink"}
 
     def variable(match):
@@ -298,7 +300,7 @@ def _two_places(match) -> str:
 
 
 def _name_ids(root, prefix: str) -> None:
-    """Keep the ids that something refers to, under a prefix of this figure's own, and drop the others."""
+    """Keep the ids that something refers to, with this figure's prefix, and drop the others."""
     wanted = {
         reference.get("href", "").lstrip("#") for reference in root.iter("use")
     }

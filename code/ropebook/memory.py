@@ -1,7 +1,7 @@
-"""Which entries of strided tensors are one number in memory: what a step in place would turn more than once.
+"""Finds entries of strided tensors that share memory, which a step in place would rotate more than once.
 
-Entry (i, j, …) of a tensor lies at start + i·s₁ + j·s₂ + …, with its strides s. Two entries are one number where two
-such sums are equal. Whether any are is asked of the strides alone; nothing is read.
+Entry (i, j, …) of a tensor lies at start + i·s₁ + j·s₂ + …, with its strides s. Two entries share memory if two such
+sums are equal. The strides alone decide that; no values are read.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import math
 import torch
 from torch import Tensor
 
-Terms = list[tuple[int, int, int]]  # (stride, least factor, greatest factor)
+Terms = list[tuple[int, int, int]]  # (stride, smallest factor, largest factor)
 
 
 def repeats(x: Tensor) -> bool:
-    """Whether two entries of x are one number in memory, as in an expanded view.
+    """Whether two entries of x share memory, as in an expanded view.
 
-    Inside a ``torch.compile`` only what was expanded is seen: sizes are symbols there, which cannot be sorted.
+    Inside ``torch.compile`` it only notices expanded axes, because sizes are symbols there, which cannot be
+    sorted.
 
     >>> repeats(torch.zeros(3, 4).T), repeats(torch.zeros(1, 4).expand(3, 4))
     (False, True)
@@ -35,9 +36,10 @@ def repeats(x: Tensor) -> bool:
         if step <= reach:
             break
         reach += step * most
-    else:  # each stride is larger than all that the smaller ones can reach, as in every slice and transpose
+    else:  # each stride is larger than the smaller ones can reach together, as in every slice and transpose
         return False
-    # Two entries differ last along some axis, by 1 at least, and along the smaller strides by anything.
+    # Take the largest stride along which two entries differ, by at least 1; along smaller strides
+    # anything goes.
     return any(
         _reach([(step, 1, most), *((s, -n, n) for s, n in reversed(axes[:at]))], 0)
         for at, (step, most) in enumerate(axes)
@@ -45,7 +47,8 @@ def repeats(x: Tensor) -> bool:
 
 
 def check_writable(name: str, x: Tensor) -> None:
-    """``ValueError`` if x `repeats` a number: a step in place would change it once for each entry."""
+    """``ValueError`` if entries of x share memory (`repeats`), because a step in place would change
+    it several times."""
     if repeats(x):
         raise ValueError(
             f"{name} must hold each number once to be rotated in place, got shape {tuple(x.shape)} with strides "
@@ -54,9 +57,8 @@ def check_writable(name: str, x: Tensor) -> None:
 
 
 def check_apart(q: Tensor, k: Tensor) -> None:
-    """``ValueError`` if q and k have numbers in common: a step in place, taken with each, would change these twice.
-
-    Inside a ``torch.compile``, which has no addresses, only one tensor in both places is seen.
+    """``ValueError`` if q and k share memory, because steps in place on both would change it twice. Inside
+    ``torch.compile``, which has no addresses, it only notices the same tensor passed twice.
     """
     compiling = torch.compiler.is_compiling()
     if q is k or (not compiling and share(q, k)):
@@ -67,7 +69,7 @@ def check_apart(q: Tensor, k: Tensor) -> None:
 
 
 def share(x: Tensor, y: Tensor) -> bool:
-    """Whether an entry of x and one of y lie, in part at least, at the same address. Slices of one tensor need not.
+    """Whether some entry of x overlaps one of y in memory. Two slices of one tensor need not.
 
     >>> both = torch.zeros(4, 6)
     >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])
@@ -75,7 +77,7 @@ def share(x: Tensor, y: Tensor) -> bool:
     """
     if x.device != y.device or x.is_meta or x.numel() == 0 or y.numel() == 0:
         return False
-    # In bytes: x's address minus y's, minus what their starts are apart, is 0 for some entries and some bytes of them.
+    # In bytes: they overlap if, for some entries and some of their bytes, the two addresses are equal.
     limits = {1: [1 - y.element_size(), x.element_size() - 1]}
     for tensor, side in ((y, 0), (x, 1)):
         for stride, size in zip(tensor.stride(), tensor.shape, strict=True):

@@ -1,4 +1,4 @@
-"""A gallery of mistakes: rotations as they stand in published code and explanations, each wrong in one way, and the
+"""A gallery of mistakes: rotations as found in published code and explanations, each wrong in one way, and the
 measurements that find them.
 
 None of them raises an error, and all give tensors of the right shapes. A rotation here takes q, k, v (…, T, d) and their
@@ -39,7 +39,8 @@ def correct(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """As it should be: q and k turned by their positions, v left alone. q, k, v (…, T, d), positions (T,)."""
+    """The correct rotation: q and k rotated by their positions, v left alone. q, k, v (…, T, d), positions
+    (T,)."""
     angles = rope.angles(positions, q.shape[-1], base)
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
@@ -53,7 +54,7 @@ def missing_sin(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """k·cos + rotate_half(k), the sine forgotten; q is turned as it should be."""
+    """k·cos + rotate_half(k), with the sine forgotten; q is rotated correctly."""
     angles = rope.angles(positions, q.shape[-1], base)
     k1, k2 = split_pairs(k, layout)
     cos = angles.cos()
@@ -70,7 +71,8 @@ def ignored_positions(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The argument ``positions`` is there and never read: every text starts at 0 and has no gaps."""
+    """The argument ``positions`` exists but is never read: every text starts at 0 and has no
+    gaps."""
     return correct(q, k, v, torch.arange(q.shape[-2]), base=base, layout=layout)
 
 
@@ -83,7 +85,7 @@ def degrees(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """mθ_i taken for degrees: every pair turns 57 times too slowly."""
+    """mθ_i taken as degrees: every pair rotates 57 times too slowly."""
     angles = rope.angles(positions, q.shape[-1], base).deg2rad()
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
@@ -110,7 +112,8 @@ def swapped_layout(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """cos and sin spread for one layout, the quarter turn of the other: no pair has one angle any more."""
+    """cos and sin laid out for one layout, the quarter turn for the other: the two entries of a pair get
+    different angles."""
     angles = rope.angles(positions, q.shape[-1], base)
     wide = join_pairs(angles, angles, layout)
     quarter = rotate_half if layout == "interleaved" else rotate_every_two
@@ -144,7 +147,7 @@ def rotated_values(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """v is turned as well."""
+    """v is rotated as well."""
     angles = rope.angles(positions, q.shape[-1], base)
     return tuple(_turn(x, angles, layout) for x in (q, k, v))
 
@@ -173,7 +176,7 @@ def query_only(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """q is turned, k is not: the score knows m, and not m − n."""
+    """q is rotated, k is not: the score depends on m, not on m − n."""
     q, _, _ = correct(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 
@@ -187,7 +190,8 @@ def key_value(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """k and v are turned, q is not: the right function on the wrong two of three."""
+    """k and v are rotated, q is not: the right function on the wrong two of
+    three."""
     _, k, v = rotated_values(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 
@@ -210,20 +214,22 @@ MISTAKES: Mapping[str, Callable[..., Rotated]] = types.MappingProxyType(
 
 
 class Diagnosis(NamedTuple):
-    """What `diagnose` measures: each the largest deviation from what a rotation must do; 0 up to rounding if it does."""
+    """The results of `diagnose`: each is the largest deviation from what a rotation must do, 0 up to rounding if it
+    does."""
 
     lengths: float  # | |q′|/|q| − 1 |, and of k: a rotation keeps lengths
-    start: float  # |q′ − q| at position 0, and of k: nothing has turned there
-    shift: float  # change of the scores when all positions move on alike
-    scores: float  # scores against the right ones, positions 0, 1, 2, …
-    gaps: float  # scores against the right ones, positions with gaps
+    start: float  # |q′ − q| at position 0, and of k: nothing is rotated there
+    shift: float  # change of the scores when all positions move by the same amount
+    scores: float  # error of the scores at positions 0, 1, 2, …
+    gaps: float  # error of the scores at positions with gaps
     values: float  # |v′ − v|
-    output: float  # change of softmax(scores) v′ when all positions move on alike
+    output: float  # change of softmax(scores) v′ when all positions move by the same amount
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
-        """The names of the measurements above ``tolerance``: the tests that notice."""
+        """The names of the measurements above ``tolerance``, that is of the tests that
+        notice the mistake."""
         measured = self._asdict().items()
-        # so, NaN is noticed too
+        # written so that NaN is noticed too
         return tuple(name for name, size in measured if not size <= tolerance)
 
 
@@ -237,7 +243,8 @@ def diagnose(
     shift: int = 100,
     generator: torch.Generator | None = None,
 ) -> Diagnosis:
-    """Measure a rotation, one of `MISTAKES` or any function of their signature, on random q, k, v in float64.
+    """Measure a rotation (one of `MISTAKES`, or any function with their signature) on random q, k, v in
+    float64.
 
     Scores are divided by √d. Positions with gaps are 0, 3, 6, …; the shift is by ``shift`` positions.
 
@@ -276,7 +283,7 @@ def diagnose(
 def compared(
     rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
 ) -> dict[str, list]:
-    """The columns of a table: the name of each rotation, and what `diagnose` measures of it, or None where it passes.
+    """The columns of a table: the name of each rotation, and what `diagnose` measures, or None where it passes.
 
     All are measured on the same random numbers. ``options`` are those of `diagnose`.
 

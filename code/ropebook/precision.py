@@ -1,4 +1,4 @@
-"""Which numbers of a rotation may be rounded: each step of it done in a narrow type, all others in float64.
+"""Which numbers in a rotation may be rounded: one step is done in a narrow type, all others in float64.
 
 On its way to a score a number can be rounded as a position, a frequency, an angle, a finished cosine or sine, or as a
 rotated query or key. The functions round one of these and measure what that does to the tables and to scores.
@@ -79,7 +79,7 @@ def table_error(
 
 
 class ScoreError(NamedTuple):
-    """How far scores are off, as a share of |q||k|: what `score_error` returns."""
+    """How far scores are off, as a share of |q||k|; the result of `score_error`."""
 
     rms: Float[Tensor, " *shape"]
     """Root mean square over random q and k, whose directions are independent and all equally likely."""
@@ -99,15 +99,16 @@ def score_error(
 ) -> ScoreError:
     """How far the score of a query at m and a key at m − ``distance`` is off, at each m of ``positions``: float64.
 
-    The exact score depends on ``distance`` alone; so should the error, and where ``rounded`` is an early step it does
-    not. ``rounded`` is a step of `rounded_cos_sin`, or "result": all exact, and the rotated q and k rounded to ``dtype``.
+    The exact score depends on ``distance`` alone; so should the error, but if ``rounded`` is an early step it does not.
+    ``rounded`` is a step of `rounded_cos_sin`, or "result": everything exact, then the rotated q and k are rounded
+    to ``dtype``.
 
     For a step of `rounded_cos_sin` the error is qᵀEk with one `pair_errors` e_i for each pair, so both numbers are exact:
-    ``worst`` is the operator norm of E, max e_i, which q and k reach that lie in that pair alone, and ``rms`` is its
+    ``worst`` is the operator norm of E, max e_i, reached by q and k that lie in that pair alone, and ``rms`` is its
     Frobenius norm by d, √(2Σe_i²)/d. For "result", ``worst`` is the least upper bound, 2δ + δ², where δ = u/(1 + u) is
     the largest share by which ``dtype`` rounds a number and 1 + 2u its first number after 1. Rotated q and k whose
-    entries all are just above 1 + u come as near to it as one likes, at any position. Its ``rms`` is measured, over 1000
-    pairs of q and k that ``generator`` draws.
+    entries all are just above 1 + u come as close to it as you like, at any position. Its ``rms`` is measured, over
+    1000 pairs of q and k that ``generator`` draws.
 
     >>> m = torch.tensor([10, 1_000_000])
     >>> score_error(m, 64, dtype=torch.float32, rounded="angles").worst < 0.1

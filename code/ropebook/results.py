@@ -12,29 +12,30 @@ from typing import BinaryIO
 from ropebook import checks
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
-# of these trained models, each with its numbers; and what was measured of a published model, a file for each measurement
+# "trials": the trained models and their numbers; "real": measurements of a published model, one file each
 _MODELS, _PUBLISHED = "trials", "real"
-# where the notebooks for download carry them
+# where downloadable notebooks carry them
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
 _PROVENANCE = ("device", "torch", "date", "seed", "command")
 
 
 def load(name: str) -> dict:
-    """The result `name`, as it was saved: a dictionary with the key "provenance" among its own.
+    """The result `name` as it was saved: a dictionary whose keys include "provenance".
 
     Args:
         name: the file's name in `results/` without its ending.
 
     Raises:
         ValueError: a name with other characters than letters, digits, `_` and `-`.
-        FileNotFoundError: no such result; the message lists those there are.
+        FileNotFoundError: no such result; the message lists the ones that exist.
     """
     return json.loads(find(name).read_text(encoding="utf-8"))
 
 
 def find(name: str, kind: str = "json") -> Path:
-    """Where the result `name` lies: a file of this kind, such as "json" or "safetensors". Raises as `load` does."""
+    """The path of the result `name`, a file of this kind, such as "json" or "safetensors". Raises as `load`
+    does."""
     _checked(name)
     folders = (
         _BESIDE_THE_CODE,
@@ -88,7 +89,8 @@ def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its place at `path` when all is written, and leaves nothing if it is not."""
+    """A file to write to, which is moved to `path` once everything is written; if writing fails, nothing is
+    left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Beside the target, so that the replacement is one step: a reader never meets half a file.
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")

@@ -1,10 +1,11 @@
-"""The ground that every chapter stands on: frequencies, positions, angles, cosines and sines, pairs.
+"""What every chapter builds on: frequencies, positions, angles, cosines and sines, pairs.
 
 Notation: position m, dimension d (even), pair index i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per
-position. Angles mθ_i are computed in float64, and only the finished cosine or sine is cast down. A device without
-float64 (mps) has the angles computed on the CPU.
+position. Angles mθ_i are computed in float64, and only the finished cosine or sine is cast down. For a device
+without float64 (mps), the angles are computed on the CPU.
 
-Functions check what they are given, but for those that say they trust it: these are for callers who have checked.
+Functions check their arguments, except those that say "without checks", which are for callers who have checked
+already.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.shapes import Float, Int, Real, Shaped
 
-# Up to here the float64 angle mθ is right to 1e-6 radian. Far beyond it would be a wrong number without a word.
+# Up to here the float64 angle mθ is right to 1e-6 radian. Far beyond, it would be wrong without any warning.
 LARGEST_POSITION = 2**31
 
-# A tensor, or what NumPy can make an array of; see `angles`.
+# A tensor, or anything that NumPy can turn into an array; see `angles`.
 Positions = Tensor | numpy.ndarray | list | float
 
 _WIDE = (torch.float32, torch.float64)
@@ -95,8 +96,8 @@ def turns(
 ) -> Float[Tensor, "... pairs"]:
     """How many turns each pair has made: mθ_i/2π, shape positions.shape + (dim/2,), float64.
 
-    The clock's view: the fractional part is where the hand points. At m = L − 1 it says which pairs have shown all
-    their angles within a text of L words, and which have not.
+    The fractional part is where the clock's hand points. At m = L − 1 it tells which pairs have been at every
+    angle within a text of L words.
 
     >>> turns(511, dim=4)
     tensor([81.3282,  0.8133], dtype=torch.float64)
@@ -118,7 +119,7 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
             value = torch.from_numpy(numpy.array(given, order="C"))
         except (TypeError, ValueError):
             raise TypeError(f"{name} must be {allowed}, got {given!r}") from None
-        # an empty list holds no floats either
+        # an empty list contains no floats either
         if value.numel() == 0 and isinstance(given, (list, tuple)):
             value = value.long()
     if value.dtype not in (*_INTEGERS, *_WIDE):
@@ -129,7 +130,8 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
 
 def check_positions(positions: Tensor) -> None:
     """``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64; ``ValueError`` for one beyond ±2^31
-    or NaN. Values on an accelerator are not read, for that would wait for it, nor those in a graph that is compiled.
+    or NaN. Values on an accelerator are not read, because that would mean waiting for it, and neither are those in a
+    compiled graph.
     """
     allowed = "positions must be"
     if not isinstance(positions, Tensor):
@@ -143,7 +145,8 @@ def check_positions(positions: Tensor) -> None:
 
 
 def float64_device(device: torch.device) -> torch.device:
-    """Where float64 numbers of this device are computed: there, or on the CPU for mps, which has no float64.
+    """Where to compute in float64 for this device: on the device itself, or on the CPU for mps, which has no
+    float64.
 
     >>> float64_device(torch.device("mps"))
     device(type='cpu')
@@ -152,7 +155,8 @@ def float64_device(device: torch.device) -> torch.device:
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """What numbers of this type are turned in: float64 in itself, all others in float32.
+    """The type in which numbers of this type are rotated: float64 for float64, float32
+    for all others.
 
     >>> wide(torch.bfloat16)
     torch.float32
@@ -161,7 +165,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def in_float64(x: Shaped[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """x in float64, on its device if that has float64 and else on the CPU.
+    """x in float64, on its own device if that has float64, otherwise on the CPU.
 
     >>> in_float64(torch.tensor([1, 2]))
     tensor([1., 2.], dtype=torch.float64)
@@ -179,8 +183,8 @@ def cos_sin(
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
 
-    ``positions``: integers, float32 or float64, any shape, as `check_positions` has them; where it may not read them,
-    cos and sin of one beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64. The angles
+    ``positions``: integers, float32 or float64, any shape, checked by `check_positions`. If their values may not be
+    read, cos and sin of a position beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64. The angles
     are computed in float64 and only the finished cosine and sine are cast to ``dtype``, float32 or float64: float32
     cannot tell 2^24 from 2^24 + 1, and long before that its angles are off by 2^−24 of themselves.
 
@@ -214,7 +218,7 @@ def tables(
     inv_freq: Float[Tensor, " pairs"],
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-    """`cos_sin`, with arguments that it trusts."""
+    """`cos_sin` without checks."""
     if torch.compiler.is_compiling() and not _for_onnx():
         return tables_kept(positions, inv_freq, dtype)
     return _tables(positions, inv_freq, dtype)
@@ -231,12 +235,13 @@ def _tables(
 
 
 def _for_onnx() -> bool:
-    """Whether the graph is to become ONNX, which knows no operator of ours."""
+    """Whether the graph is being exported to ONNX, which doesn't know our
+    operator."""
     return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
 
 
-# A compiler would merge cosine and sine into the loop over the heads and compute them anew for each head, in float64.
-# What is an operation to it, it leaves alone.
+# A compiler would merge cosine and sine into the loop over the heads and recompute them in float64 for each head. It
+# leaves a custom operator alone.
 tables_kept = torch.library.custom_op(
     "ropebook::cos_sin",
     _tables,
@@ -259,7 +264,8 @@ def _keep_for_backward(ctx, inputs: tuple, output: tuple) -> None:
 
 
 def _tables_backward(ctx, of_cos: Tensor, of_sin: Tensor) -> tuple:
-    """cos φ changes by −sin φ, sin φ by cos φ, and φ = mθ by θ for each m and by m for each θ."""
+    """The derivative of cos φ is −sin φ, that of sin φ is cos φ, and φ = mθ has derivatives θ by
+    m and m by θ."""
     positions, inv_freq = ctx.saved_tensors
     m, theta = in_float64(positions), inv_freq.double()
     cos, sin = tables_kept(m, theta.to(m.device), torch.float64)
@@ -315,7 +321,7 @@ def join_pairs(
 def split(
     x: Shaped[Tensor, "*shape dim"], layout: str
 ) -> tuple[Shaped[Tensor, "*shape dim//2"], Shaped[Tensor, "*shape dim//2"]]:
-    """`split_pairs`, with arguments that it trusts."""
+    """`split_pairs` without checks."""
     if layout == "interleaved":
         return x.unflatten(-1, (-1, 2)).unbind(-1)
     return x.unflatten(-1, (2, -1)).unbind(-2)
@@ -326,7 +332,7 @@ def join(
     second: Shaped[Tensor, "*shape pairs"],
     layout: str,
 ) -> Shaped[Tensor, "*shape 2*pairs"]:
-    """`join_pairs`, with arguments that it trusts."""
+    """`join_pairs` without checks."""
     axis = -1 if layout == "interleaved" else -2
     return torch.stack((first, second), axis).flatten(-2)
 
@@ -344,7 +350,7 @@ def concatenated_order(dim: int) -> Int[Tensor, " dim"]:
     """The order that turns the interleaved encoding into all sines, then all cosines: shape (dim,), int64.
 
     ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (M2M100 and FSMT
-    differ further: their θ_i = base^(−i/(d/2 − 1)), which is our base raised to the power d/(d − 2).)
+    differ in more: their θ_i = base^(−i/(d/2 − 1)), which is our base raised to the power d/(d − 2).)
 
     >>> concatenated_order(6)
     tensor([0, 2, 4, 1, 3, 5])

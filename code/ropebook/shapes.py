@@ -1,7 +1,9 @@
-"""The words for shapes in signatures: ``Float[Tensor, "batch heads seq dim"]`` is a tensor of real numbers with these axes.
+"""The notation for shapes in signatures: ``Float[Tensor, "batch heads seq dim"]`` is a tensor of real numbers with
+these axes.
 
-Axes of one name are of one size; ``...`` stands for any axes, ``*rows`` for any that come again where the name does. They are
-jaxtyping's words, and the tests check every call by them. Without jaxtyping they say the same to a reader, and nothing runs.
+Axes with the same name have the same size; ``...`` means any axes, ``*rows`` any axes that are the same wherever the
+name is. The notation is jaxtyping's, and the tests check every call against it. Without jaxtyping it only informs
+readers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Show the tested source in a chapter and a table of its numbers, and print the evidence for a claim."""
+"""Shows tested source code and tables of numbers in a chapter, and prints the evidence for a claim."""
 
 import ast
 import inspect
@@ -12,14 +12,16 @@ from IPython.display import display
 
 __all__ = ["Forms", "check", "difference", "glue", "show", "table"]
 
-# What stands in a column of numbers: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
+# What a column of numbers may contain: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or
+# nothing.
 NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
 # A cell of more characters takes several lines on a phone, and its column must not be narrow.
 SENTENCE = 24
-# Read out, not seen: what the weight of the letters says. It looks the same wherever the table is shown.
+# Read out but not seen: says what bold letters mean. Styled inline, so it works wherever the table is
+# shown.
 SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
     'overflow: hidden; white-space: nowrap"> (best)</span>'
@@ -27,7 +29,7 @@ SPOKEN = (
 
 
 class Forms:
-    """One thing in several forms, by their MIME types: a notebook takes the richest that it knows, `print` the text."""
+    """One thing in several forms, by MIME type: a notebook shows the richest one it knows, `print` the text."""
 
     def __init__(self, forms: Mapping[str, object]) -> None:
         self.forms = dict(forms)
@@ -67,7 +69,7 @@ def show(*objects, docstrings: bool = True) -> None:
         if not docstrings:
             source = _without_docstrings(source)
         fence = "```"
-        while fence in source:  # a docstring may hold a fence of its own
+        while fence in source:  # a docstring may contain a fence itself
             fence += "`"
         where = f"{item.__module__.replace('.', '/')}.py, line {first}"
         markdown = (
@@ -79,7 +81,7 @@ def show(*objects, docstrings: bool = True) -> None:
 
 
 def _without_docstrings(source: str) -> str:
-    """The source without the docstrings of its functions and classes; every other line stays as it is written."""
+    """The source without the docstrings of its functions and classes; every other line is unchanged."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
         if (
@@ -88,7 +90,7 @@ def _without_docstrings(source: str) -> str:
         ):
             continue
         text = node.body[0]
-        if len(node.body) > 1:  # a body that is a docstring alone has to stay
+        if len(node.body) > 1:  # a body that is only a docstring has to stay
             for number in range(text.lineno, text.end_lineno + 1):
                 lines[number - 1] = None
             if lines[text.end_lineno] == "":
@@ -182,7 +184,7 @@ def table(
 def _cells(
     columns: Mapping, best: Mapping, formats: Mapping
 ) -> tuple[dict[str, list[str]], dict[str, set[int]]]:
-    """The columns as text, and by head the rows of the best entries."""
+    """The columns as text, and for each heading the rows with the best entries."""
     lengths = {head: len(cells) for head, cells in columns.items()}
     if not lengths or len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(
@@ -265,7 +267,7 @@ def _numeric(cells: list[str]) -> bool:
 
 
 def _kind(cells: list[str]) -> str:
-    """The attributes of a column's cells: numbers stand at the right, and sentences are given room."""
+    """The attributes of a column's cells: numbers are aligned to the right, and sentences get room."""
     if _numeric(cells):
         return ' class="number" style="text-align: right"'
     sentences = ' class="sentence"' if max(map(len, cells)) > SENTENCE else ""
@@ -275,7 +277,7 @@ def _kind(cells: list[str]) -> str:
 def _html(
     texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
 ) -> str:
-    """The table in a box of its own, which scrolls where the page is too narrow."""
+    """The table in a box that scrolls where the page is too narrow."""
     kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
         f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
@@ -288,7 +290,7 @@ def _html(
         cells = []
         for column, head in enumerate(texts):
             tag = '<th scope="row"' if column == 0 else "<td"
-            # A hyphen would stand lower and narrower than a minus.
+            # A hyphen would be lower and narrower than a minus.
             text = escape(re.sub(r"^-(?=[\d.∞])", "−", texts[head][row]))
             if row in marked.get(head, ()):
                 text = f"<strong>{text}{SPOKEN}</strong>"
@@ -342,7 +344,7 @@ def difference(a, b) -> float:
 
 
 def glue(**numbers) -> None:
-    """Keep numbers for the page's prose, which shows them by their names: ``{glue:text}`name:.2f```. Nothing is printed.
+    """Store numbers for the page's prose, which shows them by name: ``{glue:text}`name:.2f```. Nothing is printed.
 
     In a notebook this needs nothing but IPython; it writes what MyST-NB's own ``glue`` writes.
 

@@ -1,7 +1,7 @@
-"""What was measured of the rotation (`results/rotary.json`) beside what was counted: columns of tables, and the roofline.
+"""Measurements of the rotation (`results/rotary.json`) next to counts: columns of tables, and the roofline.
 
-``measured`` is ``results.load("rotary")`` throughout. A column is a list under its head, as `ropebook.show.table` takes it.
-A *pass* is one reading and one writing of all heads; a *copy* is the time of one, measured in the same run.
+``measured`` is ``results.load("rotary")`` throughout. A column is a list under its heading, as `ropebook.show.table`
+takes it. A *pass* reads and writes all heads once; a *copy* is the time of one, measured in the same run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, list]
 
-# Forms by the names of the benchmark, as tables write them.
+# The benchmark's names of forms, and what tables call them.
 TITLES = {
     "limit": "copy",
     "dense": "matrix",
@@ -36,7 +36,7 @@ SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
 def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
     """The entry of one form in one part of the file, such as ``measured["cpu"]["float32"]``; None if it has none.
 
-    Where a form was timed writing into several kinds of memory, it is the one with new memory, as it is commonly called.
+    If a form was timed writing into several kinds of memory, this is the time with new memory, the common case.
     """
     found = [
         one
@@ -48,7 +48,8 @@ def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
 
 
 def passes(form: str, layout: str) -> float:
-    """How often a form carries all heads through memory, counted: once is the least.
+    """How often a form moves all heads through memory, by count: once is the
+    minimum.
 
     >>> passes("sparse", "half"), passes("compiled", "half")
     (5.0, 1.0)
@@ -58,7 +59,7 @@ def passes(form: str, layout: str) -> float:
 
 
 def in_short(measured: dict, layout: str = "interleaved") -> Columns:
-    """One row for each form, in one layout: what is counted, and its time for a long text and for one token."""
+    """One row for each form, in one layout: its counts, and its time for a long text and for one token."""
     checks.layout(layout)
     long, one = measured["cpu"]["float32"], measured["cpu"]["one_token"]
     shape = long["shape"]
@@ -190,7 +191,8 @@ def few_tokens(measured: dict) -> Columns:
 
 
 def decoding(measured: dict) -> Columns:
-    """Microseconds a layer for one token through a model, float32 beside bfloat16, and times that of transformers."""
+    """Microseconds per layer for one token through a model, float32 next to bfloat16, and the ratio to
+    transformers."""
     part = measured["cpu"]["decoding"]
     pairs = zip(
         part["float32"]["entries"], part["bfloat16"]["entries"], strict=True
@@ -212,9 +214,8 @@ def decoding(measured: dict) -> Columns:
 
 
 def peers(measured: dict, length: str = "long") -> Columns:
-    """Of ours and of other libraries, a row for each: how many times as long as transformers they take.
-
-    The first and the last decile of the ratios within a round stand behind the median."""
+    """A row for our code and for each other library: how many times as long as transformers it takes.
+    The median is followed by the first and last decile of the ratios within a round."""
     cases = _cases(measured, length)
     rows = [
         (name, SHORT[layout], *(_ratio(_of(case, name)) for case in cases))
@@ -224,7 +225,8 @@ def peers(measured: dict, length: str = "long") -> Columns:
 
 
 def peer_errors(measured: dict) -> Columns:
-    """The same libraries' errors over the long text, against float64: root mean square and the worst."""
+    """The same libraries' errors over the long text, compared with float64: root mean square and the
+    worst."""
     cases = [c for c in _cases(measured, "long") if c["direction"] == "forward"]
     kinds = ("rms", "worst")
     rows = [
@@ -247,7 +249,7 @@ def _cases(measured: dict, length: str) -> list[dict]:
 
 
 def _rotating(cases: list[dict]) -> list[tuple[str, str]]:
-    """Names and layouts of all that rotate, ours first."""
+    """Names and layouts of all implementations, ours first."""
     entries = cases[0]["entries"]
     return [(one["name"], one["layout"]) for one in entries if one["layout"]]
 
@@ -264,7 +266,7 @@ def _ratio(entry: dict) -> str:
 
 
 def stores(measured: dict) -> Columns:
-    """Times of products, sums and copies of one thread, by where they write."""
+    """Times of products, sums and copies on one thread, by where they write."""
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
         ("what", "ms", "times the first"),
@@ -273,7 +275,8 @@ def stores(measured: dict) -> Columns:
 
 
 def shares(measured: dict) -> Columns:
-    """Where the compiled form's time can go: a copy, new pages, and the loop beyond the copy."""
+    """Where the compiled form's time goes: a copy, new memory pages, and the rest of the
+    loop."""
     rows = []
     for layout, share in measured["cpu"]["float32"]["shares_ms"].items():
         loop = share["arithmetic"] + share["tables"]
@@ -303,9 +306,9 @@ def roofline(measured: dict) -> Figure:
     part = measured["cpu"]["float32"]
     shape = part["shape"]
     tokens, heads = shape["tokens"], shape["q_heads"] + shape["k_heads"]
-    # GB/s, of the copy
+    # GB/s, measured with the copy
     bandwidth = part["bytes"] / entry(part, "limit")["ms"] / 1e6
-    # where the label stands, from its point
+    # the label's position relative to its point
     labels = {
         ("transformers", "half"): (6, -4, "left"),
         ("by_pairs", "half"): (-6, 2, "right"),

@@ -1,14 +1,15 @@
 """One launch for q and k: the rotation as a fused kernel, written in Triton.
 
 A rotation moves far more bytes than it computes, so the kernel is built around what it reads: a program takes a few
-tokens, loads their cosines and sines once and keeps them in registers, then walks over the heads of q and of k: over all
-of them where there are tokens enough for every part of the device, else over a share of them. Both numbers of a pair meet
-in one thread; interleaved rows are loaded whole and split there. Arithmetic is float32 whatever the data are (float64 for
-float64), and only what is stored is cast down. The way back, for gradients, is the same kernel with −sin: the rotation
-by −mθ.
+tokens, loads their cosines and sines once and keeps them in registers, then walks over the heads of q and of k: over
+all of them if there are enough tokens to occupy the whole device, otherwise over a share of them. Both numbers of a
+pair meet in one thread; interleaved rows are loaded whole and split there. Arithmetic is float32 for all types
+(float64 for float64), and only the stored result is cast down. The backward pass is the same kernel with −sin: the
+rotation by −mθ.
 
 It runs on CUDA. Without such a device Triton can interpret it, slowly, in NumPy: set ``TRITON_INTERPRET=1`` before Triton
-is imported. Triton itself is optional: this module imports without it, and `available` says what is there.
+is imported. Triton itself is optional: this module imports without it, and `available` says whether it can
+run.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ except ImportError:
 
 DATA_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
-# Numbers of one tensor that a program holds at a time: 16 for each thread of four warps, two loads of 16 bytes in bf16.
+# How many numbers of one tensor a program holds at a time: 16 per thread of four warps, or two loads of 16 bytes in
+# bf16.
 TILE = 2048
 
-# Programs that keep a large GPU busy: on each of some 130 multiprocessors 16, of four warps each.
+# How many programs keep a large GPU busy: 16 of four warps each on each of some 130
+# multiprocessors.
 PROGRAMS = 2048
 
 
@@ -39,7 +42,8 @@ PROGRAMS = 2048
 
 
 def _jit(function: Callable) -> Callable:
-    """`triton.jit`, if there is Triton; the plain function stays in reach, so that its source can be shown."""
+    """`triton.jit` if Triton is installed; the plain function remains accessible, so that its source can be
+    shown."""
     if triton is None:
         return function
     kernel = triton.jit(function)
@@ -75,7 +79,8 @@ def rotary_kernel(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """BLOCK_TOKENS tokens of one sequence, and of each STRIDE heads of q and of k BLOCK_HEADS; addresses in int64."""
+    """Rotates BLOCK_TOKENS tokens of one sequence, and BLOCK_HEADS out of every STRIDE heads of q and k; addresses in
+    int64."""
     blocks = tl.cdiv(tokens, BLOCK_TOKENS)
     batch = (tl.program_id(0) // blocks).to(tl.int64)
     token = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK_TOKENS
@@ -122,7 +127,7 @@ def rotate_heads(
 ):
     """This program's heads of x at the tokens ``token``: 2·PAIRS numbers of each are rotated, PASSED ones copied."""
     first_head = tl.program_id(1).to(tl.int64) * BLOCK_HEADS
-    # bounds that are known: under NumPy 2.4 and newer, Triton 3.6 interprets no loop to a number that it is given
+    # constant bounds, because with NumPy 2.4 and newer, Triton 3.6 cannot interpret a loop up to an argument
     for start in range(0, HEADS, STRIDE):  # pragma: no branch
         head = start + first_head + tl.arange(0, BLOCK_HEADS)[:, None, None]
         there = (head < HEADS) & (token < tokens)[None, :, None]
@@ -154,7 +159,7 @@ def rotate_heads(
             tl.store(out + out_row + rest * out_strides[3], passed, mask=inside)
 
 
-# Set when Triton was imported, and then for good.
+# Fixed when Triton is imported.
 INTERPRETED = triton is not None and not isinstance(
     rotary_kernel, triton.JITFunction
 )
@@ -179,10 +184,10 @@ def _launch(
     batch, _, tokens, dim = q.shape
     pairs = cos.shape[-1]
     cos, sin = cos.expand(batch, tokens, pairs), sin.expand(batch, tokens, pairs)
-    # A row that is its own output need not copy what is not rotated.
+    # In place, the entries that are not rotated need no copy.
     passed = 0 if outs is xs else dim - 2 * pairs
     block_pairs = triton.next_power_of_2(pairs)
-    # The tile grows first along whichever of heads and tokens lies closer together in memory.
+    # The tile grows first along heads or tokens, whichever are closer together in memory.
     rows = max(1, TILE // (2 * block_pairs))
     many_heads, many_tokens = map(
         triton.next_power_of_2, (max(q_heads, k_heads), tokens)
@@ -193,7 +198,7 @@ def _launch(
     else:
         block_tokens = min(many_tokens, rows)
         block_heads = min(many_heads, rows // block_tokens)
-    # Cosines and sines are loaded once for a token where its heads stay together, and once for each share of them.
+    # Cosines and sines of a token are loaded once for each share of its heads, so once if the heads stay together.
     blocks = batch * triton.cdiv(tokens, block_tokens)
     shares = min(
         triton.next_power_of_2(triton.cdiv(PROGRAMS, blocks)),
@@ -224,7 +229,8 @@ def _launch(
 class _Rotation(torch.autograd.Function):
     """The rotation of one tensor or two, whose gradient is the rotation by the opposite angles.
 
-    It keeps cos and sin, never q and k. A gradient is never rotated in place: others may hold it too.
+    It keeps cos and sin, never q and k. A gradient is never rotated in place, because it may be used
+    elsewhere too.
     """
 
     @staticmethod
@@ -290,7 +296,7 @@ def rotary(
     if reason is not None:
         raise RuntimeError(reason)
     xs = tuple(named.values())
-    # A function that changes a view may have no second output, says autograd; then each has a launch of its own.
+    # Autograd allows only one output for a function that changes a view, so then q and k get a launch each.
     if (
         in_place
         and any(x.requires_grad for x in xs)

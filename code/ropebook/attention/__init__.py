@@ -1,7 +1,7 @@
 """Scaled dot-product attention: the functions of chapter *Attention*, and a module to use.
 
 - `dot_product`: the weights, and the mean of the values.
-- `masks`: causal, padding, and what other programs write instead.
+- `masks`: causal masks, padding, and the numbers that other programs use as masks.
 - `scale`: what the division by √d is for.
 - `heads`, `layer`: several attentions side by side.
 - `cost`: operations, bytes and time.

@@ -78,7 +78,8 @@ def attention_cost(
 
 
 def kept_bytes(function: Callable, *tensors: Tensor) -> int:
-    """How many bytes autograd keeps for the backward pass of ``function(*tensors)``, each memory counted once.
+    """How many bytes autograd keeps for the backward pass of ``function(*tensors)``; shared memory counts
+    once.
 
     >>> x = torch.ones(1000, requires_grad=True)
     >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
@@ -98,7 +99,7 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """The time of the shortest of some runs of ``function(*tensors)``: the one that was disturbed the least.
+    """The time of the fastest of several runs of ``function(*tensors)``: the one that was disturbed least.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

@@ -32,8 +32,8 @@ def scaled_dot_product_attention(
     r"""softmax(q kᵀ · scale + mask) v: for every query a mean of the values, weighted by how well the keys fit.
 
     Shapes: ``q`` (…, Hq, Tq, d), ``k`` (…, Hkv, Tk, d), ``v`` (…, Hkv, Tk, dv); the result is (…, Hq, Tq, dv). Without
-    heads, (Tq, d), (Tk, d) and (Tk, dv) do. ``Hq`` is a multiple of ``Hkv``: query head h reads key head
-    h // (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
+    heads, (Tq, d), (Tk, d) and (Tk, dv) are enough. ``Hq`` is a multiple of ``Hkv``: query head h reads key head h //
+    (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
 
     ``mask``, ``is_causal`` and ``scale`` are those of :func:`attention_weights`. With ``return_weights`` the result is
     the pair (output, weights). The output has ``q``'s dtype; a query that may attend to nothing gets zeros.

@@ -1,4 +1,5 @@
-"""Heads: a width cut into runs, and keys and values that several query heads share.
+"""Heads: the width of a model cut into parts, and keys and values that several
+query heads share.
 
 Sources: Shazeer 2019, *Fast Transformer Decoding* (one key head for all), and Ainslie et al. 2023, *GQA* (groups).
 """
@@ -42,8 +43,8 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Keys or values (…, Hkv, seq, d) for ``n_heads`` query heads, (…, n_heads, seq, d): each head stands
-    n_heads / Hkv times in a row, once for every query head of the group that shares it.
+    """Keys or values (…, Hkv, seq, d) for ``n_heads`` query heads, (…, n_heads, seq, d): each head is
+    repeated n_heads / Hkv times in a row, once for every query head that shares it.
 
     >>> import torch
     >>> repeat_heads(torch.tensor([[[1.0]], [[2.0]]]), 6).flatten()
@@ -63,7 +64,7 @@ def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def check_heads(n_heads: int, n_kv_heads: int | None) -> tuple[int, int]:
-    """Both numbers of heads: those of keys and values divide those of queries, and are as many if None.
+    """Checks both numbers of heads: n_kv_heads must divide n_heads, and equals it if None.
 
     >>> check_heads(8, None)
     (8, 8)

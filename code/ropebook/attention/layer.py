@@ -17,9 +17,9 @@ from ropebook.attention.masks import whole_mask
 class MultiHeadAttention(nn.Module):
     """Self-attention with several heads: project, split into heads, attend in each, merge, project.
 
-    ``dim`` is the width of the model; ``head_dim`` that of a head, by default dim / n_heads, which must then be whole.
-    ``n_kv_heads`` (default ``n_heads``, of which it must be a divisor) is the number of heads that keys and values have.
-    ``bias`` is for all four projections. ``fused=True`` hands the middle to
+    ``dim`` is the width of the model; ``head_dim`` that of a head, by default dim / n_heads, which must then be a whole
+    number. ``n_kv_heads`` (default ``n_heads``) is the number of key and value heads, and must divide ``n_heads``.
+    ``bias`` is for all four projections. ``fused=True`` hands the attention itself to
     ``torch.nn.functional.scaled_dot_product_attention``, which gives the same numbers faster and without writing the
     scores out; then there are no weights to return.
 
@@ -63,7 +63,8 @@ class MultiHeadAttention(nn.Module):
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of ``x``, split into heads: (batch, heads, seq, head_dim) each.
 
-        A subclass that does something to queries and keys before they meet does it here.
+        A subclass that changes queries and keys before the scores are computed does it
+        here.
         """
         q = split_heads(self.q_proj(x), self.n_heads)
         k = split_heads(self.k_proj(x), self.n_kv_heads)

@@ -1,5 +1,5 @@
-"""Masks: which scores count. A boolean mask says **True where a query may attend to a key**, as
-``torch.nn.functional.scaled_dot_product_attention`` has it; ``torch.nn.MultiheadAttention`` has it the other way round.
+"""Masks: which scores count. A boolean mask says **True where a query may attend to a key**, as in
+``torch.nn.functional.scaled_dot_product_attention``; in ``torch.nn.MultiheadAttention`` it is the other way round.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ def causal_mask(
 ) -> Tensor:
     """Boolean (q_len, k_len): True where a query may attend, to itself and to everything before it.
 
-    The **last** query stands at the last key, so with cached keys (``k_len`` > ``q_len``) the queries are the newest
-    tokens: query t sees keys 0 … t + k_len − q_len. (``is_causal=True`` of torch's function puts the *first* query at
-    the first key instead; for ``k_len`` = ``q_len``, the default, there is no difference.) ``k_len`` < ``q_len`` would
-    leave queries with nothing to see and is refused.
+    The **last** query is at the last key's position, so with cached keys (``k_len`` > ``q_len``) the queries are the
+    newest tokens: query t sees keys 0 … t + k_len − q_len. (``is_causal=True`` of torch's function aligns the
+    *first* query with the first key instead; for ``k_len`` = ``q_len``, the default, there is no difference.)
+    ``k_len`` < ``q_len`` would leave queries with nothing to see and is refused.
 
     >>> causal_mask(2, 3).int()
     tensor([[1, 1, 0],
@@ -64,7 +64,8 @@ def padding_mask(
 def whole_mask(
     mask: Tensor | None, is_causal: bool, shape: Sequence[int], device: torch.device
 ) -> Tensor | None:
-    """``mask``, checked against the ``shape`` of the scores, and the causal mask in one; None if there is neither."""
+    """Combines ``mask``, checked against the ``shape`` of the scores, with the causal mask; None if there is
+    neither."""
     if mask is not None:
         _check_mask(mask, shape, device)
     if not is_causal:
@@ -82,12 +83,12 @@ def whole_mask(
 def masked_scores(
     scores: Tensor, mask: Tensor, fill: float, *, form: str = "replace"
 ) -> Tensor:
-    """Scores masked with a *number* instead of a mask, the way that many programs do it: here to be compared.
+    """Scores masked with a *number* instead of a mask, as many programs do; it's here for comparison.
 
     ``scores`` (…, Tq, Tk), ``mask`` boolean (True = may attend), ``fill`` −inf or a finite number such as −1e9.
     ``form="replace"`` writes ``fill`` over the scores that are masked; ``form="add"`` adds it to them. Computed in the
     scores' own dtype, which is the point: a finite ``fill`` that this dtype cannot hold raises ``ValueError``
-    (−1e9 in float16, whose least number is −65504).
+    (−1e9 in float16, whose lowest number is −65504).
 
     >>> masked_scores(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), -1e9)
     tensor([ 1.0000e+00, -1.0000e+09])
@@ -112,7 +113,8 @@ def hidden_row(
 ) -> Tensor | None:
     """The weights of the scores 1, 2, 3 when all three are masked with ``fill`` (:func:`masked_scores`), in ``dtype``.
 
-    The right answer would be no weights at all. None where ``dtype`` has no such number.
+    The right answer would be no weights at all. Returns None if ``dtype`` cannot hold
+    the number.
 
     >>> hidden_row(-1e9, torch.float32)
     tensor([0.3333, 0.3333, 0.3333])
@@ -125,7 +127,7 @@ def hidden_row(
 
 
 def spacing(x: float, dtype: torch.dtype) -> float:
-    """The gap between neighbouring numbers of ``dtype`` at ``x``: what is smaller than half of it vanishes in a sum.
+    """The gap between neighbouring numbers of ``dtype`` at ``x``: adding less than half of it to x changes nothing.
 
     >>> spacing(-8103.0, torch.bfloat16)
     32.0

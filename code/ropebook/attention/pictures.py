@@ -1,4 +1,4 @@
-"""The figures of chapter *Attention*. Each is shown by its function, which takes what was measured."""
+"""The figures of chapter *Attention*. Each function takes what was measured and shows one figure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def gradient_sizes(
     scaled: Mapping[int, Sequence[Rows]],
     without: Mapping[int, Sequence[Rows]],
 ) -> None:
-    """The gradient of the typical row, by its dot products, against the head dimension, for each number of keys: with the
-    scale and without."""
+    """The gradient of a typical row with respect to its dot products, against the head dimension, for each number of
+    keys, with the scale and without."""
     fig, ax = figure(480, 320)
     for n, colour in zip(scaled, (ORANGE, BLUE, VIOLET), strict=True):
         for rows, line, name in (
@@ -55,7 +55,7 @@ def gradient_sizes(
 
 
 def mask_panels(masks: Mapping[str, Tensor]) -> None:
-    """Boolean masks side by side, each under its name; what may be seen is filled."""
+    """Boolean masks side by side, each under its name; visible keys are filled."""
     fig, axes = figure(480, 200, 1, len(masks))
     for ax, (title, mask) in zip(axes, masks.items(), strict=True):
         heatmap(ax, mask, form=None)
@@ -69,7 +69,7 @@ def mask_panels(masks: Mapping[str, Tensor]) -> None:
 
 
 def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
-    """Which query head reads which head of keys and values: a panel for each kind, by its number of such heads."""
+    """Which query head reads which key/value head: one panel per kind, given by its number of key/value heads."""
     fig, axes = figure(480, 190, 1, len(kinds))
     for ax, (title, n_kv_heads) in zip(axes, kinds.items(), strict=True):
         for head in range(n_heads):

@@ -1,4 +1,5 @@
-"""What the scale 1/√d does: how large scores are without it, and how far weights move when a dot product q·k does."""
+"""What the scale 1/√d does: how large scores are without it, and how far weights move when a dot product q·k
+changes."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ def score_variance(
 ) -> float:
     """The variance of q·k, measured over ``samples`` pairs of independent standard normal vectors of length ``dim``.
 
-    In theory it is ``dim``: a sum of ``dim`` independent products, each of variance 1. The sample variance has itself a
-    relative standard deviation of about √((2 + 6/dim) / samples). Computed in float64 on the CPU, whose
-    random numbers do not depend on the accelerator. Needs 24·dim·samples bytes at its peak.
+    In theory it is ``dim``: a sum of ``dim`` independent products, each of variance 1. The sample variance itself has a
+    relative standard deviation of about √((2 + 6/dim) / samples). Computed in float64 on the CPU, whose random numbers
+    do not depend on the accelerator. Needs 24·dim·samples bytes at its peak.
 
     >>> 60 < score_variance(64, 100_000, torch.Generator().manual_seed(0)) < 68
     True
@@ -56,7 +57,7 @@ def score_rows(
 @dataclasses.dataclass(frozen=True)
 class Rows:
     """What softmax makes of many rows of dot products; made by :func:`rows_of`. A gradient is the size of ∂p/∂(q·k),
-    the derivative of a row's weights by its dot products: :func:`softmax_gradient_norm`."""
+    the derivative of a row's weights with respect to its dot products: :func:`softmax_gradient_norm`."""
 
     largest: float
     """The largest weight of the typical row: the median."""
@@ -106,8 +107,8 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     """∂p/∂a of the weights ``p`` = softmax(a / ``divisor``): (diag(p) − p pᵀ) / divisor; (…, n) in, (…, n, n) out.
 
     In attention a is a row of dot products q·k, before they are divided by anything, and ``divisor`` is √d. By the
-    chain rule a division of a divides the derivative as well. ``p`` must be float32 or float64, ≥ 0, and sum to 1 along
-    the last axis.
+    chain rule, dividing a divides the derivative as well. ``p`` must be float32 or float64, ≥ 0, and sum to 1 along the
+    last axis.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -117,7 +118,7 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     outer = p.unsqueeze(-1) * p.unsqueeze(-2)
     others = outer - torch.diag_embed(outer.diagonal(dim1=-2, dim2=-1))
     # On the diagonal p(1 − p) is written as the sum of p times every other p: 1 − p loses all its digits as p nears 1,
-    # and that is where one looks.
+    # which is the interesting case.
     return (torch.diag_embed(others.sum(-1)) - others) / _divisor(divisor)
 
 

@@ -1,4 +1,4 @@
-"""Places with more than one number: each pair turns by a wave, the dot product of its own vector with the place.
+"""Places with several coordinates: each pair rotates by the dot product of its wave, a vector, with the place.
 
 Sources: Su 2021, *The Road to a Better Transformer, 4* (two axes); Heo et al. 2024, *Rotary Position Embedding for Vision
 Transformer* (axial and mixed).
@@ -23,7 +23,7 @@ Waves = Float[Tensor, "axes pairs"]
 
 
 def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves:
-    """Each axis has pairs of its own: ``dims[a]`` entries of the head with the frequencies of a head of that size.
+    """Each axis has its own pairs: ``dims[a]`` entries of the head with the frequencies of a head of that size.
 
     ``base``: one for all axes, or one for each. The pairs of the first axis come first.
 
@@ -48,7 +48,7 @@ def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves
 
 
 def in_blocks(waves: Waves) -> Waves:
-    """The same pairs with the axes in turn: x, y, x, y, …: blocks of four entries for two axes, of six for three.
+    """The same pairs with alternating axes, x, y, x, y, …: blocks of four entries for two axes, of six for three.
 
     ``waves`` are those of `axial` with equal dims; ``ValueError`` for others.
 
@@ -66,9 +66,10 @@ def in_blocks(waves: Waves) -> Waves:
 
 
 def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
-    """Two axes in every pair: pair i turns with θ_i along its own direction φ_i: w_i = θ_i (cos φ_i, sin φ_i).
+    """Two axes in every pair: pair i has frequency θ_i along its own direction φ_i: w_i = θ_i (cos φ_i, sin
+    φ_i).
 
-    ``directions`` (dim/2,), in radians; a model learns the waves, and begins with random directions.
+    ``directions`` (dim/2,), in radians; a model learns the waves, starting from random directions.
 
     >>> mixed(4, 100, torch.zeros(2))
     tensor([[1.0000, 0.1000],
@@ -85,7 +86,8 @@ def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
 
 
 def angles(places: Places, waves: Waves) -> Float[Tensor, "*seq pairs"]:
-    """w_i · m of every pair, in radians, float64. ``places`` are integers, float32 or float64, as `check_positions` has them.
+    """w_i · m for every pair, in radians, float64. ``places`` are integers, float32 or float64, as in
+    `check_positions`.
 
     >>> angles(torch.tensor([[2, 3]]), axial([2, 2]))
     tensor([[2., 3.]], dtype=torch.float64)
@@ -105,7 +107,7 @@ def turned(
     *,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*heads seq dim"]:
-    """x, each vector turned by its place: pair i by w_i · m radians."""
+    """x with each vector rotated by its place: pair i by w_i · m radians."""
     checks.floating("x", x)
     phi = angles(places, waves)
     cos, sin = (y.to(x.device, wide(x.dtype)) for y in (phi.cos(), phi.sin()))

@@ -1,7 +1,7 @@
-"""What models do around RoPE: departures from the plain recipe, each as a small function, and what is left of relative scores.
+"""How models depart from plain RoPE: a small function for each departure, and whether scores are still relative.
 
-Each is compared in the tests with the module of transformers (5.23) that does it. Vectors are (…, heads, seq, dim), pairs in
-halves, as most of those modules have them.
+The tests compare each one with the module of transformers (5.23) that does it. Vectors are (…, heads, seq, dim), with
+pairs in halves, as in most of those modules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Weight = Float[Tensor, " dim"]
 
 
 def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
-    """The plain recipe, pairs in halves."""
+    """Plain RoPE, pairs in halves."""
     return turned_by(x, places, base, layout="half")
 
 
@@ -37,15 +37,16 @@ def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
 
 
 def normed_before(x: Vectors, places: Positions, weight: Weight) -> Vectors:
-    """Normalised, then turned (Qwen3): what is turned is another vector, and nothing else changes."""
+    """Normalise, then rotate (Qwen3): a different vector is rotated, and nothing else changes."""
     return turned(rms(x, weight), places)
 
 
 def normed_after(
     x: Vectors, places: Positions, weight: Weight | None = None
 ) -> Vectors:
-    """Turned, then normalised. Without weights (Llama 4) only the length changes, which no turn changed. With weights (HunYuan)
-    the two entries of a pair are stretched differently *after* the turn, and the place stays in the score.
+    """Rotate, then normalise. Without weights (Llama 4) only the length changes, which rotation leaves alone. With
+    weights (HunYuan) the two entries of a pair are stretched differently *after* the rotation, so the score depends on
+    the place.
     """
     return rms(turned(x, places), weight)
 
@@ -53,9 +54,11 @@ def normed_after(
 def tempered(
     q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
 ) -> Vectors:
-    """Queries that grow with the logarithm of their place (Llama 4, in its layers without rotation): softmax becomes sharper.
+    """Queries that grow with the logarithm of their place (Llama 4, in its layers without rotation), which makes
+    softmax sharper.
 
-    ``every`` so many tokens, from place 0 on, by ``scale``. ``ValueError`` for places below 0 and ``every`` not above 0.
+    They grow every ``every`` tokens, starting at place 0, by ``scale``. ``ValueError`` for places below 0 and ``every``
+    not above 0.
     """
     checks.number("every", every, above=0)
     checks.number("scale", scale)
@@ -66,7 +69,8 @@ def tempered(
     return q * (1 + scale * steps.log1p()).to(q)[:, None]
 
 
-# --- Which vectors turn, and where ----------------------------------------------------------------------------------
+# --- Which vectors are rotated, and where
+# ----------------------------------------------------------------------------------
 
 
 def projected_after(
@@ -75,7 +79,7 @@ def projected_after(
     projection: Float[Tensor, "width width"],
     n_heads: int,
 ) -> Vectors:
-    """The tokens turned, head by head, and *then* projected (Wav2Vec2-Conformer): W R_m x in place of R_m W x."""
+    """Rotate the tokens, head by head, and *then* project (Wav2Vec2-Conformer): W R_m x instead of R_m W x."""
     parts = turned(x.unflatten(-1, (n_heads, -1)).transpose(-2, -3), places)
     found = parts.transpose(-2, -3).flatten(-2) @ projection.mT
     return found.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
@@ -84,14 +88,15 @@ def projected_after(
 def partly(
     x: Vectors, places: Positions, rotary_dim: int, base: float = 10000.0
 ) -> Vectors:
-    """The first ``rotary_dim`` entries of each vector turn, with the frequencies of a head of that size (GPT-NeoX)."""
+    """Rotates the first ``rotary_dim`` entries of each vector, with the frequencies of a head of that size
+    (GPT-NeoX)."""
     checks.rotary_dim(x.shape[-1], rotary_dim)
     turning, still = x[..., :rotary_dim], x[..., rotary_dim:]
     return torch.cat((turned(turning, places, base), still), -1)
 
 
 def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
-    """Keys of which the last ``exempt`` do not turn, for they have no place (SAM 2: pointers to objects)."""
+    """Rotates all keys but the last ``exempt``, which have no place (SAM 2: pointers to objects)."""
     checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
     turning = k.shape[-2] - exempt
     places = as_positions("places", places)[:turning]
@@ -99,7 +104,7 @@ def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
 
 
 def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
-    """Every so many layers one does not turn: the last of each group (SmolLM3, Llama 4).
+    """The last layer of each group does not rotate (SmolLM3, Llama 4).
 
     >>> layers_that_turn(5, every=4)
     [True, True, True, False, True]
@@ -113,8 +118,8 @@ def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
 
 
 def donors(kinds: Sequence[str], shared: int) -> list[int]:
-    """The layer whose keys each layer reads: its own, but for the last ``shared``, which read those of the last layer before them of
-    the same kind (Gemma 3n).
+    """The layer whose keys each layer reads: its own, except that the last ``shared`` layers read those of the last
+    earlier layer of the same kind (Gemma 3n).
 
     >>> donors(["near", "far", "near", "far", "near"], shared=2)
     [0, 1, 2, 1, 2]
@@ -136,17 +141,19 @@ def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
 
 
 def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
-    """Turned keys, moved by so many places: one more turn, and no projection anew."""
+    """Moves rotated keys by ``by`` places: one more rotation, without projecting
+    again."""
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 
 def evicted(
     k: Vectors, start: int, stop: int, base: float = 10000.0
 ) -> Float[Tensor, "*heads kept dim"]:
-    """Turned keys without those of the tokens ``start`` to ``stop`` − 1, the later ones moved down to close the gap.
+    """Rotated keys without those of the tokens ``start`` to ``stop`` − 1, with later ones moved down to close the
+    gap.
 
-    These are the keys of the shorter text in the first layer only. In the layers above, a later token's key was made from
-    what it had read of the tokens that are gone.
+    Only in the first layer are these the keys of the shorter text. In the layers above, a later token's key still
+    depends on the evicted tokens that it attended to.
     """
     checks.integer("stop", stop, minimum=0, maximum=k.shape[-2])
     checks.integer("start", start, minimum=0, maximum=stop)
@@ -158,7 +165,8 @@ def evicted(
 
 
 def centred(rows: int, columns: int) -> Float[Tensor, "patches 2"]:
-    """The middles of patches, from −1 to 1 on both axes, whatever their number (DINOv3), times 2π.
+    """The centres of patches, from −1 to 1 on both axes, however many there are (DINOv3), times
+    2π.
 
     >>> centred(1, 2) / torch.pi
     tensor([[ 0., -1.],
@@ -179,7 +187,8 @@ Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Departure(NamedTuple):
-    """Who does it, and the scores of queries and keys at places, all on one text."""
+    """A departure: which models do it, and its scores of queries and keys at given
+    places, for one text."""
 
     title: str
     who: str
@@ -187,7 +196,8 @@ class Departure(NamedTuple):
 
 
 def departures(dim: int) -> list[Departure]:
-    """Those whose scores can be compared on one text, with weights that are drawn anew each time from one seed."""
+    """The departures whose scores can be compared on one text. Random weights are drawn from the same seed each
+    time."""
     generator = torch.Generator().manual_seed(1)
     draw = torch.randn(4, dim, dim, generator=generator, dtype=torch.float64)
     one, two = 1 + draw[0, :2].abs()
@@ -257,7 +267,8 @@ def departures(dim: int) -> list[Departure]:
 
 
 def kept(by: int, *, dim: int = 32, length: int = 32) -> dict[str, float]:
-    """By title, how much the scores of a text change when it moves ``by`` tokens, as a share of the largest."""
+    """For each title, how much the scores of a text change when it moves ``by`` tokens, as a share of the
+    largest score."""
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 1, length, dim, generator=generator, dtype=torch.float64)
     here = torch.arange(length)

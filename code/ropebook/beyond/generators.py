@@ -1,7 +1,8 @@
-"""Which matrices may turn a vector by a place of several numbers: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
+"""Which matrices can rotate a vector by a place with several coordinates: R(m) = exp(m_1 A_1 + m_2
+A_2 + …).
 
-Each A is antisymmetric, so that lengths are kept. The score depends on n − m alone exactly if the A commute; then there is a
-basis in which all of them are blocks of two, and nothing else remains than waves (`ropebook.beyond.axes`).
+Each A is antisymmetric, so that lengths are kept. The score depends on n − m alone exactly if the A commute. Then there
+is a basis in which all of them consist of 2 × 2 blocks, so only waves remain (`ropebook.beyond.axes`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def operator(
 
 
 def commutator(generators: Generators) -> float:
-    """The largest entry of all A B − B A.
+    """The largest entry of A B − B A over all pairs of generators.
 
     >>> commutator(spins())
     1.0
@@ -48,7 +49,7 @@ def shift_error(
 
 
 def spins() -> Float[Tensor, "2 3 3"]:
-    """Two generators that do not commute: turns of space about the first and about the second axis.
+    """Two generators that do not commute: rotations of space about the first and the second axis.
 
     >>> spins()[0]
     tensor([[ 0.,  0.,  0.],

@@ -1,4 +1,5 @@
-"""Multi-head latent attention: keys and values of all heads from one short vector a token, and a decoupled rotation.
+"""Multi-head latent attention: the keys and values of all heads come from one short vector per token, with a
+decoupled rotation.
 
 Source: DeepSeek-AI 2024, *DeepSeek-V2*, section 2.1. Compared with transformers' DeepseekV3Attention.
 """
@@ -20,15 +21,17 @@ Tokens = Float[Tensor, "batch seq width"]
 
 
 class Cached(NamedTuple):
-    """What is kept of a token: its latent c (batch, seq, rank), and one turned key for all heads (batch, seq, rotary_dim)."""
+    """What is kept of each token: its latent c (batch, seq, rank), and one rotated key for all heads (batch, seq,
+    rotary_dim)."""
 
     latent: Tensor
     key: Tensor
 
 
 class LatentAttention(nn.Module):
-    """Latent attention of one layer, causal. Each head's query and key have ``dim`` entries that stand still, which come from the
-    latent, and ``rotary_dim`` that turn; the turned part of the key is one for all heads and does not pass through the latent.
+    """One layer of causal latent attention. Each head's query and key have ``dim`` entries that are not rotated and
+    ``rotary_dim`` that are. The latent gives the unrotated entries of the key; its rotated part is shared by all heads
+    and bypasses the latent.
     """
 
     def __init__(
@@ -62,13 +65,15 @@ class LatentAttention(nn.Module):
         return Cached(self.norm(latent), turned_by(key, places, self.base))
 
     def queries(self, x: Tokens, places: Positions) -> tuple[Tensor, Tensor]:
-        """The still and the turned part of every head's query: (batch, heads, seq, dim) and (…, rotary_dim)."""
+        """The unrotated and the rotated part of every head's query: (batch, heads, seq, dim) and (…,
+        rotary_dim)."""
         q = self.w_q(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         still, turning = q.split([self.dim, self.rotary_dim], -1)
         return still, turned_by(turning, places, self.base)
 
     def forward(self, x: Tokens, places: Positions) -> Tokens:
-        """The output, with keys and values of each head made from the latents: as one trains."""
+        """The output, with each head's keys and values computed from the latents, as in
+        training."""
         held = self.cached(x, places)
         up = self.w_up(held.latent).unflatten(-1, (self.n_heads, -1))
         k, v = up.transpose(1, 2).split([self.dim, self.v_dim], -1)
@@ -80,9 +85,9 @@ class LatentAttention(nn.Module):
         return self.w_o(found.transpose(1, 2).flatten(2))
 
     def absorbed(self, x: Tokens, places: Positions) -> Tokens:
-        """`forward`, with the latents themselves as keys and values: W_UK is multiplied into the queries, W_UV into the output.
-
-        No key or value of a head is made; one vector a token is key and value of all heads, as one reads from a cache.
+        """The same as `forward`, with the latents themselves as keys and values: W_UK is multiplied into the queries,
+        W_UV into the output. No head has keys or values of its own: as in decoding from a cache, one vector per token
+        serves as key and value of all heads.
         """
         held = self.cached(x, places)
         w_k, w_v = self.w_up.weight.unflatten(0, (self.n_heads, -1)).split(
@@ -104,14 +109,16 @@ def between(
     w_uk: Float[Tensor, "dim rank"],
     rotation: Float[Tensor, "dim dim"],
 ) -> Float[Tensor, "width rank"]:
-    """W_Q^T R_{n−m} W_UK: what stands between a token and another's latent in a score. Without a rotation it is one matrix."""
+    """W_Q^T R_{n−m} W_UK, the matrix between one token and another's latent in a score. Without rotation it is the same
+    for all distances."""
     return w_q.mT @ rotation @ w_uk
 
 
 def numbers_cached(
     n_heads: int, dim: int, rank: int, rotary_dim: int
 ) -> dict[str, int]:
-    """Numbers that a cache holds of each token and layer: with keys and values of every head, of one, and with a latent.
+    """How many numbers a cache keeps per token and layer: with keys and values for every head, for one head, and with a
+    latent.
 
     >>> numbers_cached(n_heads=128, dim=128, rank=512, rotary_dim=64)
     {'every head': 32768, 'one head': 256, 'latent': 576}

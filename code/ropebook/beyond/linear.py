@@ -1,7 +1,7 @@
-"""Linear attention, turned: weights without softmax, φ(q)·φ(k) in place of e^{q·k}, which can be summed up as one goes.
+"""Linear attention with rotations: instead of e^{q·k} the weights are φ(q)·φ(k), which can be summed token by token.
 
-Sources: Katharopoulos et al. 2020, *Transformers are RNNs*; Su et al. 2021, *RoFormer*, section 3.3: the turned features stand in
-the numerator alone, since turned products may be negative.
+Sources: Katharopoulos et al. 2020, *Transformers are RNNs*; Su et al. 2021, *RoFormer*, section 3.3: only the numerator
+has rotated features, because rotated products may be negative.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def feature(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 def features(
     x: Vectors, places: Positions, turn: str = "after", base: float = 10000.0
 ) -> Vectors:
-    """φ of each vector, turned after φ, before it, or not at all.
+    """φ of each vector, rotated after φ, before it, or not at all.
 
-    Turned after: products know the distance, and may be negative. Turned before: products are positive, and know the places.
+    Rotated after φ, products depend on the distance and may be negative. Rotated before φ, they are positive but depend
+    on both places.
     """
     checks.choice("turn", turn, TURNS)
     if turn == "before":
@@ -55,7 +56,7 @@ def linear_weights(
 ) -> Weights:
     """The weight of each key for each query, written out: (…, T, T), zero for keys that come later.
 
-    ``normaliser``: what a row is divided by: the sum of the products that were not turned ("still"), of the turned ones themselves
+    ``normaliser``: what a row is divided by: the sum of the unrotated products ("still"), the sum of the rotated ones
     ("turned"), or nothing ("none").
     """
     checks.choice("normaliser", normaliser, NORMALISERS)
@@ -78,10 +79,11 @@ def linear_attention(
     *,
     base: float = 10000.0,
 ) -> Float[Tensor, "*heads seq width"]:
-    """RoFormer's linear attention as a recurrence: turned after φ, normaliser still.
+    """RoFormer's linear attention as a recurrence: rotated after φ, normalised by
+    unrotated products.
 
-    Two sums are held, whatever the length: S (dim, width) of R_n φ(k_n) v_n^T, and z (dim,) of φ(k_n). ``ValueError`` unless q, k and v
-    have as many rows.
+    It keeps two sums, whatever the length: S (dim, width) of R_n φ(k_n) v_n^T, and z (dim,) of φ(k_n). ``ValueError``
+    unless q, k and v have as many rows.
     """
     _check_of_one_text(q, k, v)
     turned_q, turned_k = (features(x, places, base=base) for x in (q, k))
@@ -100,11 +102,12 @@ def linear_attention(
 def turning_state(
     q: Vectors, k: Vectors, v: Vectors, step: Float[Tensor, "dim dim"]
 ) -> Vectors:
-    """Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence whose state turns: S_m = S_{m−1} R_1 + k_m v_m^T, with v_n in rows.
+    """Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence whose state rotates: S_m = S_{m−1} R_1 + k_m v_m^T, with v_n in
+    rows.
 
-    ``step`` (dim, dim): the matrix that takes a row v to R_{−1} v, which is R_1: a token later, each value has turned back by one step. This is
-    what RoPE on values means here; values that are turned, and at the output turned back, give the same. ``ValueError`` unless q, k and v
-    have as many rows.
+    ``step`` (dim, dim): the matrix that takes a row v to R_{−1} v, which is R_1: with each new token, every value is
+    rotated back by one step. This is what RoPE on values means here; rotating values and rotating the output back gives
+    the same result. ``ValueError`` unless q, k and v have as many rows.
     """
     _check_of_one_text(q, k, v)
     S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)

@@ -1,7 +1,7 @@
-"""M-RoPE: one head, whose pairs are shared out among time, row and column; and the places that text, images and videos get.
+"""M-RoPE: a head's pairs are divided among time, row and column; and the places that text, images and videos get.
 
-Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections); the ids as transformers'
-code gives them.
+Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections); the ids follow
+transformers' code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from ropebook.shapes import Int
 
 
 class Grid(NamedTuple):
-    """An image or a video: frames, rows and columns of tokens, and how many ids the time goes on from frame to frame."""
+    """An image or a video: frames, rows and columns of tokens, and by how much the time id grows from frame to
+    frame."""
 
     frames: int
     rows: int
@@ -40,11 +41,11 @@ def axis_of_pair(
 ) -> Int[Tensor, " pairs"]:
     """The axis of each pair: 0 for time, 1 for the row, 2 for the column.
 
-    ``sections``: how many pairs each axis has. One after the other, as in Qwen2-VL; ``interleaved``: in turn from the first pair
-    on, as long as row and column have pairs left, as in Qwen3-VL. Time has the rest.
+    ``sections``: how many pairs each axis has. The axes follow one another, as in Qwen2-VL; with ``interleaved`` they
+    alternate from the first pair on, as long as row and column have pairs left, as in Qwen3-VL. Time gets the rest.
 
-    ``ValueError`` for a row or column that would run past the last pair before its section is full. (transformers gives
-    such an axis fewer pairs, and time more, without a word.)
+    ``ValueError`` for a row or column that would run past the last pair before its section is full. (transformers
+    silently gives such an axis fewer pairs, and time more.)
 
     >>> axis_of_pair([2, 3, 3])
     tensor([0, 0, 1, 1, 1, 2, 2, 2])
@@ -80,7 +81,7 @@ def _checked(sections: Sequence[int]) -> list[int]:
 def mrope(
     sections: Sequence[int], base: float = 10000.0, *, interleaved: bool = False
 ) -> Waves:
-    """The waves of M-RoPE: pair i keeps the frequency θ_i of a line, and follows one axis only.
+    """The waves of M-RoPE: pair i keeps the frequency θ_i of a line, but follows a single axis.
 
     >>> mrope([1, 1, 1], base=1000)
     tensor([[1.0000, 0.0000, 0.0000],
@@ -97,11 +98,11 @@ def position_ids(
 ) -> Int[Tensor, "tokens 3"]:
     """Time, row and column of every token of a prompt with images and videos.
 
-    ``parts``: a whole number is so many tokens of text, a `Grid` an image or a video. A token of text has three equal ids. A
-    grid starts at the next id of the text, on each axis. The text after it continues behind the larger of its rows and
-    columns (``follow="grid"``: the Qwen-VL models in transformers 5.23), or behind the largest id so far (``"largest"``:
-    the paper, and transformers 4). The two differ for videos with more frames than that. What the model *writes* follows
-    the largest id by either rule: see `rope_delta`.
+    ``parts``: a whole number is a number of text tokens, a `Grid` an image or a video. A text token has three equal
+    ids. A grid starts at the text's next id, on each axis. The text after it continues after the larger of its rows and
+    columns (``follow="grid"``: the Qwen-VL models in transformers 5.23), or after the largest id so far
+    (``"largest"``: the paper, and transformers 4). The two differ for videos with more frames than that. What the model
+    *writes* follows the largest id by either rule: see `rope_delta`.
 
     >>> position_ids([2, Grid(1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
@@ -125,8 +126,8 @@ def position_ids(
 def rope_delta(ids: Int[Tensor, "tokens 3"]) -> int:
     """What is added to the number of tokens so far to get the id of the next one that the model writes.
 
-    It makes the first such id one more than the largest id of the prompt, whatever its last token has, and is negative
-    where images saved ids. transformers keeps it as ``rope_deltas``.
+    It makes the first such id one more than the largest id in the prompt, whatever its last token's id is, and is
+    negative if images saved ids. transformers keeps it as ``rope_deltas``.
 
     >>> ids = position_ids([2, Grid(1, 2, 2), 1])
     >>> rope_delta(ids), len(ids) + rope_delta(ids)

@@ -35,7 +35,8 @@ LINES = (
 def similarity(
     rows: int, columns: int, waves: torch.Tensor
 ) -> Float[torch.Tensor, "rows columns"]:
-    """The mean cosine of the patch in the middle with every patch: the score for q = k = (1, …, 1) as a share of its largest."""
+    """The mean cosine of the middle patch with every patch: the score for q = k = (1, …, 1) as a share of its largest
+    value."""
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     middle = torch.tensor([rows // 2, columns // 2])
     return angles(places - middle, waves).cos().mean(-1).view(rows, columns)
@@ -44,7 +45,7 @@ def similarity(
 def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
     """The score of the middle patch with all others: counted in a line, axial, and mixed."""
     theta = axial([dim], base)
-    # a line that runs row by row: a row is as far as `side` columns
+    # on a line that runs row by row, one row is as far as `side` columns
     line = torch.cat((side * theta, theta))
     golden = math.pi * (3 - math.sqrt(5))
     directions = golden * torch.arange(dim // 2, dtype=torch.float64)
@@ -66,7 +67,7 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
 
 
 def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
-    """Which axis each pair follows: a row of bars for each split, by name, fast pairs first."""
+    """Which axis each pair follows: a row of bars for each named split, fast pairs first."""
     fig, ax = figure(560, 130)
     names, rows = [], []
     for at, (name, split) in enumerate(splits.items()):
@@ -97,7 +98,8 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
 
 
 def shifts(dim: int = 64, trials: int = 64) -> None:
-    """The change of a score when both places move, against how far: median and largest of many."""
+    """How much a score changes when both places move, against how far they move: median and
+    largest of many."""
     by = [int(10 ** (e / 2)) for e in range(13)]
     fig, ax = figure(560, 320)
     for dtype, wide, label, colour in LINES:

@@ -1,4 +1,4 @@
-"""How far a relative score really stays as it is when both places move: a property, over random places, sizes and types."""
+"""How nearly a relative score stays the same when both places move, over random places, sizes and types."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Values turned as well: the place gets into the output; turned back there, it leaves again.
+"""Rotating values as well brings the place into the output; rotating the output back takes
+it out again.
 
-The output of a query is Σ A_mn v_n. Its weights know n − m alone. With turned values it is Σ A_mn R_n v_n, which moves with the
-text; R_m^T of that is Σ A_mn R_{n−m} v_n, which does not.
+The output of a query is Σ A_mn v_n. Its weights depend only on n − m. With rotated values it is Σ A_mn R_n v_n, which
+changes when the text moves; R_m^T of that is Σ A_mn R_{n−m} v_n, which does not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def turned_by(
     back: bool = False,
     layout: str = "interleaved",
 ) -> Vectors:
-    """x, each vector turned by its place; ``back``: the other way round."""
+    """x with each vector rotated by its place; ``back``: in the opposite
+    direction."""
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)
@@ -44,7 +46,8 @@ def attend(
     base: float = 10000.0,
     causal: bool = False,
 ) -> Vectors:
-    """The output of attention with RoPE, and with values that are still, turned, or turned and at the output turned back."""
+    """The output of attention with RoPE, with values unrotated, rotated, or rotated and then rotated back in the
+    output."""
     checks.choice("values", values, WAYS)
     q, k = turned_by(q, places, base), turned_by(k, places, base)
     weights = attention_weights(q, k, is_causal=causal)
@@ -74,7 +77,8 @@ def shift_change(
     values: str = "still",
     base: float = 10000.0,
 ) -> float:
-    """By how much the output of a text changes when all its places move ``by``, as a share of its largest entry."""
+    """How much the output for a text changes when all its places move by ``by``, as a share of its largest
+    entry."""
     places = torch.arange(q.shape[-2])
     here = attend(q, k, v, places, values=values, base=base)
     there = attend(q, k, v, places + by, values=values, base=base)

@@ -1,9 +1,9 @@
-"""How the score depends on distance: the bound that falls, the score that swings, and the base that a length needs.
+"""How the score depends on distance: a bound that falls, a score that swings, and the base that a context needs.
 
 - `curves`: walks along a curve of the distance.
-- `scores`: the score for q = k, for chosen and for random vectors.
+- `scores`: the score for q = k, for chosen vectors and for random ones.
 - `bound`: RoFormer's bound of the score.
-- `sweeps`: what base and dimension do.
+- `sweeps`: the effect of base and dimension.
 - `models`: the settings of published models.
 - `bases`: the base that a context needs.
 - `pictures`: the figures of the chapter's pages; imported by itself, since it needs matplotlib.

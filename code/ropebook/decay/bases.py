@@ -1,4 +1,5 @@
-"""The base that a context needs, by the criterion of Men et al. (2024): its reach, and the search for the least one."""
+"""The base that a context needs, by the criterion of Men et al. (2024): how far a base reaches, and the search for the
+smallest one."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from ropebook import checks
 from ropebook.decay.curves import Device, first_below, whole_length
 from ropebook.sinusoidal import distance_kernel
 
-# What Men et al. (2024) found for d = 128: the least base, by context length.
+# What Men et al. (2024) found for d = 128: the smallest base for each context
+# length.
 PUBLISHED_BASES = MappingProxyType(
     {
         "1k": 4.3e3,
@@ -35,7 +37,7 @@ PUBLISHED_BASES = MappingProxyType(
 def tokens(label: str | int, thousand: int = 1024) -> int:
     """The context length that a label such as "128k", "128K" or "1M" stands for; a thousand is 1024 here, or 1000.
 
-    A number, or a label that is one, is taken as it stands.
+    A number, or a label that is just a number, is taken as it is.
 
     >>> tokens("4k"), tokens("4K", thousand=1000), tokens("1M"), tokens(128000), tokens("131,072")
     (4096, 4000, 1048576, 128000, 131072)
@@ -55,10 +57,9 @@ def tokens(label: str | int, thousand: int = 1024) -> int:
 
 
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
-    """How many positions a base carries by the criterion Σ_i cos mθ_i ≥ 0 for m = 0, 1, …: the first m that breaks it.
-
-    ``limit`` if none below it does. So a base is admissible for a context of L tokens if its reach (with limit L or more)
-    is at least L (Men et al. 2024). The walk ends at the first negative sum.
+    """How far a base meets the criterion Σ_i cos mθ_i ≥ 0 for m = 0, 1, …: the first m that breaks it, or ``limit`` if
+    no smaller m does. So a base is admissible for a context of L tokens if its reach (with limit L or more) is at least
+    L (Men et al. 2024). The walk ends at the first negative sum.
 
     >>> reach(10000, dim=128, limit=4096)
     1707
@@ -70,7 +71,8 @@ def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
 
 
 def significant_grid(digits: int, low: float, high: float) -> list[float]:
-    """All numbers from ``low`` to ``high``, both included, that have ``digits`` significant decimal digits, rising.
+    """All numbers from ``low`` to ``high``, both included, with ``digits`` significant decimal digits, in rising
+    order.
 
     The paper's grid has two: 1000, 1100, …, 9900, 10000, 11000, ….
 
@@ -81,7 +83,8 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
     low = checks.number("low", low, minimum=1)
     high = checks.number("high", high, minimum=low)
     grid = []
-    # One decade early: a logarithm next to a whole number may round to either side.
+    # Start one decade early: a logarithm next to a whole number may round to either
+    # side.
     for decade in range(int(math.log10(low)) - 1, int(math.log10(high)) + 2):
         for mantissa in range(10 ** (digits - 1), 10**digits):
             power = decade - digits + 1
@@ -94,10 +97,11 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
 def smallest_base(
     length: int, bases: Iterable[float], dim: int = 128, device: Device = None
 ) -> float | None:
-    """The first of ``bases`` (which rise) that is admissible for ``length`` positions; None if none is.
+    """The first of ``bases`` (in rising order) that is admissible for ``length`` positions; None if
+    none is.
 
-    It has to try them one by one: the admissible bases are no interval (`runs`), so bisection may miss. And so the answer
-    belongs to the grid: between two of its points a smaller base may be admissible, that a finer grid would find.
+    It tries them one by one, because the admissible bases do not form an interval (`runs`), so bisection could miss
+    some. For the same reason the answer depends on the grid: a finer one may contain a smaller admissible base.
 
     >>> smallest_base(1024, significant_grid(2, 1e3, 1e4))
     4300.0
@@ -147,7 +151,8 @@ def runs(bases: Sequence[float], reaches: Sequence[int], length: int) -> list[Ru
 
 
 class Comparison(NamedTuple):
-    """A published least base beside ours; ``first_negative`` is where the published one breaks the criterion, if it does."""
+    """A published smallest base next to ours; ``first_negative`` is where the published one breaks the criterion, if it
+    does."""
 
     length: int
     published: float
@@ -163,7 +168,8 @@ def compare(
     dim: int = 128,
     device: Device = None,
 ) -> Comparison:
-    """Search ``bases`` for the least admissible one, and put a published base to the same criterion.
+    """Search ``bases`` for the smallest admissible one, and check a published base by the same
+    criterion.
 
     >>> compare(4096, 2.7e4, significant_grid(2, 1e3, 1e5))
     Comparison(length=4096, published=27000.0, ours=29000.0, agrees=False, first_negative=4079)

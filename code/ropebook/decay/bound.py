@@ -1,4 +1,5 @@
-"""RoFormer's bound of the score: partial sums of the turning arrows, what they fall to, and what bounds a score.
+"""RoFormer's bound of the score: partial sums of rotating arrows, the level they fall to, and what bounds a
+score.
 
 Notation: pair i of the query and the key as complex numbers q_i, k_i, and h_i = q_i conj(k_i). Then the score and its
 partial sums are
@@ -39,7 +40,8 @@ def mean_partial_sum(
 ) -> Tensor:
     """The mean of |S_1| … |S_{d/2}| at each distance, RoFormer's figure 2: shape distances.shape, float64.
 
-    (d/2 + 1)/2 at Δ = 0, and even in Δ. Summed pair by pair: the memory of a few copies of the distances.
+    It is (d/2 + 1)/2 at Δ = 0, and even in Δ. The sum runs pair by pair, so it needs only the memory of a
+    few copies of the distances.
 
     >>> mean_partial_sum([0, 1000], dim=8)
     tensor([2.5000, 1.0929], dtype=torch.float64)
@@ -52,7 +54,7 @@ def mean_partial_sum(
 
 
 def partial_sum_floor(dim: int) -> float:
-    """A number that the mean of |S_j| never falls below, whatever Δ and base: more than 1/2.
+    """A number that the mean of |S_j| never falls below, for any Δ and base: more than 1/2.
 
     |S_1| = 1, and |S_j| + |S_{j+1}| ≥ |S_{j+1} − S_j| = 1; so Σ_j |S_j| ≥ 1 + ⌊(d/2 − 1)/2⌋.
 
@@ -64,7 +66,8 @@ def partial_sum_floor(dim: int) -> float:
 
 
 def random_walk_level(dim: int) -> float:
-    """What the mean of |S_j| comes to where the directions Δθ_i are as good as random: the mean of √(πj)/2.
+    """What the mean of |S_j| approaches when the directions Δθ_i are practically random: the mean of
+    √(πj)/2.
 
     √(πj)/2 is the mean length of a walk of j unit steps in random directions, for large j (Rayleigh's distribution).
 
@@ -76,7 +79,7 @@ def random_walk_level(dim: int) -> float:
 
 
 class Bounds(NamedTuple):
-    """A score and three numbers that its size cannot exceed; see `bounds`."""
+    """A score and three bounds on its absolute value; see `bounds`."""
 
     score: Tensor
     steps: Tensor
@@ -98,7 +101,8 @@ def bounds(
         |score| ≤ Σ_i |S_{i+1}| |h_{i+1} − h_i|            (``steps``)
                 ≤ max_i |h_{i+1} − h_i| · Σ_i |S_{i+1}|    (``abel``, RoFormer's, section 3.4.3).
 
-    ``triangle`` is what needs no such art, |score| ≤ Σ_i |h_i|; it is the same at every distance.
+    ``triangle`` is simply the triangle inequality, |score| ≤ Σ_i |h_i|; it is the same at every
+    distance.
 
     ``q``, ``k``: (…, dim) that broadcast, floating point, the same dim.
 

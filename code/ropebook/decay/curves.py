@@ -1,8 +1,8 @@
-"""Walks along a curve of the distance: its mean, its least value, its swings, where it is first below a level.
+"""Walks along a curve of the distance: its mean, its lowest value, its swings, and where it first falls below
+a level.
 
 A curve is a function of distances: it takes an int64 tensor of shape (n,) and gives float64 values of that shape, on the
-tensor's device. What walks along one asks for at most CHUNK distances at a time, so its memory does not grow with the
-length.
+tensor's device. A walk asks for at most CHUNK distances at a time, so its memory does not grow with the length.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ CHUNK = 2**16  # distances at a time
 
 
 def whole_length(name: str, value: int) -> int:
-    """``value``, a number of tokens from 1 on; an error names the argument."""
+    """Checks a number of tokens: at least 1; an error names the argument."""
     return checks.integer(name, value, 1, rope.LARGEST_POSITION)
 
 
 class Summary(NamedTuple):
-    """What `summarize` finds on the way along a curve."""
+    """The result of `summarize`."""
 
     mean: float
     least: float
@@ -45,8 +45,9 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
     """Walk along a curve from Δ = 0 to length − 1.
 
     ``local_maxima`` counts the inner distances whose value is above the one before and not below the next; ``rises``
-    the steps that go up, so that a curve falls monotonically if and only if there are none. ``first_negative`` is None
-    if no value is below 0. ``ValueError`` if the curve gives another shape than that of its distances, or NaN.
+    counts the steps that go up, so a curve falls monotonically if and only if there are none. ``first_negative`` is
+    None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its distances, or if one
+    is NaN.
 
     >>> found = summarize(lambda distances: distances.double().cos(), 10)
     >>> found.least_at, found.first_negative, found.local_maxima, found.rises
@@ -68,7 +69,8 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
         joined = values if before is None else torch.cat((before, values))
         up = joined.diff() > 0
         local_maxima += int((up[:-1] & ~up[1:]).sum())
-        # Of two values carried over, the step between them has been counted.
+        # If two values are carried over, the step between them has been counted
+        # already.
         rises += int(up[0 if before is None else len(before) - 1 :].sum())
         before = joined[-2:]
     return Summary(
@@ -85,7 +87,8 @@ class Windows(NamedTuple):
 
 
 def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Windows:
-    """The trend under a curve's swings: mean, least and greatest value over edges[j] ≤ Δ < edges[j + 1].
+    """The trend behind a curve's swings: mean, least and greatest value over edges[j] ≤ Δ < edges[j +
+    1].
 
     ``edges``: whole distances, at least two, each greater than the one before, the first at least 0.
 
@@ -112,7 +115,8 @@ def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Window
 def trend(
     curve: Curve, length: int, device: Device = None
 ) -> tuple[Tensor, Windows]:
-    """The trend of a curve over Δ < ``length``: windows that grow, each a third longer than the one before (10^(1/8)).
+    """The trend of a curve over Δ < ``length``: over growing windows, each a third longer than the one before
+    (10^(1/8)).
 
     The middles of the windows, shape (windows,), float64, and mean, least and greatest value in each.
 
@@ -131,7 +135,7 @@ def first_below(
 ) -> int | None:
     """The first distance in 0 … length − 1 at which a curve is below ``level``; None if there is none.
 
-    Nothing beyond the chunk in which it lies is computed.
+    Nothing beyond its chunk is computed.
 
     >>> first_below(lambda distances: distances.double().cos(), 0.0, 100)
     2
@@ -153,9 +157,11 @@ def first_return(
     base: float = 10000.0,
     device: Device = None,
 ) -> int | None:
-    """The first Δ < length at which K(Δ) is back to ``share`` of K(0), having been below; None if there is none.
+    """The first Δ < length at which K(Δ) is back at ``share`` of K(0) after being below it; None if there is
+    none.
 
-    K is almost periodic: it comes back as near to K(0) as one likes, but for many pairs not before very long.
+    K is almost periodic: it returns as close to K(0) as you like, but with many pairs only after a very long
+    distance.
 
     >>> first_return(0.99, 10000, dim=8)  # its frequencies are powers of 1/10: the period is 2000π
     6283
@@ -185,7 +191,7 @@ def _first(
 
 
 def _chunks(start: int, stop: int, device: Device) -> Iterator[Tensor]:
-    """The distances start … stop − 1 in pieces: a small one first, then twice as many each time, up to CHUNK."""
+    """The distances start … stop − 1 in pieces: a small one first, then each twice as long, up to CHUNK."""
     size = CHUNK // 16
     while start < stop:
         end = min(start + size, stop)

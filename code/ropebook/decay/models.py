@@ -1,4 +1,5 @@
-"""The rotary settings of published models: how many pairs complete a turn within the text, and how long texts are reached."""
+"""The rotary settings of published models: how many pairs complete a turn within a training text, and how context is
+extended."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from ropebook.decay.curves import whole_length
 
 
 class Model(NamedTuple):
-    """A published model's rotary setting: ``dim`` is how many entries of each head turn, of ``head_dim``."""
+    """A published model's rotary setting: of the ``head_dim`` entries of each head, ``dim`` are rotated."""
 
     name: str
     dim: int
     head_dim: int
     base: float
-    context: int  # tokens in a training text, or in the attention's window
+    context: int  # tokens in a training text, or in the attention window
     source: str  # its key in the bibliography
 
 
@@ -24,7 +25,7 @@ MODELS = (
     Model("GPT-NeoX-20B", 24, 96, 1e4, 2048, "black2022"),
     Model("LLaMA 7B", 128, 128, 1e4, 2048, "touvron2023"),
     Model("Llama 2 7B", 128, 128, 1e4, 4096, "touvron2023llama2"),
-    # Its training texts have 8192 tokens, but no query sees further than the window.
+    # Its training texts have 8192 tokens, but no query sees beyond its window.
     Model("Mistral 7B", 128, 128, 1e4, 4096, "jiang2023"),
     Model("Gemma 7B", 256, 256, 1e4, 8192, "gemma2024"),
     Model("Llama 3 8B", 128, 128, 5e5, 8192, "grattafiori2024"),
@@ -36,19 +37,20 @@ MODELS = (
 class LongModel(NamedTuple):
     """A published checkpoint for long texts, as its configuration has it; ``dim``: as in `Model`.
 
-    ``scaling``: what its configuration says of a method of context extension, in transformers' words; None for none.
+    ``scaling``: the method of context extension in its configuration, by transformers' name; None if there is none.
     """
 
     name: str
     dim: int
     base: float
-    context: int  # tokens that it is published for
+    context: int  # the context length it was published with
     scaling: Mapping[str, object] | None
     published: str  # year and month
     source: str  # its key in the bibliography
 
 
-# Those of the global layers, where some layers see a window only.
+# For models in which some layers see only a window, these are the settings of the
+# global layers.
 LONG_MODELS = (
     LongModel(
         "Llama 3.1 8B",

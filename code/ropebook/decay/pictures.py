@@ -1,4 +1,4 @@
-"""The figures of the chapter's pages: one function each, which draws and displays it with a text for who cannot see it."""
+"""The figures of the chapter's pages: one function each, which draws and displays it with a text alternative."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ LEAST_WIDTH = 1.012
 
 
 def trends(length: int = 10**6) -> None:
-    """The trend of S(Δ)/S(0) for q = k = (1, …, 1), Δ < ``length``: few pairs beside many."""
+    """The trend of S(Δ)/S(0) for q = k = (1, …, 1), Δ < ``length``: few pairs compared with
+    many."""
     fig, axes = figure(480, 270, columns=2, sharey=True)
     for ax, dim, colour in ((axes[0], 8, ORANGE), (axes[1], 256, BLUE)):
         _band(ax, partial(share, dim=dim), length, colour)
@@ -58,7 +59,8 @@ def trends(length: int = 10**6) -> None:
 
 
 def random_band(dim: int, samples: int = 2000) -> None:
-    """Mean and spread of the scores of random vectors, beside the score of q = k = (1, …, 1)."""
+    """Mean and spread of the scores of random vectors, compared with the score of q = k = (1, …,
+    1)."""
     distances = torch.logspace(0, 5, 120).round().unique().long()
     spread = random_scores(distances, dim, samples=samples)
     fig, ax = figure(480, 280)
@@ -208,9 +210,9 @@ def islands(
     ours: Mapping[str, float],
     measured: str,
 ) -> None:
-    """The admissible bases of each context length, as bars; the published least base and ours as triangles.
-
-    ``runs``: by label of the length, (first, last, count) of each run; ``measured``: where and when they were found.
+    """The admissible bases for each context length as bars; the published smallest base and ours as triangles.
+    ``runs``: for each length's label, (first, last, count) of each run; ``measured``: where and when they were
+    found.
     """
     fig, ax = figure(480, 320)
     for place, (label, found) in enumerate(runs.items()):

@@ -1,7 +1,8 @@
-"""The score against distance: for q = k, for chosen and for random vectors.
+"""The score against distance: for q = k, for chosen vectors and for random ones.
 
 For q = k = (1, …, 1) it is 2K(Δ), twice `ropebook.sinusoidal.distance_kernel`; for any q and k it is
-`ropebook.complex_plane.score_at`. Angles are float64; under mps, which has none, on the CPU.
+`ropebook.complex_plane.score_at`. Angles are float64; under mps, which has no float64, they
+are on the CPU.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Figure(NamedTuple):
     dim: int
 
 
-# Those of a widely read study note on RoPE, in its order; base 10000. Its fourth is captioned d = 8 and drawn with 16.
+# The figures of a widely read study note on RoPE, in its order; base 10000. Its fourth says d = 8 but is drawn with
+# 16.
 FIGURES = (
     Figure(0, 512, 256),
     Figure(256, 512, 256),
@@ -80,8 +82,8 @@ def random_scores(
     """Mean and standard deviation of the score over random q and k, at each distance: distances.shape, float64.
 
     All entries of q and k are independent, of mean 0 and variance 1 (normal). Then the score has mean 0 and variance d
-    at *every* distance: rotation leaves such a k what it was, so nothing decays and no diagonal appears.
-    The same q and k serve all distances.
+    at *every* distance: rotating such a k does not change its distribution, so nothing decays and no
+    diagonal appears. The same q and k serve all distances.
 
     >>> spread = random_scores([0, 10, 10000], dim=64, samples=4000)
     >>> ((spread.std / 64**0.5 - 1).abs() < 0.05).all().item()
@@ -112,7 +114,8 @@ class Estimate(NamedTuple):
 
 
 def diagonal_weight(q: Tensor, k: Tensor, base: float | None = 10000.0) -> Estimate:
-    """The attention that a position pays to itself, as a multiple of an even share: 1 is no diagonal.
+    """The attention that a position pays to itself, as a multiple of an even share: 1 means no
+    diagonal.
 
     ``q``, ``k``: (trials, seq, dim), floating point, at least 2 trials. They are rotated by their positions 0 … seq − 1
     (``base`` None: not at all); softmax of the scores over √dim, no mask; the mean weight on the diagonal times seq.

@@ -1,4 +1,4 @@
-"""What base and dimension do to the score of q = k = (1, …, 1)."""
+"""The effect of base and dimension on the score of q = k = (1, …, 1)."""
 
 from __future__ import annotations
 

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class Polar(NamedTuple):
-    """What is asked, f(q, m)·conj f(k, n) = g(q, k, m − n), in polar form: one equation for lengths, one for angles."""
+    """The requirement f(q, m)·conj f(k, n) = g(q, k, m − n) in polar form: one equation for lengths, one for angles."""
 
     lengths: sympy.Eq
     angles: sympy.Eq
 
 
 class Phase(NamedTuple):
-    """The angle φ(m) by which position m turns: the step, with all m on its left and all else on its right, the recurrence
-    that it is, and the recurrence's solution."""
+    """The angle φ(m) by which position m rotates: the step (with every m on its left and everything else on its right),
+    the recurrence that follows from it, and the recurrence's solution."""
 
     step: sympy.Eq
     recurrence: sympy.Eq
@@ -27,7 +27,8 @@ class Phase(NamedTuple):
 
 
 def polar_form() -> Polar:
-    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)} and g likewise; the logarithm parts lengths from angles.
+    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)} and g likewise; the logarithm separates lengths from
+    angles.
 
     The angles are equal up to whole turns. Su et al. (2021), section 3.4.1.
 
@@ -49,7 +50,7 @@ def polar_form() -> Polar:
 
 
 def length_at(equation: sympy.Eq) -> sympy.Eq:
-    """Put k = q and n = m into the equation of the lengths: r(q, m) is what it was at m = 0, the length of q.
+    """Set k = q and n = m in the equation for lengths: r(q, m) is what it was at m = 0, the length of q.
 
     >>> length_at(polar_form().lengths)
     Eq(r(q, m), r(q, 0))
@@ -66,7 +67,7 @@ def length_at(equation: sympy.Eq) -> sympy.Eq:
 
 
 def angle_at(equation: sympy.Eq) -> sympy.Eq:
-    """Put n = m into the equation of the angles: Φ(q, m) is what it was at m = 0, and an amount without q in it.
+    """Set n = m in the equation for angles: Φ(q, m) is its value at m = 0 plus an amount without q in it.
 
     ``ValueError`` if the amount does depend on q.
 
@@ -87,11 +88,11 @@ def angle_at(equation: sympy.Eq) -> sympy.Eq:
 
 
 def phase(equation: sympy.Eq) -> Phase:
-    """Put Φ(q, m) as `angle_at` has it and n = m − 1 into the equation of the angles, and solve the recurrence for φ.
+    """Set n = m − 1 in the equation for angles, with Φ(q, m) from `angle_at`, and solve the recurrence for φ.
 
-    The amount by which Φ(q, m) has grown since m = 0 has no q in it, and what it equals has no k: it is a function φ of m
-    alone. Of the equation at n = m − 1 all that has an m comes to the left and the rest to the right. The left side then
-    has neither q nor k and the right side no m, so that both are one number, θ. φ(0) = 0.
+    The amount by which Φ(q, m) has grown since m = 0 contains no q, and what it equals contains no k, so it is a
+    function φ of m alone. In the equation at n = m − 1, move every term with an m to the left and the rest to the
+    right. Now the left side contains neither q nor k, and the right side no m, so both equal one constant, θ. φ(0) = 0.
 
     ``ValueError`` if the amount depends on q, or if the left side is anything but φ(m) − φ(m − 1).
 
@@ -128,7 +129,7 @@ def phase(equation: sympy.Eq) -> Phase:
 
 
 def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
-    """The matrix that the derivation ends with: (x + iy)·e^{iφ(m)} as a matrix acting on the column (x, y).
+    """The matrix at the end of the derivation: (x + iy)·e^{iφ(m)} as a matrix acting on the column (x, y).
 
     >>> turned_vector(phase(polar_form().angles).solution)
     Matrix([
@@ -143,7 +144,7 @@ def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
 
 
 def rotate_exactly(q: list, position: int, base: int = 10000) -> sympy.Matrix:
-    """R_m q without rounding, for the example by hand: a column of sines and cosines; interleaved.
+    """R_m q without rounding, for the worked example: a column of sines and cosines; interleaved.
 
     ``q``: whole numbers or sympy numbers, an even count of them; ``position`` and ``base``: whole numbers.
 

@@ -1,4 +1,5 @@
-"""The drawing of the chapter's depth pages: one vector at successive positions, turned and mirrored."""
+"""The drawing of the chapter's depth pages: one vector at successive positions, rotated and
+mirrored."""
 
 from __future__ import annotations
 

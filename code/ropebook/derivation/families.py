@@ -1,4 +1,4 @@
-"""Any dimension: what else would do what is asked of a score, and why pairs are enough."""
+"""Any dimension: what else meets our requirement for a score, and why pairs are enough."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def reflection(angle: Positions) -> Tensor:
 
 
 def breach(step: Tensor, reach: int) -> float:
-    """How far O_n = stepⁿ is from what is asked: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤ reach.
+    """How far O_n = stepⁿ is from the requirement: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤
+    reach.
 
-    Zero but for rounding if ``step`` is orthogonal, whichever orthogonal matrix it is. ``step``: (dim, dim), invertible.
+    Zero up to rounding for every orthogonal ``step``. ``step``: (dim, dim), invertible.
 
     >>> breach(reflection(0.0), reach=5), breach(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), reach=1)
     (0.0, 1.0)
@@ -56,7 +57,8 @@ class NormalForm(NamedTuple):
 
 
 def normal_form(skew: Tensor) -> NormalForm:
-    """The planes that a skew-symmetric matrix Ω turns, and how fast: basis (dim, dim), frequencies (dim/2,).
+    """The planes that a skew-symmetric matrix Ω rotates, and how fast: basis (dim, dim), frequencies
+    (dim/2,).
 
     Columns 2i and 2i + 1 of the basis span the plane of pair i: Ω carries the first to θ_i times the second, the second
     to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies.
@@ -77,10 +79,12 @@ def normal_form(skew: Tensor) -> NormalForm:
     values, vectors = torch.linalg.eigh(1j * (skew - skew.T) / 2)
     turning = values.flip(0) > dim * torch.finfo(skew.dtype).eps * size
     planes = torch.view_as_real(vectors.flip(1)[:, turning]).flatten(-2)
-    basis, _ = torch.linalg.qr(planes, mode="complete")  # and what does not turn
+    basis, _ = torch.linalg.qr(
+        planes, mode="complete"
+    )  # and whatever is not rotated
     first, second = basis[:, ::2], basis[:, 1::2]
     frequencies = (second * (skew @ first)).sum(0)
-    # A basis may run through a plane the other way round: mirror those.
+    # In some planes the basis has the other orientation: mirror those.
     sign = torch.where(frequencies < 0, -1.0, 1.0).double()
     basis = torch.stack((first, second * sign), dim=-1).flatten(-2)
     return NormalForm(basis, frequencies.abs())

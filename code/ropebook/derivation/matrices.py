@@ -1,4 +1,5 @@
-"""R_m, which turns pair i by mθ_i: as a matrix, applied to vectors, in a score, and as an exponential."""
+"""R_m, which rotates pair i by mθ_i: as a matrix, applied to vectors, in a score, and as an
+exponential."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ropebook.rope import Positions
 
 
 def rotation(angle: Positions) -> Tensor:
-    """The plane turned counter-clockwise by ``angle`` radians: shape angle.shape + (2, 2), float64.
+    """The counter-clockwise rotation by ``angle`` radians: shape angle.shape + (2, 2), float64.
 
     ``angle``: a tensor, array, list or number; integers, float32 or float64, at most 2^31 in size.
 
@@ -24,7 +25,8 @@ def rotation(angle: Positions) -> Tensor:
 
 
 def pairs(dim: int, layout: str = "interleaved") -> Tensor:
-    """Which two entries of a vector turn together: row i holds the indices of pair i. Shape (dim/2, 2), int64.
+    """Which two entries of a vector are rotated together: row i holds the indices of pair i. Shape (dim/2, 2),
+    int64.
 
     >>> pairs(6).tolist(), pairs(6, "half").tolist()
     ([[0, 1], [2, 3], [4, 5]], [[0, 3], [1, 4], [2, 5]])
@@ -41,7 +43,8 @@ def rotation_matrix(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """R_m, which turns pair i by mθ_i: shape positions.shape + (dim, dim), float64.
+    """R_m, which rotates pair i by mθ_i: shape positions.shape + (dim, dim),
+    float64.
 
     One 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15). ``positions`` as in
     `ropebook.sinusoidal.angles`: negative and fractional ones too.

@@ -1,4 +1,5 @@
-"""``python -m ropebook.explain config.json``: what the file says about positions; 2 if it cannot be read."""
+"""``python -m ropebook.explain config.json``: prints what the file says about positions; exits with 2 if it
+cannot be read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What can be wrong or suspicious in a configuration, as data: when it is, and what is said about it.
+"""What can be wrong or suspicious in a configuration, as data: under which condition, and what the
+report says.
 
-``of``: the whole "file", or each "table" of frequencies. ``level``: "wrong", "suspicious" or "unknown". What ``stops`` is
-not computed with: its frequencies are reported as unknown.
+``of``: the whole "file", or each "table" of frequencies. ``level``: "wrong", "suspicious" or "unknown". If a doubt
+``stops`` the computation, the frequencies are reported as unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a configuration can say about positions: where each fact is written, and what it may be. All of it is data."""
+"""What a configuration can say about positions, as data: where each fact is written, and which values it may have."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""What a model type says that its file leaves out, as data: the layout of its weights, and what transformers assumes.
+"""What the model type tells when the file does not, as data: the layout of the weights, and what transformers
+assumes.
 
 For each ``model_type``: ``layout`` of the weights as transformers rotates them; ``base``, ``fraction``, ``head_dim`` and
-``window`` where its configuration assumes something, and ``local_base`` of the layers with a window; ``keys``: other names
-of facts; ``full_every``: each so many layers one without a window; ``still_every``: each so many layers one that does not
-rotate; ``rotating``: only this type of layer rotates; ``windowed``: all layers have the window; ``only``: the rope types
-that its code takes; ``asks_head_dim``: with rope types that look at the length its code fails without
-head_dim; ``original``: the original length that it assumes; ``shares``: without a scaling, too, its code rotates a share of each head; ``scaling``: where a file has none, it assumes one;
-``also``: keys of its own in the dictionary; ``usual``: bases of published checkpoints, and which.
+``window`` where its configuration assumes something, and ``local_base`` of the layers with a window; ``keys``: other
+names of facts; ``full_every``: one layer in this many has no window; ``still_every``: one layer in this many does not
+rotate; ``rotating``: only this type of layer rotates; ``windowed``: all layers have the window; ``only``: the rope
+types that its code takes; ``asks_head_dim``: with rope types that look at the length its code fails without head_dim;
+``original``: the original length that it assumes; ``shares``: even without scaling its code rotates only a share of
+each head; ``scaling``: what it assumes if a file has none; ``also``: its own keys in the dictionary; ``usual``: bases
+of published checkpoints, and of which ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What follows from the facts of a whole file and its family: the width of a head, its layers, their windows."""
+"""What follows from the facts of a file and its family: the width of a head, the layers, and their windows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 def _layer_types(
     found: dict, family: dict, window: float | None
 ) -> list[str] | None:
-    """The type of each layer, where the file or its family says it."""
+    """The type of each layer, if the file or its family says so."""
     if found["layer_types"] is not None:
         return found["layer_types"]
     count = found["layers"]
@@ -103,7 +103,7 @@ def _still_every(found: dict, family: dict) -> float | None:
 
 
 def _rotating(found: dict, family: dict, types: list[str] | None) -> float | None:
-    """How many layers rotate, where the file and its family tell it."""
+    """How many layers rotate, if the file and its family say so."""
     count = found["layers"]
     if count is None or not family:
         return None

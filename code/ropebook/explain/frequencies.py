@@ -1,4 +1,5 @@
-"""The frequencies that a table's facts ask for, and what they mean for its pairs."""
+"""The frequencies that follow from a table's facts, and what they mean for its
+pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _OPTIONS = {
     "short_factor": "short_factors",
     "long_factor": "long_factors",
 }
-# What each rope type is given; where transformers has a default, so has `from_transformers`.
+# The options of each rope type; defaults are those of transformers, and `from_transformers`
+# fills them in.
 _OF_KIND = {
     "linear": ["factor"],
     "dynamic": ["factor"],
@@ -34,8 +36,8 @@ NEARLY = 1e-9
 
 
 def frequencies(table: dict[str, object]) -> dict[str, object]:
-    """θ before any scaling (``plain``), of a text within the trained length (``short``) and of one of the target length
-    (``long``), and the factor on cosines and sines. Lists of floats, one number for each pair.
+    """θ before any scaling (``plain``), for a text within the trained length (``short``) and for one of the target
+    length (``long``), each as a list with one float per pair; and the factor on cosines and sines.
 
     >>> table = {"kind": "linear", "factor": 4.0, "rotary_dim": 4, "base": 10000.0, "fraction": 1, "target": None}
     >>> frequencies(table)["long"]
@@ -100,8 +102,8 @@ def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, objec
     """For each pair whether it has ``turned`` within the trained length, and how many radians it goes ``beyond`` its angles
     at the target length; with the counts that the sentences need.
 
-    A pair meets new angles if it goes further beyond than one position more would take it. Where a length is unknown, so
-    are the pairs.
+    A pair counts as meeting new angles if it goes beyond them by more than one position's step. If a length is unknown,
+    the results are too.
     """
     stretches = [
         p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0

@@ -1,7 +1,7 @@
 """The small language in which the rules are written: conditions and sentences, which Python and JavaScript read alike.
 
-A condition is a number, the name of a fact, or a list that begins with a word: ``[">", "original", "maximum"]``. What
-compares a fact that is missing is false, and what computes with it is missing too. A sentence has names of facts in
+A condition is a number, the name of a fact, or a list that begins with a word: ``[">", "original", "maximum"]``. A
+comparison with a missing fact is false, and a computation with one is missing too. A sentence has names of facts in
 braces: ``"{factor}"`` for readers, ``"{factor:code}"`` as code needs it.
 """
 
@@ -46,7 +46,8 @@ def holds(condition: object, facts: Facts) -> bool:
 
 
 def compiled(condition: object) -> Callable[[Facts], bool]:
-    """A condition as a function of the facts, for those that are asked often.
+    """A condition as a function of the facts, for conditions that are evaluated
+    often.
 
     >>> compiled(["given", "factor"])({"factor": 2})
     True
@@ -84,7 +85,7 @@ def _comparison(word: str, one: object, other: object) -> Callable[[Facts], bool
 
 
 def value(expression: object, facts: Facts) -> float | None:
-    """The number that an expression makes of these facts, or None.
+    """The value of an expression for these facts, or None.
 
     >>> value(["/", 1, "factor"], {"factor": 4.0}), value(["sum", "sections"], {"sections": [16, 24, 24]})
     (0.25, 64)
@@ -107,7 +108,8 @@ def value(expression: object, facts: Facts) -> float | None:
 
 
 def filled(sentence: str, facts: Facts) -> str:
-    """The sentence with its facts: numbers as people write them, texts of the file cut short and without odd characters.
+    """The sentence with its facts filled in: numbers as people write them, the file's texts shortened and without odd
+    characters.
 
     >>> filled("{length} tokens, {name}", {"length": 131072, "name": "<b>" * 30})[:22]
     '131,072 tokens, <b><b>'
@@ -120,7 +122,7 @@ def filled(sentence: str, facts: Facts) -> str:
 
 
 def shown(found: object) -> str:
-    """A fact for readers.
+    """A fact as readers see it.
 
     >>> shown(500000.0), shown(1.23456), shown([1, 2]), shown(None)
     ('500,000', '1.235', '1, 2', 'unknown')
@@ -134,7 +136,7 @@ def shown(found: object) -> str:
 
 
 def coded(found: object) -> str:
-    """A fact as a line of code has it.
+    """A fact as a line of code needs it.
 
     >>> coded(500000.0), coded(1 / 3), coded(True)
     ('500000', '0.333333', 'true')
@@ -151,7 +153,7 @@ def coded(found: object) -> str:
 
 
 def short(text: str) -> str:
-    """A text of the file, at most so long, and printable.
+    """A text from the file, made printable and cut to at most this length.
 
     >>> short("a\\nb" + "c" * 90)[:6], len(short("c" * 90))
     ('a bccc', 61)
@@ -164,7 +166,7 @@ def short(text: str) -> str:
 
 
 def number(found: float, digits: int, commas: bool = False) -> str:
-    """A number with so many significant digits, whole ones as they are, in the same way in both languages.
+    """A number with this many significant digits, whole numbers unchanged; the same in both languages.
 
     >>> number(131072, 4, commas=True), number(0.00001234, 4), number(2.5e20, 4), number(12.125, 4)
     ('131,072', '1.234e-5', '2.5e20', '12.13')
@@ -194,7 +196,7 @@ def _bare(text: str) -> str:
 
 
 def finite(found: object) -> bool:
-    """Whether it is a number that can be computed with: no truth value, nothing infinite, nothing too large for a float.
+    """Whether it is a number to compute with: not a boolean, not infinite, not too large for a float.
 
     >>> finite(4096), finite(True), finite("4096"), finite(10**400)
     (True, False, False, False)

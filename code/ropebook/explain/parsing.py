@@ -12,11 +12,12 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 class Unreadable(ValueError):
-    """The input is no configuration; the message says why."""
+    """The input is not a configuration; the message says why."""
 
 
 def parsed(text: str) -> dict[str, object]:
-    """The dictionary in a text of JSON. `Unreadable` if it is none, or longer or deeper than any configuration.
+    """The dictionary in a text of JSON. Raises `Unreadable` if it isn't one, or if it is longer or more deeply
+    nested than any configuration.
 
     >>> parsed('{"rope_theta": 5e5}')
     {'rope_theta': 500000.0}

@@ -10,7 +10,7 @@ from ropebook.explain.values import Config, Reading, take
 
 
 def read(config: Config) -> Reading:
-    """The facts of a configuration, with what is wrong with its keys and values."""
+    """The facts of a configuration, and what is wrong with its keys and values."""
     name, part = _language_part(config)
     reading = Reading({"part_name": name}, [])
     found = reading.facts
@@ -46,7 +46,7 @@ def _family(part: Config, config: Config) -> dict[str, object]:
 
 
 def _strict(family: dict) -> list[str]:
-    """The facts that may be null in general, but not in this family, whose configuration has a number for them."""
+    """The facts that may usually be null, but not in this family, whose configuration needs a number."""
     if family.get("split"):
         return ["rope_part", "still_part"]
     return ["given_head_dim"] if "head_dim" in family else []

@@ -34,10 +34,10 @@ LONGEST = 10**9
 class Table:
     """The frequencies of all layers, or of one type of layer.
 
-    ``facts``: what the file says of them, by name. ``plain``, ``short``, ``long``: θ of each pair before scaling, of a text
-    within the trained length, and of one of the target length; empty where the file does not decide them. ``on_cos``: the
-    factor on cosines and sines. ``turned``, ``beyond``: for each pair whether it completes a turn within the trained length,
-    and how many radians it goes beyond its angles; empty where a length is unknown.
+    ``facts``: what the file says about them, by name. ``plain``, ``short``, ``long``: θ of each pair before scaling,
+    for a text within the trained length, and for one of the target length; empty if the file does not determine them.
+    ``on_cos``: the factor on cosines and sines. ``turned``, ``beyond``: for each pair whether it completes a turn
+    within the trained length, and how many radians it goes beyond its angles; empty if a length is unknown.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Report:
     snippets: list[dict[str, str]] = field(default_factory=list)
 
     def names(self, level: str | None = None) -> list[str]:
-        """The names of the findings, of one level or of all."""
+        """The names of the findings, at one level or at all."""
         return [name for one, name, _ in self.findings if level in (None, one)]
 
     def __str__(self) -> str:
@@ -111,9 +111,9 @@ def explain(
 ) -> Report:
     """What a ``config.json`` says about positions: its text, or the dictionary that was read from it.
 
-    ``length``: how long the texts are that should be read, in tokens; None for what the file itself names. Never raises for
-    what a file contains: a file that cannot be read gives a report with an ``error``, and what the file does not decide is
-    reported as unknown. ``TypeError`` and ``ValueError`` only for arguments of another kind.
+    ``length``: how long the texts to be read are, in tokens; None for the length in the file. The contents of a file
+    never raise: a file that cannot be read gives a report with an ``error``, and what it does not determine is reported
+    as unknown. ``TypeError`` and ``ValueError`` are only for bad arguments.
 
     >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
     ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
@@ -155,7 +155,8 @@ def explain(
 
 
 def _doubt(reading: Reading, facts: dict, of: str) -> bool:
-    """Say what holds of the doubts; whether one of them stops the computation."""
+    """Report the doubts that apply; returns whether one of them stops the
+    computation."""
     stops = False
     for when, doubt in _DOUBTS[of]:
         if when(facts):
@@ -177,7 +178,8 @@ def _sentences(table: list, facts: Mapping) -> list[list[str]]:
 
 
 def _completed(reading: Reading, facts: dict, length: int | None) -> bool:
-    """Add what is known of a table beside its dictionary, and say what is odd; whether that stops the computation."""
+    """Add what is known about a table from outside its dictionary, and report what is odd; returns whether that stops
+    the computation."""
     layer_type, layers = facts["layer_type"], facts["layers"]
     windowed = layer_type == "sliding_attention" or (
         layer_type is None

@@ -1,4 +1,4 @@
-"""All rules in one table, as the page's script gets them."""
+"""All rules in one table, in the form in which the page's script gets them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How to load, convert and extend the model, as data: lines of code with its numbers, and what they were checked against.
+"""How to load, convert and extend the model, as data: code with the model's numbers, and what it was checked against.
 
-``when``: the condition for a snippet; ``code`` and ``note``: with facts in braces.
+``when``: the condition for a snippet; ``code`` and ``note`` have facts in braces.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ _WHEN = [compiled(one["when"]) for one in SNIPPETS]
 
 
 def snippets(facts: Mapping[str, object]) -> list[dict[str, str]]:
-    """The snippets that fit these facts, with its numbers.
+    """The snippets that apply to these facts, with the numbers filled in.
 
     >>> facts = {"kind": "default", "maximum": 4096, "trained": 4096, "target": 4096, "base": 1e4, "fraction": 1,
     ...          "rotary_dim": 128}
@@ -147,8 +147,8 @@ def snippets(facts: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def numbers(facts: Mapping[str, object]) -> dict[str, object]:
-    """What the snippets need beside the facts: the length that is ``wanted`` (asked for, or four times the trained one), the
-    factor that reaches it, and the base of NTK-aware scaling for this factor."""
+    """What the snippets need in addition to the facts: the length that is ``wanted`` (asked for, or four times the
+    trained one), the factor that reaches it, and the base of NTK-aware scaling for this factor."""
     trained, asked, dim = (
         facts.get("trained"),
         facts.get("asked"),

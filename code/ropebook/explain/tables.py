@@ -162,7 +162,7 @@ def _base_and_share(
 
 
 def _lengths(table: dict) -> dict[str, object]:
-    """Trained and target length, as far as the file tells them."""
+    """Trained and target length, as far as the file gives them."""
     kind, maximum, factor = table["kind"], table["maximum"], table["factor"]
     takes = kind in doubts.WITH_ORIGINAL
     given = first(
@@ -202,7 +202,7 @@ def _lengths(table: dict) -> dict[str, object]:
 
 
 def _of_kind(table: dict) -> dict[str, object]:
-    """What single rope types need."""
+    """Facts that only some rope types need."""
     short_list, long_list = table["short_factors"], table["long_factors"]
     both = [*(short_list or []), *(long_list or [])]
     begin, end = _ramp(table)
@@ -221,7 +221,7 @@ def _of_kind(table: dict) -> dict[str, object]:
 
 
 def _ramp(table: dict) -> tuple[float | None, float | None]:
-    """Where YaRN's ramp begins and ends, in pairs, as the code has it."""
+    """Where YaRN's ramp begins and ends, in pairs, as its code computes it."""
     length, base, dim = table["original"], table["base"], table["rotary_dim"]
     if None in (length, base, dim) or base <= 1 or table["kind"] != "yarn":
         return None, None

@@ -1,4 +1,4 @@
-"""Values of a file: which of them are what they must be, and what is said of the others."""
+"""The values in a file: which are valid, and what is reported about the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Config = Mapping[str, object]
 
 @dataclass
 class Reading:
-    """The facts of a file, and of each table of frequencies; what is said about them; the keys that were read."""
+    """The facts of a file and of each table of frequencies, the findings about them, and the keys that were
+    read."""
 
     facts: dict[str, object]
     tables: list[dict[str, object]]
@@ -21,7 +22,7 @@ class Reading:
     stopped: bool = False
 
     def say(self, name: str, **told: object) -> None:
-        """Add what `doubts.ALWAYS` has under this name."""
+        """Add the finding that `doubts.ALWAYS` has under this name."""
         level, sentence = doubts.ALWAYS[name]
         self.findings.append([level, name, filled(sentence, told)])
 
@@ -34,7 +35,7 @@ def take(
     into: dict,
     strict: Sequence = (),
 ) -> None:
-    """Put the facts that are wanted into ``into``: None where a file does not give them, or gives something else."""
+    """Put the wanted facts into ``into``: None if the file lacks a fact or has something invalid there."""
     for fact, how in wanted.items():
         key = names.get(fact, how["key"])
         found = given.get(key)
@@ -51,7 +52,7 @@ def take(
 
 
 def fits(found: object, how: Mapping[str, object]) -> bool:
-    """Whether a value is what its fact must be.
+    """Whether a value is valid for its fact.
 
     >>> fits(4096, {"is": "whole", "least": 1, "most": 1e12}), fits("4096", {"is": "whole", "least": 1, "most": 1e12})
     (True, False)
@@ -82,7 +83,7 @@ def fits(found: object, how: Mapping[str, object]) -> bool:
 
 
 def got(found: object) -> str:
-    """A value that was refused, in a word or two."""
+    """A refused value, described in a word or two."""
     if isinstance(found, str):
         return f"the text “{short(found)}”"
     if isinstance(found, dict):

@@ -1,6 +1,7 @@
-"""What is said of every configuration, as data: a subject, when it is said, and the sentence.
+"""What the report says about every configuration, as data: a subject, a condition, and the
+sentence.
 
-Of the sentences of one subject those are said whose condition holds. ``True`` holds always.
+For each subject, the sentences whose condition holds are said. ``True`` always holds.
 """
 
 from __future__ import annotations

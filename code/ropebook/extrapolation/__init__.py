@@ -1,17 +1,17 @@
-"""Longer texts than the model was trained on: what each method keeps, what it stretches, and what it costs.
+"""Texts longer than the model was trained on: what each method keeps, what it stretches, and what it costs.
 
 Notation: trained length L, wanted length L′, factor s = L′/L, current length n; frequencies θ_i = b^(−2i/d), i = 0 … d/2 − 1.
-In training, pair i turned through (L − 1)θ_i radians. A pair that had come round by then knows every angle; a slower one
-meets new angles as soon as the text is longer. The methods differ in what they do about that:
+In training, pair i turned through (L − 1)θ_i radians. If that is a full turn or more, the pair has been at every angle;
+a slower pair meets new angles as soon as the text is longer. The methods differ in what they do about that:
 
-- `Frequencies` change θ: called with (inv_freq, length), they return (inv_freq, attention_factor), as the ``scaling`` of
-  :class:`ropebook.efficient.RotaryEmbedding` wants it. The factor multiplies cos and sin, hence q and k both, hence the
-  scores twice.
+- `Frequencies` change θ: called with (inv_freq, length), they return (inv_freq, attention_factor), as the ``scaling``
+  of :class:`ropebook.efficient.RotaryEmbedding` expects. The factor multiplies cos and sin, so both q and k, and so it
+  enters the scores twice.
 - `Distances` leave θ alone and change the distance m − n that a query and a key see.
 - `LogN` changes no position at all: it lengthens the queries.
 
-`make` builds any of them by name and options, `METHODS` is the registry, `methods_table` its table. Every option is
-checked when a method is made: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range.
+`make` builds any of them by name and options, `METHODS` is the registry, and `methods_table` lists it. Every option
+is checked when a method is made: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range.
 """
 
 from ropebook.extrapolation.choice import (

@@ -1,4 +1,5 @@
-"""Which method for which model: the values that reach a wanted length, for each way in which a model may be changed."""
+"""Which method suits which model: settings that reach the length you want, depending on how far the model may be
+changed."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ from ropebook.shapes import Float
 def least_ntk_factor(
     inv_freq: Float[Tensor, " pairs"], trained_length: int, target_length: int
 ) -> float:
-    """The least factor of NTK-aware scaling with which no pair goes beyond the angles that it has shown.
+    """The smallest factor for NTK-aware scaling that keeps every pair within its angles in training.
 
-    The first pair that has not turned decides: it is stretched least of those that must be.
+    The first pair without a full turn decides: of the pairs that need stretching, it is
+    stretched least.
 
     >>> round(least_ntk_factor(frequencies_of(128), 4096, 16384), 2)
     6.68
@@ -43,7 +45,8 @@ def least_ntk_factor(
 
 
 def least_group(trained_length: int, target_length: int, window: int) -> int:
-    """The least group of Self-Extend with which a model of L tokens reaches L′.
+    """The smallest group size with which Self-Extend takes a model from L tokens to
+    L′.
 
     >>> least_group(4096, 16384, window=1024)
     6
@@ -56,7 +59,7 @@ def least_group(trained_length: int, target_length: int, window: int) -> int:
 
 
 class Choice(NamedTuple):
-    """A situation, and what is recommended in it."""
+    """A situation, and what we recommend for it."""
 
     # what may be done to the model
     when: str
@@ -70,7 +73,8 @@ def choices(
     dim: int = 128,
     base: float = 10_000.0,
 ) -> list[Choice]:
-    """What to take for a model of L tokens that shall read L′, by what may be done to it.
+    """What to use when a model of L tokens should read L′, depending on what may be done
+    to it.
 
     >>> for choice in choices(4096, 16384):
     ...     print(f"{choice.when}: {type(choice.method).__name__}")
@@ -91,7 +95,7 @@ def choices(
     """
     checks.integer("target_length", target_length, minimum=trained_length + 1)
     factor = length_factor(trained_length, target_length)
-    window = max(1, trained_length // 2)  # half of L is what the book has measured
+    window = max(1, trained_length // 2)  # the book has measured half of L
     ntk = least_ntk_factor(frequencies_of(dim, base), trained_length, target_length)
     yarn = make("yarn", factor=factor, trained_length=trained_length)
     group = least_group(trained_length, target_length, window)

@@ -1,4 +1,4 @@
-"""Methods that change the distances: far keys seem nearer, and the frequencies stay as they are."""
+"""Methods that change distances: far keys seem nearer, while the frequencies stay the same."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ropebook.shapes import Float, Real
 
 
 class Distances(Extension, abc.ABC):
-    """A method that leaves θ alone and lets a far key seem nearer: one rule for Δ = m − n < window, another from there on.
+    """A method that leaves θ alone and makes far keys seem nearer: one rule for Δ = m − n < window, another beyond.
 
-    Near, a query sees the key at its true distance. Far, both are given other positions (`far_positions`), and the
-    distance is theirs. So there are two tables of scores, each made by rotation as always, and one is taken from each
-    (`scores`). Every key is rotated twice, both times by what depends on its own position alone. Made for causal
-    attention: keys after the query (Δ < 0) are near.
+    A query sees near keys at their true distance. For far ones, query and key get other positions (`far_positions`),
+    and their distance follows from these. So there are two tables of scores, each made by rotation as usual, and
+    every score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle that depends
+    only on its own position. Made for causal attention: keys after the query (Δ < 0) count as near.
     """
 
     acts_on = "distances"
@@ -42,18 +42,20 @@ class Distances(Extension, abc.ABC):
         query_positions: Real[Tensor, " *queries"],
         key_positions: Real[Tensor, " *keys"],
     ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
-        """The positions that queries and keys take on for each other where they are far apart; shapes as given."""
+        """The positions that queries and keys are given where they are far apart; shapes as passed in."""
 
     @abc.abstractmethod
     def reach(self, trained_length: int) -> float:
-        """The longest text in which no distance seen exceeds L − 1; infinite if there is none."""
+        """The longest text in which no distance, as seen by a query, exceeds L − 1; infinite if
+        every text is."""
 
     def relative(
         self,
         query_positions: Real[Tensor, "... q_len"],
         key_positions: Real[Tensor, "... k_len"],
     ) -> Float[Tensor, "... q_len k_len"]:
-        """The distance that each query sees of each key: (…, T_q) and (…, T_k) to (…, T_q, T_k), float64.
+        """The distance at which each query sees each key: (…, T_q) and (…, T_k) to (…, T_q, T_k),
+        float64.
 
         >>> place = torch.arange(5)
         >>> ReRoPE(window=2).relative(place, place).tril()
@@ -80,10 +82,11 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """q·k of every query with every key, each pair rotated by the distance in `relative`; not yet divided by √d.
+        """q·k of every query with every key, at the distances of `relative`; not yet divided by √d.
 
         ``q`` (batch, heads, T_q, d), ``k`` (batch, heads, T_k, d), **not rotated**; positions (T_q,) and (T_k,), or
-        (batch, T_q) and (batch, T_k). (batch, heads, T_q, T_k), in float32 at least.
+        (batch, T_q) and (batch, T_k). The result is (batch, heads, T_q, T_k), in
+        float32 at least.
         """
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
@@ -99,7 +102,8 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """What `scores` differ by from those of the true distances: 0 where query and key are near. All as there."""
+        """How `scores` differ from the scores at true distances: 0 where query and key are near. Arguments as
+        there."""
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
         return (far - near).masked_fill(is_near, 0)
@@ -113,7 +117,8 @@ class Distances(Extension, abc.ABC):
         inv_freq: Tensor,
         layout: str,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The scores at the true distances, those at the other ones, and where the true ones count."""
+        """The scores at true distances, the scores at changed distances, and a mask of where the true
+        ones count."""
         m, n = exact_positions(query_positions), exact_positions(key_positions)
 
         def scores(at_q: Tensor, at_k: Tensor) -> Tensor:
@@ -133,7 +138,8 @@ class Distances(Extension, abc.ABC):
 class ReRoPE(Distances):
     """Distances stop growing at the window: min(Δ, w). Su 2023.
 
-    Far, the query stands at w and every key at 0. Any text is within reach.
+    For far keys, the query is at position w and every key at 0. Texts of any length
+    are within reach.
 
     >>> ReRoPE(window=512).reach(4096)
     inf
@@ -167,10 +173,10 @@ class ReRoPE(Distances):
 )
 @dataclass(frozen=True)
 class LeakyReRoPE(Distances):
-    """From the window on, distances grow by 1/k a step: w + (Δ − w)/k. Su 2023.
+    """Beyond the window, distances grow by 1/k per step: w + (Δ − w)/k. Su 2023.
 
-    k is ``step``, at least 1: at 1 it is the plain model, and for k → ∞ it is `ReRoPE`. Far, the query stands at
-    m/k + w(1 − 1/k) and the key at n/k.
+    k is ``step``, at least 1: k = 1 is the plain model, and k → ∞ is `ReRoPE`. For far keys, the query is at m/k
+    + w(1 − 1/k) and the key at n/k.
 
     >>> LeakyReRoPE(window=512, step=16.0).reach(4096)
     57841
@@ -202,9 +208,9 @@ class LeakyReRoPE(Distances):
 )
 @dataclass(frozen=True)
 class SelfExtend(Distances):
-    """From the window on, positions are counted in groups: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
+    """Beyond the window, positions are counted in groups: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
 
-    With G a divisor of W the longest text within reach has (L − W)·G + W tokens, as the paper says.
+    If G divides W, the longest text within reach has (L − W)·G + W tokens, as the paper says.
 
     >>> SelfExtend(window=1024, group=8).reach(4096)
     25600

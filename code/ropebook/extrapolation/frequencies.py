@@ -1,4 +1,4 @@
-"""Methods that change the frequencies, each with what is known about it."""
+"""Methods that change the frequencies, each with its facts and sources."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Frequencies(Extension, abc.ABC):
     """A method that changes θ: ``method(inv_freq, length)`` gives (inv_freq, attention_factor).
 
     ``inv_freq``: θ_i = base^(−2i/d) as `ropebook.sinusoidal.inv_freq` gives it, (d/2,), float64 or float32; the result
-    has its type and device. ``length``: how long the text is by now. Those with ``follows_length`` must be told, and
-    refuse None, which `RotaryEmbedding` says where positions come as a tensor; the others do not look at it. Base and d
-    are read off ``inv_freq`` where a method needs them.
+    has its type and device. ``length``: the current length of the text. Methods with ``follows_length`` need it, and
+    refuse the None that `RotaryEmbedding` passes when positions come as a tensor; the others ignore it. A method that
+    needs base and d reads them off ``inv_freq``.
     """
 
     acts_on = "frequencies"
@@ -63,7 +63,8 @@ class Frequencies(Extension, abc.ABC):
 )
 @dataclass(frozen=True)
 class Interpolation(Frequencies):
-    """Position interpolation: every θ divided by s, so that position L′ stands where L stood. Chen et al. 2023.
+    """Position interpolation: every θ divided by s, which squeezes position L′ to where L used to be. Chen et
+    al. 2023.
 
     >>> from ropebook import rope
     >>> Interpolation(factor=4.0)(rope.inv_freq(4))
@@ -86,8 +87,8 @@ class Interpolation(Frequencies):
 class NTKAware(Frequencies):
     """NTK-aware scaling: the base is raised to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
 
-    In terms of θ: pair i is divided by s^(2i/(d−2)), the first by 1 and the last by s. d = 2 is refused: its one pair
-    is the first and the last.
+    In terms of θ: pair i is divided by s^(2i/(d−2)), the first by 1 and the last by s. d = 2 is refused, because its
+    only pair is both the first and the last.
 
     >>> from ropebook import rope
     >>> NTKAware(factor=4.0)(rope.inv_freq(4))
@@ -106,7 +107,7 @@ class NTKAware(Frequencies):
 
 
 class Dynamic(Frequencies):
-    """A method whose factor follows the text: at each length it is another method, with the factor of that length."""
+    """A method whose factor follows the length of the text: at each length, the method for that factor."""
 
     trained_length: int
     follows_length = True
@@ -120,7 +121,7 @@ class Dynamic(Frequencies):
         return grown_to(length, self.trained_length)
 
     def fixed(self, target_length: int) -> Frequencies:
-        """The scaling of ``target_length``, for texts of any length: what a cache of rotated keys can live with."""
+        """The scaling for ``target_length``, used at every length, so that a cache of rotated keys stays valid."""
         length_factor(self.trained_length, target_length)
         return self.at(self.effective_scale(target_length))
 
@@ -140,7 +141,7 @@ class DynamicNTK(Dynamic):
     """NTK-aware scaling that grows with the text: b′ = b·(s·n/L − (s − 1))^(d/(d−2)) for n > L, and b up to L.
 
     With ``factor`` 1, the default, it is (n/L)^(d/(d−2)). With factor s it is the form that emozilla (2023) published
-    and transformers has as "dynamic": there `effective_scale` is not s at n = s·L.
+    and that transformers calls "dynamic"; then `effective_scale` is not s at n = s·L.
 
     >>> from ropebook import rope
     >>> method = DynamicNTK(trained_length=512)
@@ -171,14 +172,14 @@ class DynamicNTK(Dynamic):
     def __call__(
         self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
     ) -> Scaled:
-        # Not by way of `at`, whose check of the factor would stop a compiler.
+        # Not through `at`, whose check of the factor would stop a compiler.
         return divide_by_powers(inv_freq, self.effective_scale(length)), 1.0
 
 
 @known_as("ntk_by_parts", "NTK-by-parts", 2023, "peng2024", trains="optional")
 @dataclass(frozen=True)
 class NTKByParts(Frequencies):
-    """Pairs that turn often in L are kept, pairs that never complete a turn are interpolated, those between are mixed.
+    """Keeps pairs that turn often in L, interpolates pairs that never complete a turn, and mixes those in between.
 
     θ′ = ((1 − γ)/s + γ)θ with γ = `ramp_in_turns`: Peng et al. 2023 (YaRN), equations (17) to (20), as in the paper.
 
@@ -207,14 +208,14 @@ class NTKByParts(Frequencies):
 @known_as("yarn", "YaRN", 2023, "peng2024", trains="yes", transformers="yarn")
 @dataclass(frozen=True)
 class YaRN(Frequencies):
-    """NTK-by-parts and a factor on cos and sin, Peng et al. 2023; as the published code and transformers have it.
+    """NTK-by-parts plus a factor on cos and sin, Peng et al. 2023, as in the published code and in transformers.
 
     ``ramp``: "pairs" for the code's, linear in the pair's index (`ramp_in_pairs`, with ``truncate``), or "turns" for
     the paper's (`ramp_in_turns`). They do not agree: see `paper_against_code`.
 
-    ``attention_factor``: given, or `yarn_factor` of s; with ``mscale`` and ``mscale_all_dim`` (both or neither) the ratio
-    of two such, which is 1 where they are equal: then it is for `softmax_scale` to carry it. In transformers ``alpha``
-    and ``beta`` are called beta_slow and beta_fast.
+    ``attention_factor``: by default `yarn_factor` of s; with ``mscale`` and ``mscale_all_dim`` (both or neither) the
+    ratio of two such factors. If the two are equal the ratio is 1, and `softmax_scale` has to apply the factor instead.
+    In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
 
     >>> from ropebook import rope
     >>> YaRN(factor=4.0, trained_length=512)(rope.inv_freq(6))
@@ -304,7 +305,7 @@ class DynamicYaRN(Dynamic):
 
 
 def check_yarn(method: YaRN | DynamicYaRN) -> None:
-    """``TypeError`` or ``ValueError`` for options that do not go."""
+    """``TypeError`` or ``ValueError`` for invalid options."""
     check_trained(method.trained_length)
     check_bounds(method.alpha, method.beta)
     checks.choice("truncate", method.truncate, (True, False))
@@ -325,10 +326,11 @@ def check_yarn(method: YaRN | DynamicYaRN) -> None:
 )
 @dataclass(frozen=True)
 class Llama3(Frequencies):
-    """Llama 3.1: λ < L/4 is kept, λ > L is divided by 8, those between are mixed, linearly in L/λ.
+    """Llama 3.1: pairs with λ < L/4 keep θ, those with λ > L have it divided by 8, and those
+    between are mixed, linearly in L/λ.
 
-    That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. Not in the report on the model, but
-    in its published code.
+    That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. The report on the model does not
+    describe it; its published code does.
 
     >>> from ropebook import rope
     >>> Llama3()(rope.inv_freq(8, 500000.0))
@@ -365,10 +367,10 @@ class Llama3(Frequencies):
 )
 @dataclass(frozen=True)
 class LongRoPE(Frequencies):
-    """Every pair has a factor of its own, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
+    """Every pair has its own factor, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
 
     ``long_factors`` for texts longer than L, ``short_factors`` for the others: d/2 numbers above 0 each. The factor on
-    cos and sin is √(1 + ln s/ln L) if none is given, and it stands at every length. `search_factors` is a small search.
+    cos and sin is √(1 + ln s/ln L) if none is given, and applies at every length. `search_factors` is a small search.
 
     >>> from ropebook import rope
     >>> method = LongRoPE([1.0, 1.0], [1.0, 4.0], trained_length=512, factor=512.0)

@@ -1,12 +1,13 @@
-"""A method put into a loaded model of Hugging Face's transformers, and taken out again.
+"""Installs a method in a loaded Hugging Face model, and takes it out again.
 
-Such a model computes one table of cosines and sines per call, in a module that is called ``rotary_emb``, and all its layers
-rotate with it. Another module in its place is all that a method of frequencies needs. A method that changes distances, or
-follows the length, rotates inside the attention instead: the table then holds angle 0, so that the cache keeps keys that
-are not rotated, and the attention function turns queries and keys by the positions of now.
+Such a model computes one table of cosines and sines per call, in a module called ``rotary_emb``, and all its layers
+rotate with it. A method that changes frequencies only needs to replace that module. A method that changes distances, or
+follows the length, rotates inside the attention instead: the table then holds angle 0, so that the cache keeps
+unrotated keys, and the attention function rotates queries and keys by their current positions.
 
-Models such as Gemma 3 have one table for layers that see everything and another one for those with a sliding window. There
-a method belongs to the former; the latter never see a distance that is longer than their window, and stay as they are.
+Models such as Gemma 3 have one table for layers that see everything and another one for those with a sliding window.
+There a method is installed in the former only; the latter never see a distance longer than their window, and stay
+unchanged.
 """
 
 from __future__ import annotations
@@ -34,31 +35,33 @@ from ropebook.extrapolation.loaded import (
 )
 from ropebook.extrapolation.methods import Extension
 
-# Under this name the attention function is known to transformers.
+# The name under which transformers knows the attention function.
 ATTENTION = "ropebook"
 
 
 def install(model: nn.Module, method: Extension | None) -> None:
-    """Let a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` takes out the one that is in.
+    """Let a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` removes the installed one.
 
-    ``model``: one of transformers whose layers share one ``rotary_emb``, as those of Llama, Mistral, Qwen2, Qwen3, Gemma,
-    GPT-NeoX do, and whose config asks for no method of its own, for two do not add up. Base, layout and how many entries
-    turn are read off the model. Its weights stay as they are. ``results/architectures.json`` has what was tried. Where transformers has the method too, the logits of a
-    text are equal. A method that follows the length differs from there on: keys of a cache are turned by the frequencies of
-    now, where transformers leaves them as they came. Its length is that of the longest row. In a model with another table
-    for layers with a sliding window, as Gemma 3 has it, these layers keep theirs.
+    ``model``: one of transformers whose layers share one ``rotary_emb``, as in Llama, Mistral, Qwen2, Qwen3, Gemma and
+    GPT-NeoX, and whose config asks for no method of its own, because two methods cannot be combined. Base, layout and
+    the number of rotated entries are read off the model. Its weights stay unchanged. ``results/architectures.json``
+    lists what was tried. Where transformers has the method too, a text's logits are equal. They differ only in
+    decoding with a method that follows the length: cached keys are rotated by the current frequencies, while
+    transformers leaves them as they were rotated on arrival. The length is that of the longest row. If layers with a
+    sliding window have their own table, as in Gemma 3, they keep it.
 
-    ``model.save_pretrained`` writes the method into the saved config where transformers has it, so that a model loaded from
-    there has it, too. For any other method it raises ``ValueError``, because the loaded model would lack it without a word.
+    ``model.save_pretrained`` writes the method into the saved config where transformers has it, so that the model you
+    load from there has it too. For any other method it raises ``ValueError``, because the loaded model would lack it
+    without any warning.
 
     Methods that rotate in the attention (those that change distances, follow the length, or lengthen queries) need more: each
     layer must rotate its queries and keys, or leave them as they are, right before it calls transformers' attention function.
-    To see that, the model is run on five tokens, so forward hooks are called. Layers without positions, as every fourth
-    of SmolLM3, keep none.
+    To check this, the model runs once on five tokens, so forward hooks are called. Layers without positions, such as
+    every fourth layer of SmolLM3, still have none.
 
-    ``TypeError`` for another kind of method; ``ValueError`` for a model that is made otherwise, for one whose config asks
-    for a method, and for `Partial`, which would leave out entries that the weights were trained to turn. The model is then
-    as it was.
+    ``TypeError`` for another kind of method; ``ValueError`` for a model that is built differently, for one whose config
+    asks for a method, and for `Partial`, which would not rotate some entries that the weights were trained with. After
+    an error the model is unchanged.
 
     >>> from transformers import LlamaConfig, LlamaForCausalLM
     >>> from ropebook.extrapolation import make
@@ -85,7 +88,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
             turns = turns_of(owner, rotary.base, rotary.layout, rotary.rotary_dim)
             _register()
             attention = ATTENTION
-    # from here on nothing is refused
+    # nothing below is refused
     owner.rotary_emb = rotary
     owner.set_attn_implementation(attention)
     for part in owner.modules():
@@ -102,11 +105,12 @@ def install(model: nn.Module, method: Extension | None) -> None:
 
 
 class Installed(NamedTuple):
-    """What the attention of a layer looks up. A tuple, because a module set as an attribute would become a part of the model."""
+    """What the attention of a layer looks up. Modules are kept in a tuple, because one set as an attribute would become
+    part of the model."""
 
     rotary: InstalledRotary
     layer: nn.Module
-    # None in a layer without positions: there only the queries' length can change
+    # None in a layer without positions, where only the queries' length can change
     turn: Turn | None
 
 
@@ -122,7 +126,7 @@ def _save(part: nn.Module, owner: nn.Module, *args, **options) -> None:
 
 
 class InstalledRotary(nn.Module):
-    """What stands in the place of a model's ``rotary_emb``: (x, position_ids) to its cosines and sines."""
+    """Replaces a model's ``rotary_emb``: maps (x, position_ids) to cosines and sines."""
 
     def __init__(
         self, theirs: nn.Module, config: object, method: Extension, attention: str
@@ -131,7 +135,7 @@ class InstalledRotary(nn.Module):
         self.method, self.attention = method, attention
         types = getattr(config, "layer_types", None) or ()
         self.several = of_several(config)
-        # the type of each layer, where these differ in their tables
+        # the type of each layer, if different types have different tables
         self.layer_types = types if self.several else ()
         table = read_table(theirs, config, self.several)
         self.base, self.layout, self.narrow = table.base, table.layout, table.narrow
@@ -143,7 +147,8 @@ class InstalledRotary(nn.Module):
             )
         latent = hasattr(config, "kv_lora_rank")
         if latent and getattr(method, "mscale_all_dim", None):
-            # there it multiplies all of q·k, as ropebook.extrapolation.softmax_scale has it, and is set when the model is made
+            # there it multiplies all of q·k, as in ropebook.extrapolation.softmax_scale, and is set when the model is
+            # built
             raise ValueError(
                 f"method must have no mscale_all_dim for a model with latent attention, whose config has to ask for it, got {method!r}"
             )
@@ -152,7 +157,8 @@ class InstalledRotary(nn.Module):
         )
         self.acts_in_attention = self.rotates_late or method.query_scale is not None
         self.positions: Tensor | None = None
-        # in a tuple: the model's own is kept, and is no part of the model as long as this one is in
+        # in a tuple, so that the model's own table is kept, but isn't a submodule while this one is
+        # installed
         self._kept = (theirs,)
 
     @property
@@ -160,11 +166,11 @@ class InstalledRotary(nn.Module):
         return self._kept[0]
 
     def serves(self, layer: int) -> bool:
-        """Whether the method is for this layer."""
+        """Whether the method applies to this layer."""
         return not self.several or self.layer_types[layer] == SEES_ALL
 
     def saved(self, config: object) -> dict[str, object]:
-        """The ``rope_parameters`` with which transformers does the method; ``ValueError`` if it can't."""
+        """The ``rope_parameters`` that make transformers use the method; ``ValueError`` if it can't."""
         way_out = "install(model, None) takes it out before saving, and install puts it in again after loading"
         try:
             found = to_transformers(self.method, self.rotary_dim, self.base)
@@ -223,7 +229,7 @@ def _register() -> None:
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
     AttentionInterface.register(ATTENTION, _attend)
-    # one that adds, and is always there
+    # an additive mask, which is always given
     AttentionMaskInterface.register(ATTENTION, eager_mask)
 
 
@@ -275,9 +281,9 @@ def _attend(
 def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
     """Where this call's queries are.
 
-    Most layers hand positions to their attention. These belong to the call, so a layer that gradient checkpointing runs
-    once more in the backward pass sees them again, whatever the model has read since. Else the model's last ones serve,
-    which are not the right ones then.
+    Most layers pass positions to their attention. Those belong to the call, so a layer that gradient checkpointing runs
+    again in the backward pass sees them again, whatever the model has read since. For other layers we use the model's
+    latest positions, which would be wrong in that case.
     """
     given = options.get("position_ids")
     if given is not None:
@@ -292,10 +298,10 @@ def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
 
 
 def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
-    """(batch, keys): where the keys stand, those of a cache too.
+    """The positions of the keys, cached ones included: (batch, keys).
 
     In a first pass they are the queries' own. Later they count backwards from the last query, whose own key is the last
-    that it may see: behind it there may be room in a cache that is not filled yet.
+    one it may see: beyond that key, a cache may have room that isn't filled yet.
     """
     if here.shape[-1] == keys:
         return here

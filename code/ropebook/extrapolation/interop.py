@@ -1,4 +1,5 @@
-"""From configs of transformers to methods and back, and from methods to the module that rotates."""
+"""Converts transformers' configs to methods and back, and methods to options of the module that
+rotates."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from ropebook.extrapolation.registry import make
 from ropebook.extrapolation.trained import BaseChange, Partial, Proportional
 from ropebook.shapes import Float
 
-# Their names of options, and ours, for each rope_type.
+# For each rope_type, their names of options and ours.
 _OUR_OPTIONS = {
     "yarn": {
         "beta_slow": "alpha",
@@ -50,7 +51,7 @@ _OUR_OPTIONS = {
     },
 }
 
-# Of rope_parameters, for each rope_type.
+# The keys of rope_parameters, for each rope_type.
 _KEYS = {
     "linear": ("factor",),
     "dynamic": ("factor",),
@@ -73,11 +74,12 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Configured(Frequencies):
-    """A method, and what the config that it was read from says beside it; `from_transformers` makes these.
+    """A method, and what else its config says about the rotation; `from_transformers` makes these.
 
-    ``base``: b, there called rope_theta; ``fraction``: the share of each head that turns, partial_rotary_factor; None
-    where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other ones is refused, as is one whose layout
-    is not named, and as are frequencies of another base (``ValueError``); `rotary_options` gives the right ones.
+    ``base``: b, called rope_theta there; ``fraction``: the share of each head that is rotated, called
+    partial_rotary_factor there; None where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other
+    values, one whose layout is not named, and frequencies of another base are refused (``ValueError``);
+    `rotary_options` gives the right options.
 
     >>> from ropebook.extrapolation import NTKAware
     >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
@@ -127,7 +129,8 @@ class Configured(Frequencies):
 
 
 def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
-    """How a method enters `ropebook.efficient.RotaryEmbedding`: as ``scaling``, or `Partial` as ``rotary_dim``.
+    """The options that give `ropebook.efficient.RotaryEmbedding` a method: ``scaling``, or ``rotary_dim`` for
+    `Partial`.
 
     A `Configured` one brings the ``base`` and ``rotary_dim`` of its config with it.
 
@@ -150,13 +153,13 @@ def from_transformers(
 ) -> Configured:
     """The method that a config of transformers asks for: a config, or its ``rope_parameters`` and ``max_position_embeddings``.
 
-    All of transformers' scaling methods, with their options and defaults; "default" is none, and refused. Where "factor"
-    is missing it is ``max_position_embeddings`` over the trained length, as there; and where
-    "original_max_position_embeddings" is missing, the trained length is ``max_position_embeddings``. The base (rope_theta), and a
-    partial_rotary_factor for any but "proportional", are not the method's: it comes as `Configured`, with what the config
-    says of them, and `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. The layout is not in a
-    config, and weights go with it: it has to be named, "half" for transformers' Llama. A key that transformers does not
-    have for the method, such as mrope_section, is refused (``ValueError``).
+    Covers all of transformers' scaling methods, with their options and defaults; "default" means no method, and is
+    refused. A missing "factor" is ``max_position_embeddings`` over the trained length, as in transformers; without
+    "original_max_position_embeddings", the trained length is ``max_position_embeddings``. The base (rope_theta) and,
+    except for "proportional", the partial_rotary_factor are not part of a method. If the config has them, the method
+    comes as `Configured`, and `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. A config
+    does not say which layout its weights have, so you have to name it: "half" for transformers' Llama. A key that
+    transformers does not have for the method, such as mrope_section, is refused (``ValueError``).
 
     >>> method = from_transformers({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, 4096)
     >>> method
@@ -176,7 +179,7 @@ def from_transformers(
             )
         config, rope_parameters = rope_parameters, rope_parameters.rope_parameters
         max_position_embeddings = config.max_position_embeddings
-        # as Phi-3 has it, where it counts more than what the dictionary says
+        # as in Phi-3, where it overrides the dictionary
         trained_length = getattr(config, "original_max_position_embeddings", None)
     if not isinstance(rope_parameters, Mapping):
         raise TypeError(
@@ -214,11 +217,12 @@ def from_transformers(
 def to_transformers(
     method: Frequencies, dim: int | None = None, base: float = 10000.0
 ) -> dict[str, object]:
-    """The ``rope_parameters`` with which transformers does ``method``, for a model of this ``base``.
+    """The ``rope_parameters`` that make transformers use ``method``, for a model of this ``base``.
 
-    ``dim``: of a head; needed for `NTKAware`, which there is another base and depends on it. transformers reads the trained
-    length of "dynamic" from the config's max_position_embeddings, which must then be the method's ``trained_length``.
-    ``ValueError`` for a method that it does not have: `ropebook.extrapolation.install` puts that into a loaded model.
+    ``dim``: the width of a head. `NTKAware` needs it, because in transformers it is just another base, which depends on
+    d. transformers reads the trained length of "dynamic" from the config's max_position_embeddings, which must then be
+    the method's ``trained_length``. ``ValueError`` for a method that it does not have: `ropebook.extrapolation.install`
+    puts that into a loaded model.
 
     >>> from ropebook.extrapolation import make
     >>> to_transformers(make("linear", factor=4.0))
@@ -298,7 +302,7 @@ def _method_of(
         "original_max_position_embeddings", max_position_embeddings
     )
     if "original_max_position_embeddings" not in given and kind != "longrope":
-        # neither lengths nor a factor: it would be s = 1
+        # without lengths and a factor, s would be 1
         needed("factor")
     factor = given.get("factor")
     if factor is None:

@@ -1,4 +1,4 @@
-"""The methods in an attention layer: a rotation, a rule of distances, and a scale of the queries, as each method has them."""
+"""An attention layer with a method: it may change the rotation, the distances, or the length of the queries."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from ropebook.shapes import Float, Real, Shaped
 class ExtendedAttention(RotaryAttention):
     """`RotaryAttention` with a method from `METHODS`, by name and options.
 
-    ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated ones are cheaper, but wrong for methods that
-    change distances, and for those that follow the length as soon as their frequencies change. Unrotated ones are
-    rotated anew for every query, with the frequencies of now, so with them decoding gives what one pass gives, for
-    every method. By default "rotated" where `METHODS` calls that ``cache_safe``, else "unrotated".
-    The other arguments are those of `RotaryAttention`.
+    ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated keys are cheaper, but wrong for methods that
+    change distances, and for those that follow the length as soon as their frequencies change. Unrotated keys are
+    rotated again for every query, with the current frequencies, so that decoding gives the same result as one pass,
+    for every method. The default is "rotated" where `METHODS` calls that ``cache_safe``, else "unrotated". The other
+    arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
     >>> ExtendedAttention(dim=16, n_heads=2, layout="half", **method)(torch.zeros(1, 9, 16)).shape
@@ -72,9 +72,11 @@ class ExtendedAttention(RotaryAttention):
         options: Mapping[str, object],
         keep: str | None = None,
     ) -> ExtendedAttention:
-        """``layer`` with a method: a new layer that shares its projections, and has its base, layout and rotary_dim.
+        """``layer`` with a method: a new layer that shares its projections and has the same base, layout and
+        rotary_dim.
 
-        ``layer.rotary.scaling``, if it has one, is left behind: methods do not add up.
+        If ``layer.rotary`` has a ``scaling`` it is dropped, because two methods cannot
+        be combined.
 
         >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half")
         >>> longer = ExtendedAttention.of(layer, method="rerope", options={"window": 4})
@@ -94,7 +96,7 @@ class ExtendedAttention(RotaryAttention):
             base=rotary.base,
             layout=rotary.layout,
             backend=rotary.backend,
-            device="meta",  # the projections are the other layer's
+            device="meta",  # the projections belong to the other layer
             **rest,
         )
         for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
@@ -104,7 +106,7 @@ class ExtendedAttention(RotaryAttention):
 
     @property
     def follows_length(self) -> bool:
-        """False also for keys that are kept unrotated, or were asked to be kept rotated: those a cache may hold."""
+        """False also if keys are kept unrotated, or if you asked to keep them rotated: a cache may hold both."""
         return False
 
     def project(
@@ -194,7 +196,8 @@ class ExtendedAttention(RotaryAttention):
     def _seen_otherwise(
         self, q: Tensor, k: Tensor, here: Tensor, positions: Tensor
     ) -> Tensor | None:
-        """What the scores of q and k, not rotated, are to be corrected by; None if distances are what they are."""
+        """What to add to the scores of unrotated q and k to correct them; None if the method leaves distances
+        alone."""
         rule = self.method.distances
         if rule is None:
             return None
@@ -206,7 +209,7 @@ class ExtendedAttention(RotaryAttention):
 
 
 def _both(mask: Tensor | None, bias: Tensor) -> Tensor:
-    """A mask, boolean or one that adds, and a bias, as one mask that adds."""
+    """Combines a mask (boolean or additive) and a bias into one additive mask."""
     if mask is None:
         return bias
     if mask.dtype == torch.bool:

@@ -1,7 +1,8 @@
-"""What is read off a loaded model of transformers: its table's base and layout, and which entries each layer rotates.
+"""Reads off a loaded transformers model its table's base and layout, and which entries each layer rotates.
 
-The second is not written anywhere. Some layers have no positions, some rotate the last entries of a head, some normalise after
-the rotation. So the model runs once on a few tokens, with an attention that only writes down which queries and keys it gets.
+Which entries a layer rotates is not written anywhere: some layers have no positions, some rotate the last entries of a
+head, some normalise after the rotation. So the model runs once on a few tokens, with an attention that only records the
+queries and keys it gets.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from torch import Tensor, nn
 from ropebook import checks, rope
 from ropebook.extrapolation.parts import about_equal, rotated
 
-# Where a model has tables for several types of layers, the one for layers that see the whole text.
+# If a model has tables for several types of layers, this is the type that sees the whole text.
 SEES_ALL = "full_attention"
 
-# What the attention may be given beside queries, keys, values and a mask that another attention function would pass over.
+# Arguments beyond queries, keys, values and a mask that a model may pass, and that another attention function would
+# ignore.
 _CHANGES_SCORES = (
     "s_aux",
     "sinks",
@@ -34,7 +36,7 @@ _CHANGES_SCORES = (
 
 
 def owner_of(model: nn.Module) -> nn.Module:
-    """The part of the model that has layers and, once for all of them, a ``rotary_emb``."""
+    """The part of the model that has the layers and one ``rotary_emb`` for all of them."""
     owners = [
         part
         for part in model.modules()
@@ -54,7 +56,7 @@ def owner_of(model: nn.Module) -> nn.Module:
         if type(part) is type(theirs) and part is not theirs
     ]
     if others:
-        # as Granite with windows has them: one for each base, while its rotary_emb lies idle
+        # as in Granite with windows: one for each base, while its rotary_emb is not used
         raise ValueError(
             f"{allowed} {len(others)} more {type(theirs).__name__} beside it"
         )
@@ -71,7 +73,8 @@ def of_several(config: object) -> bool:
 
 
 class Table(NamedTuple):
-    """What a model's cosines and sines are made of; ``narrow``: whether they are cast to the type of the hidden states."""
+    """What determines a model's cosines and sines; ``narrow``: whether they are cast to the type of the hidden
+    states."""
 
     base: float
     layout: str
@@ -80,7 +83,8 @@ class Table(NamedTuple):
 
 
 def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
-    """The model's own table, once cosines and sines of this base are what it gives."""
+    """The model's own table, after checking that it gives the cosines and sines of
+    this base."""
     asked = getattr(config, "rope_parameters", None) or {}
     name, prefix, which = "rope_parameters", "", ()
     if several:
@@ -105,7 +109,7 @@ def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
         f"got {type(theirs).__name__}"
     )
     if "mrope_section" in asked or hasattr(theirs, "mrope_section"):
-        # as Qwen3-VL has it: each token has three positions
+        # as in Qwen3-VL, where each token has three positions
         raise refused
     try:
         cos, sin = theirs(inv_freq.new_zeros(1, 1), positions, *which)
@@ -128,7 +132,8 @@ def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
 
 
 class Turn(NamedTuple):
-    """Which entries of its heads a layer rotates: as many as the table is for, from ``start`` on."""
+    """Which entries of its heads a layer rotates: as many as the table covers, from index ``start``
+    on."""
 
     start: int
     layout: str
@@ -143,17 +148,17 @@ class Call(NamedTuple):
     options: Mapping[str, object]
 
 
-# Under this name the attention that only writes down is known to transformers, as long as a rehearsal lasts.
+# The name under which transformers knows the attention that only records, for the time of a rehearsal.
 _REHEARSAL = "ropebook_rehearsal"
 
 
 def turns_of(
     owner: nn.Module, base: float, layout: str, rotary_dim: int
 ) -> dict[nn.Module, Turn | None]:
-    """Each attention module of the model that calls an attention function, and what it rotates: None for no entries.
+    """Each attention module that calls an attention function, and which entries it rotates: None if it rotates none.
 
-    Two rows of the same tokens go through the model, one with angle 0 and one with the table's angles. What reaches the
-    attention must differ by that rotation, or not at all. ``ValueError`` if it is anything else.
+    Two rows of the same tokens go through the model, one with angle 0 and one with the table's angles. Queries and keys
+    that reach the attention must differ by exactly that rotation, or not at all; else ``ValueError``.
     """
     length = 5
     positions = torch.arange(1, length + 1)
@@ -171,7 +176,7 @@ def turns_of(
                 use_cache=False,
             )[0]
     except Exception as error:
-        # whatever the model's own code raises
+        # the model's own code may raise anything
         raise _refusal(
             owner, f"which could not be run on a few tokens: {error}"
         ) from error
@@ -237,18 +242,19 @@ def turned_from(
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Equal but for rounding in the tensors' type, a few units of the largest number."""
+    """Equal up to rounding in the tensors' type: a few units in the last place of the
+    largest number."""
     allowed = 32 * torch.finfo(a.dtype).eps * float(a.abs().max())
     return bool((a - b).abs().max() <= allowed)
 
 
 class _Given(nn.Module):
-    """In the place of a ``rotary_emb``: the same cosines and sines, whatever it is asked."""
+    """Replaces a ``rotary_emb`` and returns the same cosines and sines for any input."""
 
     def __init__(self, tables: list[Tensor], theirs: nn.Module):
         super().__init__()
         self.tables = tables
-        # in a tuple: no part of the model
+        # in a tuple, so it does not become part of the model
         self.theirs = (theirs,)
 
     def forward(
@@ -263,7 +269,7 @@ class _Given(nn.Module):
 def _rehearsing(
     owner: nn.Module, given: nn.Module, calls: list[Call]
 ) -> Iterator[None]:
-    """The model with these tables and an attention that writes down its calls and returns 0; then as it was."""
+    """While open, the model has these tables, and an attention that records its calls and returns 0."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 

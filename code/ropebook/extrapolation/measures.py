@@ -1,4 +1,4 @@
-"""What can be measured of a method: which pairs meet new angles, what is stretched, what a cache of rotated keys costs."""
+"""Measures of a method: which pairs meet new angles, how much is stretched, and what a cache of rotated keys costs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from ropebook.shapes import Bool, Float, Int
 def turned(
     inv_freq: Float[Tensor, " pairs"], trained_length: int
 ) -> Bool[Tensor, " pairs"]:
-    """Which pairs have turned once in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
+    """Which pairs completed a turn in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
 
-    Only those have shown a trained model all their angles. (L − 1 is the largest distance in a text of L tokens.)
+    A trained model has seen all angles of these pairs only. (L − 1 is the largest distance in a text of L
+    tokens.)
 
     >>> from ropebook.rope import inv_freq
     >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
@@ -47,10 +48,11 @@ def overshoot(
     target_length: int,
     scaled: Float[Tensor, " pairs"],
 ) -> Float[Tensor, " pairs"]:
-    """How far each pair goes beyond the angles that it has shown in training, in radians: shape (d/2,), at least 0.
+    """How far each pair goes beyond its angles in training, in radians: shape (d/2,), at least 0.
 
     ``scaled`` are the frequencies in use at ``target_length``; ``inv_freq`` itself is the plain model. For a pair that
-    has not `turned`, it is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). A pair that has turned knows all angles, so for it 0.
+    has not `turned`, it is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). It is 0 for a pair that has, because that pair has been
+    at every angle.
 
     >>> from ropebook.rope import inv_freq
     >>> theta = inv_freq(8)
@@ -66,7 +68,8 @@ def overshoot(
 def stretch(
     scaling: Scaling, inv_freq: Float[Tensor, " pairs"], length: int | None = None
 ) -> Float[Tensor, " pairs"]:
-    """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). 1 is kept, s interpolated.
+    """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). 1 means kept, s
+    interpolated.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import NTKAware
@@ -100,7 +103,7 @@ def paper_against_code(
     beta: float = 32.0,
     truncate: bool = True,
 ) -> PaperAndCode:
-    """YaRN's frequencies as its paper writes them against those of its code.
+    """Compares YaRN's frequencies as its paper defines them with those of its code.
 
     >>> from ropebook.rope import inv_freq
     >>> difference = paper_against_code(inv_freq(128), 16.0, 4096)
@@ -119,20 +122,21 @@ def paper_against_code(
 
 
 class CacheError(NamedTuple):
-    """What `cache_error` measures, for the last query of a text of T tokens."""
+    """The result of `cache_error`, for the last query of a text of T tokens."""
 
     # (T,): how long the text was when each key was rotated
     lengths: Tensor
     # (…, T): the method's scores in one pass over the whole text
     exact: Tensor
-    # (…, T): scores with every key as it was rotated when it came
+    # (…, T): scores with every key as it was rotated on arrival
     cached: Tensor
     # the largest difference of the two
     largest: float
 
 
 def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
-    """How long the text was when each key came: ``prefill`` for the first keys, then one more each. (length,), int64.
+    """How long the text was when each key arrived: ``prefill`` for the first keys, then one more for each. (length,),
+    int64.
 
     >>> arrival_lengths(6, prefill=3)
     tensor([3, 3, 3, 4, 5, 6])
@@ -152,10 +156,10 @@ def cache_error(
     """How far the last query's scores are off when keys stay as they were rotated on arrival.
 
     A method is cache-safe if this is zero for every text. ``q`` (…, d): the query at position T − 1; ``k`` (…, T, d):
-    keys 0 … T − 1; both not rotated, interleaved; float64 or float32. The query is free: it has the frequencies of
-    length T, and for a method that changes distances it is turned once to its own position and once to the one that far
-    keys see it at. Zero for frequencies that do not follow the length, such as what ``fixed`` gives, and for a cache
-    that keeps its keys unrotated, which is ``exact``.
+    keys 0 … T − 1; both not rotated, interleaved; float64 or float32. The query is rotated freshly: with the
+    frequencies of length T, and for a method that changes distances twice, to its own position and to the one at which
+    far keys see it. The error is zero for frequencies that do not follow the length, such as those of ``fixed``. A
+    cache of unrotated keys has no error either: its scores are ``exact``.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import DynamicNTK

@@ -1,4 +1,4 @@
-"""What a method of extension is: what it brings into an attention layer, and what is known about it."""
+"""What a method of extension consists of: its effects in an attention layer, and the facts about it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Method:
     # for `make`
     name: str
     title: str
-    # the class that does it
+    # the class that implements it
     form: type[Extension]
     year: int
-    # its key in the book's list of references
+    # its key in the bibliography
     source: str
-    # "no": made for a model as it is; "yes": made to be trained with; "optional": published both ways
+    # "no": for a trained model as it is; "yes": needs training; "optional": published both ways
     trains: str
     # whether it changes anything for texts no longer than L
     changes_within: bool
     # whether a cache may hold keys as they were rotated on arrival; measured by `cache_error`
     cache_safe: bool
-    # its rope_type there, or the option that does it
+    # its rope_type in transformers, or the option that does it
     transformers: str | None = None
 
     @property
@@ -40,7 +40,8 @@ class Method:
 
 
 class Extension:
-    """The base of all methods: what each may bring into an attention layer, and by itself does not."""
+    """The base class of all methods: what each may change in an attention layer. By itself it changes
+    nothing."""
 
     acts_on: ClassVar[str]
     facts: ClassVar[Method]
@@ -51,12 +52,12 @@ class Extension:
 
     @property
     def distances(self) -> Distances | None:
-        """The rule of distances, where it is another than m − n."""
+        """The rule of distances, if it isn't m − n."""
         return None
 
     @property
     def query_scale(self) -> Callable[[Tensor], Tensor] | None:
-        """The function that gives the factor on queries at their positions, where there is one."""
+        """The function that gives the factor on queries at their positions, if there is one."""
         return None
 
 
@@ -71,7 +72,7 @@ def known_as(
     cache_safe: bool = True,
     transformers: str | None = None,
 ) -> Callable[[type[Extension]], type[Extension]]:
-    """Put a `Method` with these facts at a class, as its ``facts``."""
+    """Class decorator: attaches a `Method` with these facts as ``facts``."""
     known = {"changes_within": changes_within, "cache_safe": cache_safe}
 
     def put(form: type[Extension]) -> type[Extension]:

@@ -1,4 +1,4 @@
-"""What the methods are made of: the base of NTK, the ramps, YaRN's factor; and the checks of their options."""
+"""The building blocks of the methods: NTK's base, the ramps, YaRN's factor, and checks of options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def length_factor(trained_length: int, target_length: int) -> float:
 
 
 def grown_to(length: int | None, trained_length: int) -> float:
-    """max(1, n/L): of an int a float, and of a length that torch.export leaves open what it gives at any length."""
+    """max(1, n/L): a float for an int; for a length that torch.export leaves open, an expression of that length."""
     if length is None:
         raise ValueError(
             "length must be known where the frequencies follow it, got None: "
@@ -59,7 +59,8 @@ def ntk_base(base: float, dim: int, factor: float) -> float:
 def ntk_exponent():
     """d/(d − 2), solved for by sympy: the x for which base b·s^x divides the last pair by exactly s.
 
-    The first pair, b′^0 = 1, is divided by 1 whatever x is. Returns a sympy expression in the symbol d.
+    Whatever x is, the first pair is divided by 1, because b′^0 = 1. Returns a sympy expression in the
+    symbol d.
 
     >>> ntk_exponent()
     d/(d - 2)
@@ -120,8 +121,7 @@ def ramp_in_turns(
     beta: float = 32.0,
 ) -> Float[Tensor, " pairs"]:
     """γ = clip((r − α)/(β − α), 0, 1), r = L/λ: how much of each pair is kept; linear in its **turns** r. (d/2,)
-
-    The YaRN paper's, equation (18).
+    This is the YaRN paper's ramp, equation (18).
 
     >>> from ropebook.rope import inv_freq
     >>> ramp_in_turns(inv_freq(8), 512)
@@ -139,7 +139,8 @@ def ramp_in_pairs(
     beta: float = 32.0,
     truncate: bool = True,
 ) -> Float[Tensor, " pairs"]:
-    """How much of each pair is kept, linear in its **index** i from low to high (`ramp_range`): the YaRN code's. (d/2,)
+    """How much of each pair is kept, linear in its **index** i from low to high (`ramp_range`), as in YaRN's code.
+    (d/2,)
 
     >>> from ropebook.rope import inv_freq
     >>> ramp_in_pairs(inv_freq(8), 512)
@@ -160,9 +161,9 @@ def ramp_range(
     """The pair indices (low, high) between which the YaRN code mixes: c(β) and c(α), c(r) = d·ln(L/2πr)/(2 ln b).
 
     At index c(r) a pair turns r times in L. ``truncate`` rounds low down and high up; both are kept within 0 … d − 1,
-    as published (the last pair is d/2 − 1). Where that leaves no range, because low (c(β), rounded down) is above d − 1 or
-    high (c(α), rounded up) below 0, the published ramp would run backwards: here it is a ``ValueError``. Two 0-dimensional
-    tensors.
+    as published (the last pair is d/2 − 1). If that leaves no range, because low (c(β), rounded down) is above d − 1 or
+    high (c(α), rounded up) is below 0, the published ramp would run backwards; here it raises ``ValueError``. Returns
+    two 0-dimensional tensors.
 
     >>> from ropebook.rope import inv_freq
     >>> [end.item() for end in ramp_range(inv_freq(128), 4096)]
@@ -208,9 +209,8 @@ def yarn_factor(factor: float, weight: float = 1.0) -> float:
 
 
 def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
-    """yarn_factor(s, mscale_all_dim)²/√d: what multiplies q·k where cos and sin carry no factor, as in DeepSeek-V3.
-
-    This reaches the entries that do not turn, too; a factor on cos and sin reaches only those that do.
+    """yarn_factor(s, mscale_all_dim)²/√d: the scale of q·k where cos and sin carry no factor, as in DeepSeek-V3. It
+    also scales the entries that are not rotated; a factor on cos and sin scales only those that are.
 
     >>> round(softmax_scale(64, 1.0, 1.0), 4)
     0.125
@@ -223,7 +223,8 @@ def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
 
 
 def exact_positions(positions: Real[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """Positions as float64, in which whole ones stay exact (float32 on mps, which has no more)."""
+    """Positions as float64, so that whole numbers stay exact (float32 on mps, which has no
+    float64)."""
     check_positions(positions)
     on_mps = positions.device.type == "mps"
     return positions.to(torch.float32 if on_mps else torch.float64)
@@ -236,13 +237,14 @@ def rotated(
     factor: float = 1.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*batch seq dim"]:
-    """x (…, T, d) turned by its positions, cos and sin multiplied by ``factor``."""
+    """x (…, T, d) rotated by its positions, with cos and sin multiplied by
+    ``factor``."""
     cos, sin = cos_sin(positions.to(x.device), inv_freq, wide(x.dtype))
     return apply_rotary(x, cos * factor, sin * factor, layout=layout)
 
 
 def at_least_float32(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """float64 as it is, all else as float32."""
+    """float64 stays float64; everything else becomes float32."""
     return x if x.dtype == torch.float64 else x.float()
 
 
@@ -250,7 +252,8 @@ def at_least_float32(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 
 
 def frequencies(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
-    """``inv_freq``, once it is checked: d/2 finite numbers from 0 upwards, float64 or float32."""
+    """Returns ``inv_freq`` after checking it: d/2 finite numbers, at least 0, float64 or
+    float32."""
     allowed = "inv_freq must be d/2 finite numbers >= 0, float64 or float32"
     wide_ones = (torch.float64, torch.float32)
     if checks.floating("inv_freq", inv_freq).dtype not in wide_ones:
@@ -267,7 +270,7 @@ def _finite_from_0(x: Tensor) -> bool:
 
 
 def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
-    """``inv_freq``, if it holds at least two pairs."""
+    """Returns ``inv_freq`` if it has at least two pairs; else ``ValueError``."""
     if len(inv_freq) < 2:
         raise ValueError(
             "inv_freq must hold at least 2 pairs, for at d = 2 there is neither a slowest "
@@ -279,7 +282,7 @@ def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
 def same_pairs(
     inv_freq: Float[Tensor, " pairs"], scaled: Float[Tensor, " pairs"]
 ) -> None:
-    """``ValueError`` unless both are frequencies of as many pairs."""
+    """``ValueError`` unless both are frequencies of the same number of pairs."""
     if frequencies(scaled).shape != frequencies(inv_freq).shape:
         raise ValueError(
             f"the scaled frequencies must be as many as inv_freq, {len(inv_freq)}, got {len(scaled)}"
@@ -287,24 +290,24 @@ def same_pairs(
 
 
 def check_factor(factor: float) -> float:
-    """s, at least 1."""
+    """Checks s: at least 1."""
     return checks.number("factor", factor, minimum=1)
 
 
 def check_fraction(fraction: float) -> float:
-    """A share of the entries or pairs, above 0 and at most 1."""
+    """Checks a share of the entries or pairs: above 0 and at most 1."""
     return checks.number("fraction", fraction, above=0, maximum=1)
 
 
 def check_trained(trained_length: int) -> int:
-    """L, at least 2."""
+    """Checks L: at least 2."""
     return checks.integer("trained_length", trained_length, minimum=2)
 
 
 def check_bounds(
     low: float, high: float, names: tuple[str, str] = ("alpha", "beta")
 ) -> None:
-    """Two numbers of turns, the lower one above 0 and below the other."""
+    """Checks two numbers of turns: the lower one is above 0 and below the other."""
     low = checks.number(names[0], low, above=0)
     checks.number(names[1], high)
     if low >= high:
@@ -314,6 +317,6 @@ def check_bounds(
 
 
 def check_attention_factor(value: float | None) -> None:
-    """Above 0, or None."""
+    """Checks an attention factor: above 0, or None."""
     if value is not None:
         checks.number("attention_factor", value, above=0)

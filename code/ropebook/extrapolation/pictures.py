@@ -1,4 +1,5 @@
-"""The figures of the chapter's pages, drawn with matplotlib: imported by themselves."""
+"""The figures of the chapter's pages, drawn with matplotlib, in a module that is only
+imported for them."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from ropebook.figures import (
 
 
 def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
-    """By how much six methods stretch each pair of a model, for texts of ``target_length`` tokens, 4 times the trained."""
+    """How much six methods stretch each pair of a model, for texts of ``target_length`` tokens, 4 times the trained
+    length."""
     factor = target_length / trained_length
     lines = (
         ("dynamic NTK, s = 4", DynamicNTK(trained_length, factor), TEAL),

@@ -1,4 +1,4 @@
-"""A method that changes the queries: longer ones, so that attention stays as sharp over more keys."""
+"""A method that lengthens the queries, so that attention stays as sharp over more keys."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ropebook.shapes import Float, Real
 )
 @dataclass(frozen=True)
 class LogN(Extension):
-    """Queries at position m are multiplied by max(1, ln(m + 1)/ln L), so that attention stays as sharp over more keys.
+    """Multiplies the query at position m by max(1, ln(m + 1)/ln L), so that attention stays as sharp over more keys.
 
-    Su 2021; with the maximum, as Su's code of ReRoPE has it, nothing changes up to L. It moves no position and goes
-    together with any other method.
+    Su 2021. Because of the maximum, taken from Su's code of ReRoPE, nothing changes up to L. It moves no position,
+    so it can be combined with any other method.
 
     >>> import torch
     >>> LogN(trained_length=512).query_scale(torch.tensor([0, 511, 512**2 - 1]))
@@ -43,7 +43,8 @@ class LogN(Extension):
     def query_scale(
         self, positions: Real[Tensor, " *shape"]
     ) -> Float[Tensor, " *shape"]:
-        """The factor at each position: float64, of the shape of ``positions``. ``ValueError`` for one below 0, where it may be read."""
+        """The factor at each position: float64, with the shape of ``positions``. ``ValueError`` for one below 0, where
+        values may be read."""
         seen = exact_positions(positions) + 1
         if checks.readable(positions):
             checks.entries("positions", positions, 0, LARGEST_POSITION)

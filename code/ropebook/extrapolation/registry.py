@@ -1,4 +1,4 @@
-"""All methods by name: what is known about each stands at its class."""
+"""All methods by name. The facts about each one are attached to its class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ropebook import checks
 from ropebook.extrapolation import distances, frequencies, queries, trained
 from ropebook.extrapolation.methods import Extension, Method
 
-# In the order in which the files define them.
+# In the order of their definitions in the files.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         value.facts.name: value.facts
@@ -20,7 +20,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 
-# The rope_types of transformers that are called otherwise here.
+# The rope_types of transformers that have other names here.
 _THEIRS = {"dynamic": "dynamic_ntk"}
 
 

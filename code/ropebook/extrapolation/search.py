@@ -22,7 +22,7 @@ class Search(NamedTuple):
     factors: Tensor
     # the objective there
     value: float
-    # the best value so far: of the start, then after each generation
+    # the best value so far: at the start, then after each generation
     history: list[float]
 
 
@@ -38,10 +38,10 @@ def search_factors(
 ) -> Search:
     """Factors f_i that make ``objective(factors)`` small, found by evolution: a small form of Ding et al. 2024, section 3.
 
-    As there, the start holds what is known (interpolation, NTK-aware, YaRN) and variants of it, factors stay within
-    1 … 1.25·s and never fall from one pair to the next; a quarter survives each generation, and the rest are children of
-    two survivors or variants of one. Never worse than the best of the three. Costs population·(1 + generations) calls
-    at most. Which objective to use is the caller's: there it is a model's perplexity on long texts.
+    As there, it starts from known methods (interpolation, NTK-aware, YaRN) and variants of them, factors stay within
+    1 … 1.25·s and never fall from one pair to the next; a quarter survives each generation, and the rest are children
+    of two survivors or variants of one. The result is never worse than the best of the three. It costs at most
+    population·(1 + generations) calls. You choose the objective; in the paper it is a model's perplexity on long texts.
 
     >>> from ropebook.rope import inv_freq
     >>> def far_from_two(factors): return (factors - 2).square().sum().item()
@@ -66,7 +66,7 @@ def search_factors(
     most = 1.25 * factor
 
     def variant(factors: Tensor) -> Tensor:
-        """Some entries moved, by up to a few per cent or by a multiple; then in order and within bounds again."""
+        """Changes some entries by up to a few per cent or by a multiple, then restores order and bounds."""
         like = {"generator": generator, "dtype": torch.float64}
         draws = torch.rand(2, len(factors), **like)
         size = 10 ** (-2 * torch.rand(1, **like))
@@ -75,7 +75,8 @@ def search_factors(
         return changed.clamp(1, most).sort().values
 
     def child(first: Tensor, second: Tensor) -> Tensor:
-        """Each entry from one parent or the other; then in order again."""
+        """Takes each entry from one parent or the other, then restores the
+        order."""
         coin = torch.rand(len(first), generator=generator) < 0.5
         return torch.where(coin, first, second).sort().values
 

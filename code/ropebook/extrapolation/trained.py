@@ -1,4 +1,5 @@
-"""Methods that a model is trained with: another base, or pairs that do not turn."""
+"""Methods that a model is trained with: another base, or pairs that are not
+rotated."""
 
 from __future__ import annotations
 
@@ -57,11 +58,12 @@ class BaseChange(Frequencies):
 )
 @dataclass(frozen=True)
 class Partial(Frequencies):
-    """Partial rotary: only the first ``fraction`` of the d entries turns, with the exponent taken over their number.
+    """Partial rotary: only the first ``fraction`` of the d entries is rotated, and the exponent is taken over their
+    number.
 
     Fewer frequencies come out than go in: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The rest of each
-    vector passes unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J): 64 entries of 256;
-    Black et al. 2022 (GPT-NeoX): a quarter as well.
+    vector passes through unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J): 64 entries
+    of 256; Black et al. 2022 (GPT-NeoX): a quarter as well.
 
     >>> Partial(fraction=0.5)(rope.inv_freq(8))
     (tensor([1.0000, 0.0100], dtype=torch.float64), 1.0)
@@ -98,10 +100,11 @@ class Partial(Frequencies):
 )
 @dataclass(frozen=True)
 class Proportional(Frequencies):
-    """p-RoPE: the first ``fraction`` of the pairs keep their θ, the slow rest do not turn at all (θ = 0).
+    """p-RoPE: the first ``fraction`` of the pairs keep their θ, the slower ones are not rotated at all (θ
+    = 0).
 
-    The exponent is still taken over d, unlike `Partial`'s. Barbero et al. 2024; transformers' "proportional", where all θ
-    are divided by ``factor`` as well.
+    The exponent is still taken over d, unlike `Partial`'s. Barbero et al. 2024. In transformers it is called
+    "proportional", and all θ are divided by ``factor`` as well.
 
     >>> Proportional(fraction=0.5)(rope.inv_freq(8))
     (tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64), 1.0)

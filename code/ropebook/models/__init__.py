@@ -1,10 +1,11 @@
 """The field guide: what published checkpoints do with positions, and where each value comes from.
 
 A checkpoint is a published set of weights, such as Llama-3.1-8B; a family has many, and they differ. Its values are in
-``checkpoints.json``, each with the key of a source, or "?" if no source was found. Nothing there is from memory.
+``checkpoints.json``, each with the key of a source, or "?" if no source was found. Nothing there was written
+from memory.
 
-- `file`: reads it and refuses what can't be.
-- `sights`: what the values say together.
+- `file`: reads it and refuses what can't be right.
+- `sights`: what the values show together.
 - `guide`: the table and the sources, as the page shows them.
 """
 

@@ -60,7 +60,7 @@ class Source(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value, the key of its source, and what has to be said about it."""
+    """A value, the key of its source, and a note if it needs one."""
 
     value: object
     source: str
@@ -68,7 +68,7 @@ class Value(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What another source says of a column, and how that fits."""
+    """What another source says about a column, and how that fits."""
 
     column: str
     value: object
@@ -125,7 +125,7 @@ def _all() -> tuple[tuple[Checkpoint, ...], dict[str, Source]]:
 
 
 def checkpoints() -> tuple[Checkpoint, ...]:
-    """The rows of the guide, in the order of the file.
+    """The guide's rows, in the order of the file.
 
     >>> llama = next(one for one in checkpoints() if one.name == "Llama-3.1-8B")
     >>> llama.of("base"), llama.of("layout"), llama.share
@@ -135,7 +135,7 @@ def checkpoints() -> tuple[Checkpoint, ...]:
 
 
 def sources() -> dict[str, Source]:
-    """Key -> source, for all that the rows name.
+    """Key -> source, for every source that the rows name.
 
     >>> sources()["deepseek-v2-report"].date
     '2024-05'
@@ -149,8 +149,8 @@ def read(
     """Rows and sources from data as the file has it, checked.
 
     Raises:
-        ValueError: a row or a source that can't be; the message names the row, the column and the value.
-        KeyError: a part is missing.
+        ValueError: a row or a source that can't be right; the message names the row, the column and the
+        value. KeyError: a part is missing.
     """
     known = {key: _source(key, one) for key, one in data["sources"].items()}
     rows = tuple(_row(one, known) for one in data["checkpoints"])
@@ -277,7 +277,7 @@ def _scaling(name: str, value: object) -> None:
 
 
 def _arithmetic(row: Checkpoint) -> None:
-    """What the values of a row say of each other."""
+    """Checks that a row's values agree with each other."""
     rotates, head = row.of("rotates"), row.of("head_dim")
     turns = row.of("layout") != "none"
     if rotates != UNKNOWN:

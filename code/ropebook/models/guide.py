@@ -32,12 +32,12 @@ METHODS = {
     "longrope": "LongRoPE",
 }
 DATED = {"published": "published", "commit": "as of", "read": "read"}
-# Those that show at once; the rest is one tick away.
+# The columns shown at once; the others are one tick away.
 FIRST = ("layout", "base", "rotates", "shipped", "scaling")
 
 
 class Column(NamedTuple):
-    """A column of the table: its head, and whether it shows at once."""
+    """A column of the table: its heading, and whether it is shown at once."""
 
     key: str
     head: str
@@ -48,7 +48,7 @@ def columns() -> list[Column]:
     """The columns after the name, in their order."""
     found = [Column("published", "published", True)]
     found += [Column("maker", "maker", False), Column("kind", "for", False)]
-    # How much of a head rotates says the head dimension as well.
+    # The column on how much of a head rotates gives the head dimension as well.
     shown = [key for key in COLUMNS if key != "head_dim"]
     order = sorted(shown, key=lambda key: key not in FIRST)
     found += [Column(key, COLUMNS[key], key in FIRST) for key in order]
@@ -56,8 +56,8 @@ def columns() -> list[Column]:
 
 
 def explained(row: Checkpoint) -> str:
-    """The address that opens a row's numbers in the explainer, as a configuration would say them; "" where the row's
-    numbers don't make one: nothing rotates, or LongRoPE's factors, which the guide doesn't list.
+    """The address that opens a row's numbers in the explainer, written as a configuration. It is "" where they don't
+    make one: if nothing rotates, or for LongRoPE, whose factors the guide doesn't list.
 
     >>> explained(checkpoints()[0])[:40]
     'explain.html#explain.config=%7B%22head_d'
@@ -78,14 +78,14 @@ def explained(row: Checkpoint) -> str:
 
 
 def _scaling(scaling: dict) -> dict:
-    """A row's scaling in the keys that configurations have for it."""
+    """A row's scaling, with the keys of a configuration."""
     names = {"type": "rope_type", "original": "original_max_position_embeddings"}
     found = {names.get(key, key): value for key, value in scaling.items()}
     return found | (BANDS if scaling["type"] == "llama3" else {})
 
 
 def anchor(row: Checkpoint) -> str:
-    """The name of a row's place among the sources.
+    """The id of a row's entry among the sources.
 
     >>> anchor(checkpoints()[1])
     'from-gpt-j-6b'
@@ -94,7 +94,7 @@ def anchor(row: Checkpoint) -> str:
 
 
 def text(column: str, value: object) -> str:
-    """A value in a reader's words.
+    """A value as readers see it.
 
     >>> text("base", 500_000), text("sinks", True), text("window", 0)
     ('500,000', 'yes', 'none')
@@ -142,7 +142,7 @@ def cell(row: Checkpoint, column: str) -> tuple[str, object]:
 
 
 def marks(row: Checkpoint, column: str) -> str:
-    """ "†" where sources disagree, "*" where something has to be said about the value."""
+    """ "†" where sources disagree, "*" where the value has a note."""
     entries = [row.values.get(column, UNKNOWN)]
     if column == "rotates":
         entries.append(row.values["head_dim"])
@@ -178,7 +178,8 @@ class Guide:
         )
 
     def _repr_html_(self) -> str:
-        # Rows become cards on a phone. What is laid out otherwise than as a table has to be told that it is one.
+        # On a phone rows become cards. Laid out like that, the table needs roles to remain a table to screen
+        # readers.
         heads = '<th scope="col" role="columnheader">checkpoint</th>' + "".join(
             f'<th scope="col" role="columnheader"{_more(column)}>{escape(column.head)}</th>'
             for column in columns()
@@ -219,7 +220,7 @@ def _more(column: Column) -> str:
 
 
 class Origins:
-    """Where each value of each row is from, folded: a list that is read one row at a time."""
+    """Where each value of each row comes from: a folded list, read one row at a time."""
 
     def __init__(self, rows: Sequence[Checkpoint] | None = None):
         self.rows = list(checkpoints() if rows is None else rows)

@@ -1,4 +1,4 @@
-"""What the checkpoints say together. All counts are over rows that count, and of those only where the value is known."""
+"""What the checkpoints show together. All counts are over rows that count, and only where the value is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """The rows that count; of the guide, if no others are given.
+    """Those of the rows that count; by default of the guide's rows.
 
     >>> all(row.counts for row in counted())
     True
@@ -64,8 +64,8 @@ def bases(
 ) -> list[Group]:
     """How bases go with lengths: for each stretch between two limits, the least, middle and largest base.
 
-    Only models whose positions are one number: what a picture's rows and columns need is no matter of text. Where
-    layers differ, the base is that of the layers that see the whole text.
+    Only models whose positions are a single number, because rows and columns of a picture are not lengths of
+    text. Where layers differ, the base is that of the layers that see the whole text.
 
     Args:
         limits: lengths in tokens, rising.
@@ -95,7 +95,7 @@ def bases(
 def stretched(
     rows: Iterable[Checkpoint] | None = None,
 ) -> dict[str, list[Checkpoint]]:
-    """Type of scaling, as `Value` has it, or "none" -> the rows that ship with it."""
+    """Type of scaling (as in `Value`, or "none") -> the rows that ship with it."""
     found: dict[str, list[Checkpoint]] = {}
     for row in known("scaling", rows=rows):
         scaling = row.of("scaling")

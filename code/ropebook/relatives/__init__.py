@@ -1,15 +1,18 @@
-"""Relatives of RoPE: the other ways to tell a place, behind one interface, ``scheme.score(q, k, m, n)``.
+"""Relatives of RoPE: other ways to encode position, behind one interface, ``scheme.score(q, k, m, n)``.
 
 Notation: query q at position m, key k at position n, distance Δ = m − n, d entries of a head, H heads, h = 1 … H. Tensors are
-(…, heads, seq, dim). A score is q·k/√d and what the scheme makes of it, before mask and softmax.
+(…, heads, seq, dim). A score is q·k/√d as changed by the scheme, before mask and softmax.
 
-- `scheme`: what all have in common; none at all.
-- `absolute`: a table added to the tokens.
-- `slopes`, `buckets`, `curves`: a bias of the distance: ALiBi; T5; Sandwich, KERPLE, FIRE.
-- `transformer_xl`, `counted`: what is added depends on the content: Transformer-XL, CoPE.
-- `turned`: what multiplies: RoPE, xPos, and RoPE in every other layer.
-- `attending`: attention with any of them, by plain code and fused.
-- `direction`: left and right.
+- `scheme`: what all schemes have in common, and the one without positions.
+- `absolute`: a table that is added to the tokens.
+- `slopes`, `buckets`, `curves`: a bias that depends on the distance: ALiBi; T5; Sandwich,
+  KERPLE, FIRE.
+- `transformer_xl`, `counted`: a bias that also depends on the content: Transformer-XL,
+  CoPE.
+- `turned`: multiplication instead of a bias: RoPE, xPos, and RoPE in every other
+  layer.
+- `attending`: attention with any of them, in plain code and fused.
+- `direction`: whether a scheme can tell left from right.
 - `cost`, `facts`: what each costs, and who uses it.
 - `pictures`: the figures of the pages.
 """

@@ -1,6 +1,6 @@
 """Attention with any scheme, three times: plain code, torch's fused function, and FlexAttention.
 
-They give the same result. They differ in what they have to hold in memory: see `ropebook.relatives.cost`.
+They give the same result, but need different amounts of memory: see `ropebook.relatives.cost`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Values = Float[Tensor, "batch heads seq width"]
 def attend(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """The means of the values of a text at positions 0 … T − 1, by plain code.
+    """The attention output for a text at positions 0 … T − 1, in plain code.
 
     ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together, here and in the other two.
     """
@@ -40,7 +40,7 @@ def attend(
 def attend_fused(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """`attend`, by ``torch.nn.functional.scaled_dot_product_attention``: what is added goes where a mask does."""
+    """`attend`, with ``torch.nn.functional.scaled_dot_product_attention``: the bias is passed as a mask."""
     places = _places(scheme, q, k, v)
     q, k, added = scheme.parts(q, k, places, places)
     if added is None:
@@ -63,10 +63,12 @@ def attend_flex(
     causal: bool = False,
     flex: Callable | None = None,
 ) -> Values:
-    """`attend`, by FlexAttention, for a scheme that adds nothing or a bias of the distance.
+    """`attend`, with FlexAttention, for a scheme that adds nothing or a bias that depends
+    on the distance.
 
-    The bias is a row of numbers, one for each distance and head, and is looked up where a score is made: (heads, 2T − 1)
-    numbers are held in place of (heads, T, T). ``flex``: ``flex_attention`` itself, or compiled. ``TypeError`` for another scheme.
+    The bias is one number per distance and head, looked up where a score is computed, so it takes (heads, 2T − 1)
+    numbers instead of (heads, T, T). ``flex``: ``flex_attention`` itself, or compiled. ``TypeError`` for any other
+    scheme.
     """
     from torch.nn.attention.flex_attention import (
         create_block_mask,
@@ -89,7 +91,8 @@ def attend_flex(
 
 
 def _places(scheme: Scheme, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """0 … T − 1, if there is a scheme, and q, k and v are of one text."""
+    """The positions 0 … T − 1, after checking the scheme, and that q, k and v
+    belong to one text."""
     if not isinstance(scheme, Scheme):
         raise TypeError(
             f"scheme must be a Scheme of ropebook.relatives, such as Rope(64), got {scheme!r}"

@@ -1,6 +1,6 @@
-"""T5: a learned number for each range of distances, in each head.
+"""T5: in each head, a learned number for each range of distances.
 
-Source: Raffel et al. 2020, *Exploring the Limits of Transfer Learning*, section 2.1; the ranges are those of its code.
+Source: Raffel et al. 2020, *Exploring the Limits of Transfer Learning*, section 2.1; the ranges follow its code.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ def t5_bucket(
     *,
     bidirectional: bool = False,
 ) -> Int[Tensor, " *shape"]:
-    """The range of each distance m − n, int64, from 0 on.
+    """The index of each distance's range: int64, from 0.
 
-    Half of the ranges are one distance wide, the others as a logarithmic scale up to ``farthest`` makes them; the last
-    has all that is farther. Keys after the query (m − n < 0) are in range 0; ``bidirectional``: they have the second half of
-    the ranges, an even number then, and both sides half as many. A distance with a fraction counts as the whole one towards 0;
-    ``ValueError`` for NaN.
+    Half of the ranges are one distance wide, the others grow logarithmically up to ``farthest``; the last one covers
+    everything farther. Keys after the query (m − n < 0) are in range 0; with ``bidirectional`` they get the second half
+    of the ranges, whose number must then be even. A fractional distance is rounded towards 0; ``ValueError`` for NaN.
 
     >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
     tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
@@ -56,7 +55,8 @@ def _one_sided(apart: Tensor, buckets: int, farthest: int) -> Tensor:
 
 
 class T5Buckets(Bias):
-    """``weight`` (heads, buckets), learned, at the range of m − n. It begins at zero: as a model without positions.
+    """A learned ``weight`` (heads, buckets), looked up by the range of m − n. It starts at zero, which is a model
+    without positions.
 
     ``bidirectional``: for encoders, which see both sides.
     """
@@ -72,7 +72,7 @@ class T5Buckets(Bias):
         super().__init__()
         checks.integer("n_heads", n_heads, minimum=1)
         self.farthest, self.bidirectional = farthest, bidirectional
-        # refuses what it would refuse later
+        # raises now what it would raise later
         t5_bucket(torch.zeros(1), buckets, farthest, bidirectional=bidirectional)
         self.weight = nn.Parameter(torch.zeros(n_heads, buckets))
 
@@ -104,8 +104,8 @@ def t5_bias(
 def imitated(
     bias: Bias, buckets: int = BUCKETS, farthest: int = FARTHEST
 ) -> T5Buckets:
-    """T5 as it would hold another bias of the distance: each range has the value at the middle of its distances, the last
-    that at the first of them; on both sides. Nothing is learned here.
+    """T5's imitation of another bias that depends on the distance: each range gets the value at its middle distance,
+    the last range the one at its first distance, on both sides. Nothing is learned here.
 
     >>> from ropebook.relatives import ALiBi
     >>> imitated(ALiBi(1)).bias([300], [299, 0]).detach()

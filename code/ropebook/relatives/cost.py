@@ -1,4 +1,4 @@
-"""What each scheme costs, counted: numbers learned, operations, and what has to be held in memory."""
+"""What each scheme costs, by count: learned numbers, operations, and memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ropebook import checks
 class Cost(NamedTuple):
     """For one layer of H heads of width d and a text of T tokens, beyond attention without positions.
 
-    ``learned``: numbers. ``flops``: operations for each score of a head; ``per_token``: for each token of a head. ``held``:
-    numbers that plain code holds for it; ``fused``: those that a fused kernel reads which makes the bias of each score from
-    the head and the two positions; None where the bias depends on the content as well.
+    ``learned``: numbers. ``flops``: operations for each score of a head; ``per_token``: for each token of a head.
+    ``held``: numbers that plain code keeps in memory; ``fused``: numbers that a fused kernel reads if it computes the
+    bias of each score from the head and the two positions; None where the bias depends on the content as well.
     """
 
     learned: int
@@ -25,8 +25,9 @@ class Cost(NamedTuple):
 def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     """The `Cost` of a scheme by its name in `ropebook.relatives.FACTS`.
 
-    Transformer-XL's R is as wide as all heads together; FIRE's network has a width of 32, and CoPE 64 places. Learned absolute
-    positions and T5's table are there once for the model, the rest in each layer. In turn: the mean of both kinds of layers.
+    Transformer-XL's R is as wide as all heads together; FIRE's network has a width of 32, and CoPE 64 places. Learned
+    absolute positions and T5's table exist once per model, everything else in each layer. For alternating layers, the
+    mean of both kinds.
 
     >>> cost("alibi", 8, 64, 1024).held, cost("alibi", 8, 64, 1024).fused
     (8388608, 8)

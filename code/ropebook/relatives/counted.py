@@ -1,4 +1,5 @@
-"""CoPE: places counted by gates, so that a query can ask for the last sentence or the third mention.
+"""CoPE: positions counted by gates, so that a query can attend to the last sentence or the third
+mention.
 
 Source: Golovneva et al. 2024, *Contextual Position Encoding*, section 4.
 """
@@ -18,9 +19,9 @@ from ropebook.shapes import Float
 class CoPE(Scheme):
     """(q·k + q·e[p])/√d, p = the sum of the gates σ(q·k/√d) over the keys from n up to the query.
 
-    The place p is a number between two whole ones; e there is the mean of both their vectors, weighted. ``table`` (places,
-    dim), learned, one for all heads; what is farther has the last. Keys after the query have a gate of 0: they are left out *before* the
-    gates are summed, not after.
+    The position p is fractional; e[p] interpolates between the vectors of the two whole numbers around it. ``table``
+    (places, dim) is learned and shared by all heads; larger p get its last row. Keys after the query have a gate of 0:
+    they are left out *before* the gates are summed, not after.
     """
 
     def __init__(self, dim: int, places: int):
@@ -32,7 +33,7 @@ class CoPE(Scheme):
     def places(
         self, q: Tensor, k: Tensor, m: Tensor, n: Tensor
     ) -> Float[Tensor, "... heads queries keys"]:
-        """p of each query and key. The keys stand in the order of their positions (``ValueError`` otherwise)."""
+        """p of each query and key. Keys must be in the order of their positions (``ValueError`` otherwise)."""
         if (n.diff() < 0).any():
             raise ValueError(f"n must be in order, got {n.tolist()}")
         gates = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).sigmoid()

@@ -1,4 +1,4 @@
-"""Biases that follow a formula of the distance: Sandwich, KERPLE, FIRE.
+"""Biases given by a formula in the distance: Sandwich, KERPLE, FIRE.
 
 Sources: Chi et al. 2023 (Sandwich), equation (4) and section 5; Chi et al. 2022 (KERPLE), equation (4); Li et al. 2024
 (FIRE), equations (6) and (8).
@@ -17,7 +17,8 @@ from ropebook.sinusoidal import distance_kernel
 
 
 class Sandwich(Bias):
-    """(K(Δ) − d/2)/(8h/H): the product of two sinusoids, from its greatest value down, weaker from head to head.
+    """(K(Δ) − d/2)/(8h/H): the product of two sinusoids, shifted so that its largest value is 0, and weaker from
+    head to head.
 
     ``dim`` is the length d of the sinusoids. Nothing is learned.
 
@@ -43,7 +44,7 @@ class Sandwich(Bias):
 class Kerple(Bias):
     """−p ln(1 + a|Δ|), ``kind`` "log", or −a|Δ|^p, "power", with p and a > 0 learned for each head; power: p ≤ 2.
 
-    ``p``, ``a``: what they are to begin with, in each head. Out of range they are taken to its end.
+    ``p``, ``a``: their initial values in each head. Values out of range are clamped.
 
     >>> Kerple(1).bias([3], [2, 1]).detach()
     tensor([[[-0.6931, -1.0986]]], dtype=torch.float64)
@@ -72,7 +73,7 @@ class Kerple(Bias):
         a = self.a.to(apart)[:, None, None].clamp(self.LEAST)
         if self.kind == "log":
             return -p * (1 + a * apart).log()
-        # at 0 the power has no slope in p
+        # at 0 the power has no gradient in p
         power = apart.clamp(min=1e-9) ** p
         return torch.where(apart > 0, -a * power, 0.0)
 
@@ -80,8 +81,8 @@ class Kerple(Bias):
 class Fire(Bias):
     """f(ψ(Δ)/ψ(max(m, L))), ψ(x) = ln(cx + 1), f a small network (1, width, heads), all learned.
 
-    However long the text, f sees numbers from 0 to 1. The bias depends on the distance and on the query's place. For texts
-    read from the left: of keys after the query it takes the size of Δ.
+    However long the text, f gets numbers from 0 to 1. The bias depends on the distance and on the query's position. It
+    is meant for causal models; for keys after the query it uses |Δ|.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Fire(Bias):
         return self.network(share[..., None]).movedim(-1, 0)
 
     def share(self, m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
-        """What f sees: from 0 to 1 for keys up to the query."""
+        """The input of f: from 0 to 1 for keys up to the query."""
         apart = distances(m, n).abs()
         c, length = self.c.to(apart).abs(), self.length.to(apart).abs()
         farthest = torch.maximum(in_float64(as_positions("m", m)), length)

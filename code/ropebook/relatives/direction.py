@@ -1,4 +1,4 @@
-"""Left and right: what a scheme knows of the direction, and who supplies it where the scheme does not."""
+"""Left and right: whether a scheme tells the direction, and what supplies it otherwise."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def reversal(
     *,
     causal: bool = False,
 ) -> float:
-    """How much more than the order of its rows a layer's output changes when the text is read backwards: the largest
-    difference, as a share of the largest output. 0: the layer cannot tell a text from its mirror image.
+    """How much a layer's output changes, beyond the order of its rows, when the text is read backwards: the largest
+    difference, as a share of the largest output. 0 means that the layer cannot tell a text from its mirror image.
     """
     forwards = attend(scheme, q, k, v, causal=causal)
     backwards = attend(scheme, *(x.flip(-2) for x in (q, k, v)), causal=causal)
@@ -31,7 +31,7 @@ def reversal(
 def future_share(
     scheme: Scheme, n_heads: int, dim: int, length: int
 ) -> Float[Tensor, " heads"]:
-    """The weight that the query in the middle gives to what comes after it, where no key fits better than another (q = k = 0)
+    """The weight that the query in the middle gives to keys after it, if no key fits better than another (q = k = 0)
     and there is no mask."""
     checks.integer("length", length, minimum=3)
     nothing = torch.zeros(n_heads, length, dim, dtype=torch.float64)

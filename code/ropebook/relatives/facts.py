@@ -1,4 +1,4 @@
-"""What is known of each scheme: the table of the chapter."""
+"""Facts about each scheme, for the chapter's table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 
 class Facts(NamedTuple):
-    """``enters``: added to tokens, to scores, or multiplied into queries and keys. ``sees``: the place, or the distance.
-    ``learned``: what training moves. ``beyond``: what there is beyond the trained length L. ``used_by``: models. ``source``:
-    a key of the bibliography."""
+    """``enters``: added to tokens, to scores, or multiplied into queries and keys. ``sees``: the position, or the
+    distance. ``learned``: what is trained. ``beyond``: what happens beyond the trained length L. ``used_by``: models.
+    ``source``: a key of the bibliography."""
 
     title: str
     enters: str
@@ -137,7 +137,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
 
 
 def facts_table() -> dict[str, list[str]]:
-    """The facts as columns of a table, by their heads."""
+    """The facts as columns of a table, by heading."""
     heads = (
         "scheme",
         "how it enters",

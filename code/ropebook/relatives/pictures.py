@@ -27,7 +27,8 @@ from ropebook.shapes import Float
 def given(
     scheme: Scheme, apart: Float[torch.Tensor, " distances"], dim: int, heads: int
 ) -> Float[torch.Tensor, "heads distances"]:
-    """The scores at these distances m − n for q = k = (1, …, 1), less that at distance 0: what the distance gives."""
+    """The scores at these distances m − n for q = k = (1, …, 1), minus the one at distance 0: the distance's
+    contribution."""
     q, k = (torch.ones(heads, len(apart), dim, dtype=torch.float64) for _ in "qk")
     at = torch.cat((torch.zeros(1, dtype=torch.float64), -apart))
     k = torch.cat((k[:, :1], k), 1)
@@ -36,9 +37,9 @@ def given(
 
 
 def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
-    """What six schemes give against the distance, in each head."""
+    """What six schemes add to a score, against the distance, in each head."""
     apart = torch.arange(farthest + 1, dtype=torch.float64)
-    # those whose heads are alike are drawn once
+    # schemes whose heads are all alike are drawn once
     panels = (
         ("ALiBi", ALiBi(heads), heads, BLUE),
         ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, TEAL),
@@ -67,7 +68,8 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
 
 
 def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
-    """What each scheme costs, counted: columns of a table, in the order of `FACTS`."""
+    """What each scheme costs, by count: columns of a table, in the order of
+    `FACTS`."""
     found = {name: cost(name, n_heads, dim, length) for name in FACTS}
     return {
         "scheme": [FACTS[name].title for name in found],

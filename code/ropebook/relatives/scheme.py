@@ -1,4 +1,5 @@
-"""What all schemes have in common: the score of a query with a key, from both vectors and both places."""
+"""What all schemes have in common: the score of a query with a key, from both vectors and both
+positions."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from ropebook.sinusoidal import relative_positions
 
 
 class Parts(NamedTuple):
-    """What a score is made of: q·k/√d of these two, and what is added to it, or None."""
+    """The parts of a score: the q and k whose q·k/√d is taken, and the bias added to it,
+    or None."""
 
     q: Tensor
     k: Tensor
@@ -23,7 +25,7 @@ class Parts(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """A way to tell places apart. A subclass says its `parts`; `score` and all that attends follow from them."""
+    """A way to encode position. A subclass defines its `parts`; `score` and attention follow from them."""
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
         """The score's parts; the arguments are those of `score`, checked."""
@@ -45,17 +47,19 @@ class Scheme(nn.Module):
         return scores if added is None else scores + added.to(scores)
 
     def size(self) -> int:
-        """How many numbers it learns."""
+        """How many numbers are learned."""
         return sum(weight.numel() for weight in self.parameters())
 
 
 class Bias(Scheme):
-    """A scheme that adds to the score what depends on the head and on the places alone."""
+    """A scheme that adds to the score a bias that depends only on the head and the
+    positions."""
 
     def bias(
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
-        """What is added for queries at ``m`` and keys at ``n``, in float64 if it is computed."""
+        """The bias for queries at ``m`` and keys at ``n``; float64 if it is computed rather than
+        learned."""
         raise NotImplementedError
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
@@ -68,7 +72,8 @@ class Bias(Scheme):
 
 
 class Nothing(Scheme):
-    """No positions at all: the score is q·k/√d. What order there is, a causal mask must bring (Haviv et al. 2022)."""
+    """No positions at all: the score is q·k/√d. Any information on order has to come from a causal mask (Haviv et al.
+    2022)."""
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
         return Parts(q, k, None)
@@ -109,7 +114,8 @@ def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tenso
 def first_share(length: int) -> Float[Tensor, " length"]:
     """The weight that each query gives the first key under a causal mask where all scores are equal: 1/(m + 1).
 
-    It is what a layer without positions can know of its place: mark the first token, and the mean of the values says m.
+    This is how a layer without positions can tell where it is: mark the first token, and the mean of the values gives
+    m.
 
     >>> first_share(4)
     tensor([1.0000, 0.5000, 0.3333, 0.2500], dtype=torch.float64)

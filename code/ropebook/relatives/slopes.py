@@ -1,6 +1,8 @@
-"""ALiBi: a score loses in proportion to the distance, in each head by a slope of its own.
+"""ALiBi: every score loses an amount proportional to the distance, with a different slope
+in each head.
 
-Source: Press et al. 2022, *Train Short, Test Long*, section 3 and its published code for other numbers of heads.
+Source: Press et al. 2022, *Train Short, Test Long*, section 3, and its published code for numbers of heads that
+aren't powers of two.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from ropebook.sinusoidal import relative_positions
 
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
-    """2^(−8h/H), h = 1 … H, for H a power of two, float64. For others those of the largest power P below H, and of 2P
-    every other one, from the first on, until there are H.
+    """2^(−8h/H), h = 1 … H, for H a power of two, float64. For other H, the slopes of the largest power P below H,
+    then every other slope of 2P, from the first, until there are H.
 
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -35,8 +37,8 @@ def _slopes(power: int) -> Tensor:
 
 
 class ALiBi(Bias):
-    """``−slope_h |m − n|``. ``signed``: −slope_h (m − n), the form that is written for decoders; it gains where n > m.
-    In float64, or as the module is cast.
+    """``−slope_h |m − n|``. ``signed``: −slope_h (m − n), the form written for decoders, which raises scores where n >
+    m. In float64, unless the module is cast.
 
     >>> ALiBi(2).bias([1], [0, 1, 2])[0]
     tensor([[-0.0625,  0.0000, -0.0625]], dtype=torch.float64)
@@ -53,7 +55,7 @@ class ALiBi(Bias):
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
         apart = relative_positions(m, n)
-        # 0 − x: a plain minus would make −0 of 0
+        # 0 − x, because a plain minus would turn 0 into −0
         apart = 0 - (apart if self.signed else apart.abs())
         slopes = self.slopes.to(apart.device)[:, None, None]
         return slopes * apart.to(slopes)

@@ -1,4 +1,4 @@
-"""Transformer-XL: four terms, two of them with learned vectors in the query's place.
+"""Transformer-XL: four terms, in two of which a learned vector replaces the query.
 
 Source: Dai et al. 2019, *Transformer-XL*, section 3.3 and appendix B.
 """
@@ -20,8 +20,8 @@ from ropebook.sinusoidal import FourTerms, encoding
 class TransformerXL(Scheme):
     """[(q + u)·k + (q + v)·W_R R_Δ]/√d, with R_Δ the sinusoid of the distance, all sines before all cosines.
 
-    ``u`` and ``v`` (heads, dim) take the place of the query's position; W_R, ``w_r`` (heads, dim, width), turns a distance
-    into something like a key. All are learned.
+    ``u`` and ``v`` (heads, dim) replace the query's position; W_R, ``w_r`` (heads, dim, width), makes something like a
+    key out of a distance. All are learned.
     """
 
     def __init__(self, n_heads: int, dim: int, width: int, base: float = 10000.0):
@@ -36,7 +36,7 @@ class TransformerXL(Scheme):
     def keys_of(
         self, apart: Float[Tensor, " *shape"]
     ) -> Float[Tensor, "heads *shape dim"]:
-        """W_R R_Δ of each distance."""
+        """W_R R_Δ for each distance."""
         waves = encoding(apart, self.width, self.base, torch.float64)
         waves = waves[..., concatenated_order(self.width)].to(self.w_r)
         return torch.einsum("hdw,...w->h...d", self.w_r, waves)
@@ -76,8 +76,8 @@ class TransformerXL(Scheme):
         q: Float[Tensor, "... heads seq dim"],
         k: Float[Tensor, "... heads seq dim"],
     ) -> Float[Tensor, "... heads seq seq"]:
-        """The scores of a text with itself, from 2T − 1 distances in place of T²: each query with every distance, and
-        each row moved to its place (`shifted`)."""
+        """The scores of a text with itself, from 2T − 1 distances instead of T²: each query with every distance, and
+        each row shifted into place (`shifted`)."""
         length = q.shape[-2]
         apart = torch.arange(length - 1, -length, -1).double()
         of_distance = self.keys_of(apart).to(q)
@@ -90,10 +90,11 @@ class TransformerXL(Scheme):
 def shifted(
     x: Shaped[Tensor, "*batch seq both"],
 ) -> Shaped[Tensor, "*batch seq seq"]:
-    """Row m of x (T, 2T − 1), whose columns are the distances T − 1 … −(T − 1), moved so that column n is m − n: (T, T).
+    """Row m of x (T, 2T − 1), whose columns are the distances T − 1 … −(T − 1), shifted so that column n has distance m
+    − n: (T, T).
 
-    A column of zeros before the first, and the same numbers read in rows that are one shorter: each row begins one
-    entry further on. Nothing is looked up.
+    Put a column of zeros first, then read the same numbers in rows that are one shorter: each row starts one entry
+    further on. This needs no lookups.
 
     >>> shifted(torch.tensor([[1, 0, -1], [1, 0, -1]]))
     tensor([[ 0, -1],

@@ -1,4 +1,5 @@
-"""Schemes that turn queries and keys, and so multiply: RoPE, and xPos, which also shrinks with the distance.
+"""Schemes that multiply: RoPE rotates queries and keys, and xPos also shrinks their product with the
+distance.
 
 Source of xPos: Sun et al. 2023, *A Length-Extrapolatable Transformer*, section 3 and its published code.
 """
@@ -18,14 +19,14 @@ from ropebook.shapes import Float
 
 
 class Rope(Scheme):
-    """Each pair turned by mθ_i, interleaved (Su et al. 2021)."""
+    """Rotates each pair by mθ_i, interleaved (Su et al. 2021)."""
 
     def __init__(self, dim: int, base: float = 10000.0):
         super().__init__()
         self.dim, self.base = dim_and_base(dim, base)
 
     def turned(self, x: Tensor, places: Tensor) -> Tensor:
-        """x (…, seq, dim), each vector turned by its place (seq,)."""
+        """x (…, seq, dim) with each vector rotated by its position (seq,)."""
         tables = cos_sin(places, inv_freq(self.dim, self.base), wide(x.dtype))
         return apply_rotary(x, *tables, layout="interleaved")
 
@@ -38,10 +39,12 @@ class Rope(Scheme):
 
 
 class XPos(Rope):
-    """RoPE, and pair i of the query times ζ_i^(m/512), of the key times ζ_i^(−n/512), ζ_i = (2i/d + 0.4)/1.4.
+    """RoPE with pair i of the query times ζ_i^(m/512) and of the key times ζ_i^(−n/512), ζ_i = (2i/d +
+    0.4)/1.4.
 
-    Together ζ_i^(Δ/512): less than 1 to the left of the query, and more than 1 to the right: for decoders. Each factor by itself
-    grows with the position, so it has a range (`reach`): beyond, numbers overflow.
+    Together that is ζ_i^(Δ/512): less than 1 to the left of the query and more than 1 to the right, so it is for
+    decoders. Each factor by itself grows with the position, so there is a limit (`reach`) beyond which numbers
+    overflow.
     """
 
     SCALE, GAMMA = 512, 0.4
@@ -52,7 +55,7 @@ class XPos(Rope):
         return (share + self.GAMMA) / (1 + self.GAMMA)
 
     def scaled(self, x: Tensor, powers: Tensor) -> Tensor:
-        """x (…, seq, dim), pair i times ζ_i^power (seq,)."""
+        """x (…, seq, dim) with pair i multiplied by ζ_i^power (seq,)."""
         factors = self.zeta().to(powers.device) ** powers[:, None]
         return x * factors.repeat_interleave(2, -1).to(x)
 
@@ -62,7 +65,7 @@ class XPos(Rope):
         return Parts(self.scaled(q, m), self.scaled(k, -n), None)
 
     def reach(self, dtype: torch.dtype) -> int:
-        """The last position whose factor of the first pair, ζ_0^(−n/512), is a number of this type.
+        """The last position at which the first pair's factor, ζ_0^(−n/512), fits this type.
 
         >>> XPos(64).reach(torch.float16), XPos(64).reach(torch.float32)
         (4532, 36260)
@@ -72,9 +75,9 @@ class XPos(Rope):
 
 
 def in_turn(schemes: Sequence[Scheme], n_layers: int) -> list[Scheme]:
-    """The scheme of each layer: the first, the second, …, and again from the first on.
+    """The scheme of each layer: the given schemes in order, over and over.
 
-    With ``[Rope(64), Nothing()]`` every other layer is without positions: what it finds by content, it finds at any
+    With ``[Rope(64), Nothing()]`` every other layer has no positions, so it finds content equally well at any
     distance.
 
     >>> [type(one).__name__ for one in in_turn([Rope(64), Rope(64), XPos(64)], 4)]

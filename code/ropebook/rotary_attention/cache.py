@@ -11,16 +11,16 @@ from ropebook import checks
 
 
 class KVCache:
-    """The keys, already rotated, and the values of all tokens so far, for one layer: memory for ``max_len`` tokens.
+    """One layer's rotated keys and values of all tokens so far, with memory for ``max_len`` tokens.
 
     A key is rotated once, by its own position, and never again: the score depends on the distance only, and the next
-    query brings its own rotation. Frequencies that change while the text grows, as dynamic scaling has them, break
-    this: the keys in the cache keep the old ones. Layers refuse them with a cache; only
-    :class:`ropebook.extrapolation.ExtendedAttention` takes them, with keys kept unrotated, or where "rotated" ones were
-    asked for by name.
+    query brings its own rotation. Frequencies that change while the text grows, as in dynamic scaling, break this,
+    because the keys in the cache keep the old ones. So layers refuse a cache with such frequencies. Only
+    :class:`ropebook.extrapolation.ExtendedAttention` accepts one, with unrotated keys, or if you explicitly ask for
+    "rotated" ones.
 
-    The memory is taken when the first keys come, in their batch size, dtype and device. It is overwritten in place, so
-    a cache is for inference: under ``torch.no_grad()``.
+    Memory is allocated when the first keys arrive, for their batch size, dtype and device. It is overwritten in place,
+    so a cache is for inference: under ``torch.no_grad()``.
 
     >>> from ropebook.rotary_attention import RotaryAttention
     >>> layer, cache = RotaryAttention(8, n_heads=2, layout="half"), KVCache(max_len=6)
@@ -38,8 +38,8 @@ class KVCache:
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Keep ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each; return those of all tokens so far.
 
-        ``ValueError`` if they do not fit what is there, in shape, dtype or device, or if there is no room for them;
-        the cache is then as it was.
+        ``ValueError`` if their shape, dtype or device doesn't match the cache, or if there is no room for them; the
+        cache is then unchanged.
         """
         self._check(k, v)
         if self.length == 0:
@@ -58,7 +58,8 @@ class KVCache:
         self.__dict__.pop("values", None)
 
     def crop(self, length: int) -> None:
-        """Keep the first ``length`` tokens, as after a guess at the next tokens that was wrong; a new one takes place ``length``.
+        """Keep only the first ``length`` tokens, for example after a wrong guess at the next tokens; the next token
+        goes to position ``length``.
 
         >>> cache = KVCache(max_len=6)
         >>> cache.append(torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5, 8))[0].shape
@@ -70,7 +71,8 @@ class KVCache:
         self.length = checks.integer("length", length, 0, self.length)
 
     def reorder(self, rows: Tensor) -> None:
-        """Row i becomes what row ``rows[i]`` was, as a beam search wants it: int64, (batch,); a row may be taken twice."""
+        """Row i becomes what row ``rows[i]`` was, as beam search needs it. ``rows``: int64, (batch,); a row may occur
+        twice."""
         if not isinstance(rows, Tensor) or rows.dtype != torch.int64:
             found = getattr(rows, "dtype", type(rows).__name__)
             raise TypeError(f"rows must be a tensor of int64, got {found}")
@@ -117,7 +119,7 @@ class KVCache:
 def _check_same(
     name: str, x: Tensor, other_name: str, other: Tensor, shape: Sequence[int]
 ) -> None:
-    """``x`` has the ``shape`` that ``other`` asks for, and ``other``'s dtype and device."""
+    """Checks that ``x`` has this ``shape``, and ``other``'s dtype and device."""
     found, wanted = (
         (tuple(s), t.dtype, str(t.device))
         for s, t in ((x.shape, x), (shape, other))

@@ -1,4 +1,4 @@
-"""Multi-head attention whose queries and keys are rotated, and what such a layer knows of positions.
+"""Multi-head attention with rotated queries and keys, and what its output reveals about positions.
 
 Sources: Su et al. 2021, *RoFormer*, section 3.2.2 and equation (34): queries and keys are rotated, values are not.
 """
@@ -20,7 +20,7 @@ from ropebook.rotary_attention.cache import KVCache
 
 
 class RotaryAttention(MultiHeadAttention):
-    """Self-attention in which every head rotates its queries and keys by their positions; values stay as they are.
+    """Self-attention in which every head rotates its queries and keys by their positions; values are not rotated.
 
     ``dim``: width of the model. ``n_heads``, ``n_kv_heads`` (default ``n_heads``, a divisor of it): heads of the
     queries, and of the keys and values. ``head_dim`` (default dim / n_heads): even. ``bias`` is for all four
@@ -67,7 +67,8 @@ class RotaryAttention(MultiHeadAttention):
     def project(
         self, x: Tensor, positions: Tensor | None = None, offset: int = 0
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries and keys, rotated, and values of ``x``: (batch, heads, seq, head_dim) each."""
+        """The rotated queries, the rotated keys and the values of ``x``: (batch, heads, seq,
+        head_dim) each."""
         q, k, v = super().project(x)
         q, k = self.rotary(q, k, positions, offset=offset)
         return q, k, v
@@ -86,13 +87,13 @@ class RotaryAttention(MultiHeadAttention):
 
         ``positions``: (seq,) or (batch, seq); by default the tokens follow those in ``cache``, or start at 0.
         ``mask`` and ``is_causal``: as in `ropebook.attention.attention_weights`; the keys are those in the cache
-        and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq). The order in the row
-        is what is causal, whatever the positions are. Weights have that shape, too.
+        and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq). "Causal" refers to
+        the order in the row, whatever the positions are. Weights have that shape, too.
 
-        ``ValueError`` for a ``cache`` where the frequencies follow the length: see :class:`KVCache`.
+        ``ValueError`` for a ``cache`` if the frequencies follow the length: see :class:`KVCache`.
 
-        Computed by ``torch.nn.functional.scaled_dot_product_attention``, which never has the weights; where they are
-        asked for, by the book's own function.
+        Computed by ``torch.nn.functional.scaled_dot_product_attention``, which never forms the weights; if you ask
+        for them, by the book's own function.
         """
         checks.floating("x", x)
         if x.dim() != 3 or x.shape[-1] != self.dim:
@@ -106,15 +107,16 @@ class RotaryAttention(MultiHeadAttention):
         batch, seq_len, _ = x.shape
         cached = 0 if cache is None else cache.length
         if seq_len == 1:
-            # one new token may see all there is
+            # one new token may attend to everything
             is_causal = False
         if mask is not None or cached:
-            # torch's own is_causal takes no mask beside it, and puts the first query at the first key
+            # torch's own is_causal excludes a mask, and aligns the first query with the first key
             shape = (batch, self.n_heads, seq_len, cached + seq_len)
             mask = whole_mask(mask, is_causal, shape, x.device)
             is_causal = False
         offset = cached if positions is None else 0
-        # ExtendedAttention has the attribute; "rotated" there is safe, or was asked for by name
+        # ExtendedAttention has the attribute; "rotated" there is safe, or was explicitly asked
+        # for
         if cache is not None and getattr(self, "keep", None) != "rotated":
             scaling = getattr(self.rotary, "scaling", None)
             if self.follows_length:
@@ -123,7 +125,8 @@ class RotaryAttention(MultiHeadAttention):
                     f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
                 )
             if scaling is not None and positions is None:
-                # a tensor of positions tells a function that does not say so of itself no length to follow, either
+                # with a tensor of positions, a custom function without the attribute gets no length to follow,
+                # either
                 positions = torch.arange(cached, cached + seq_len, device=x.device)
                 offset = 0
         q, k, v = self.project(x, positions, offset)
@@ -139,9 +142,10 @@ class RotaryAttention(MultiHeadAttention):
 
 @torch.no_grad()
 def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
-    """By how much the outputs change when every position moves on by ``shift``, relative to the largest output.
+    """How much the outputs change when every position moves by ``shift``, relative to the largest output.
 
-    Zero but for rounding, where scores know positions by their distance alone. ``x``: (batch, seq, dim).
+    Zero up to rounding if scores depend on positions only through their distance. ``x``: (batch, seq,
+    dim).
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
     >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half", dtype=torch.float64)
@@ -155,8 +159,8 @@ def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
 
 
 class RotatedValueAttention(RotaryAttention):
-    """A mistake, kept to be measured: values are rotated too, so the output is R_t times what it was when the text
-    moves on by t positions. It knows where in the row it stands.
+    """A mistake, kept to be measured: values are rotated too, so when the text moves by t positions, the output is
+    multiplied by R_t. It reveals absolute positions.
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
     >>> layer = RotatedValueAttention(16, n_heads=2, layout="half", dtype=torch.float64)

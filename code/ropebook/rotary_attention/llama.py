@@ -1,4 +1,4 @@
-"""A whole language model of the Llama kind.
+"""A whole language model like Llama.
 
 Source: Touvron et al. 2023, *LLaMA*, section 2.2: RMSNorm before each part of a layer, SwiGLU, RoPE in every layer.
 """
@@ -55,7 +55,8 @@ class SwiGLU(nn.Module):
 class LlamaLayer(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x)): (batch, seq, dim) to (batch, seq, dim).
 
-    Word vectors are never rotated: each layer rotates the queries and keys that it makes of them.
+    Word vectors are never rotated: each layer rotates the queries and keys that it computes from
+    them.
 
     >>> layer = LlamaLayer(RotaryAttention(8, 2, layout="half"), SwiGLU(8, 16), norm_eps=1e-6)
     >>> layer(torch.zeros(1, 3, 8)).shape
@@ -89,11 +90,11 @@ class LlamaLayer(nn.Module):
 
 
 class LlamaModel(nn.Module):
-    """A language model of the Llama kind: tokens (batch, seq) to logits (batch, seq, vocab_size).
+    """A language model like Llama: tokens (batch, seq) to logits (batch, seq, vocab_size).
 
-    ``dim``: width; ``hidden_dim``: width inside the SwiGLU; ``tied``: the last projection has the embedding's weights.
-    ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models; ``head_dim`` and
-    ``rotary`` are those of :class:`RotaryAttention`. No dropout.
+    ``dim``: width; ``hidden_dim``: width inside the SwiGLU; ``tied``: the last projection shares the embedding's
+    weights. ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models; ``head_dim``
+    and ``rotary`` are those of :class:`RotaryAttention`. No dropout.
 
     >>> model = LlamaModel(10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> model(torch.tensor([[1, 2, 3]])).shape
@@ -148,8 +149,8 @@ class LlamaModel(nn.Module):
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Tensor:
-        """``positions`` and ``mask`` go to every layer, see :class:`RotaryAttention`; ``caches``: one per layer, all of
-        one length (`new_caches`)."""
+        """``positions`` and ``mask`` are passed to every layer, see :class:`RotaryAttention`; ``caches``: one per
+        layer, all of the same length (`new_caches`)."""
         self._check_tokens(tokens)
         if caches is None:
             caches = [None] * len(self.layers)
@@ -164,7 +165,7 @@ class LlamaModel(nn.Module):
 
     @contextlib.contextmanager
     def _same_places(self) -> Iterator[None]:
-        """Cosines and sines once for all layers. A compiler finds by itself what is computed twice."""
+        """Computes cosines and sines once for all layers. A compiler does that by itself."""
         with contextlib.ExitStack() as stack:
             if not torch.compiler.is_compiling():
                 for rotary in {layer.attention.rotary for layer in self.layers}:
@@ -196,9 +197,8 @@ class LlamaModel(nn.Module):
     def embed(
         self, tokens: Tensor, positions: Tensor | None, offset: int
     ) -> Tensor:
-        """(batch, seq) to (batch, seq, dim). A word is embedded without its position: that enters in the layers alone.
-
-        A subclass that adds positions to words does it here; ``offset`` tokens are cached.
+        """(batch, seq) to (batch, seq, dim). A word is embedded without its position, which only enters in the layers.
+        A subclass that adds positions to words does it here; ``offset`` is the number of cached tokens.
         """
         return self.embedding(tokens)
 
@@ -213,11 +213,13 @@ class LlamaModel(nn.Module):
         new_tokens: int,
         lengths: Sequence[int] | Tensor | None = None,
     ) -> Tensor:
-        """``tokens`` (batch, seq) and ``new_tokens`` more, each the likeliest: (batch, seq + new_tokens).
+        """Continues ``tokens`` (batch, seq) by ``new_tokens``, each the most likely one: (batch, seq +
+        new_tokens).
 
-        ``lengths``: of the prompts, 1 at least, which then end at the row's end (:func:`left_padded`). The prompt goes through the
-        model once, and after it one token at a time: all else is in the caches. Where the frequencies follow the length, no
-        cache can serve: the whole text goes through the model for each token, and all prompts must be of one length.
+        ``lengths``: the prompts' lengths, at least 1; the prompts then end at the end of their rows
+        (:func:`left_padded`). The prompt goes through the model once, and after it one token at a time, because the
+        caches keep the rest. If the frequencies follow the length, no cache is valid, so the whole text goes through
+        the model for each token, and all prompts must have the same length.
         """
         self._check_tokens(tokens)
         new_tokens = checks.integer("new_tokens", new_tokens, minimum=1)
@@ -229,7 +231,7 @@ class LlamaModel(nn.Module):
                 f"lengths must be one for each of {batch} rows, got {len(segments)}"
             )
         empty = (segments[:, -1] == 0).nonzero()
-        if len(empty):  # there would be padding to go on from
+        if len(empty):  # there would be padding to continue from
             raise ValueError(
                 f"lengths[{empty[0].item()}] must be an integer >= 1 and <= {seq_len}, got 0"
             )
@@ -280,11 +282,11 @@ class LlamaModel(nn.Module):
         """The model of transformers' ``LlamaForCausalLM``: its ``state_dict()``, copied, and its ``config``.
 
         There the layout is "half". For ``layout="interleaved"`` the rows of the query and key projections are put in
-        the other order, head by head: the scores, and with them the logits, stay as they are.
-        ``rotary``: further options of ``RotaryEmbedding``. A config that asks for what this model does not do is
-        refused: another ``model_type`` or ``hidden_act``, or, where no ``scaling`` is given (or None), another ``rope_type``
-        than "default" or keys of ``rope_parameters`` that go with another; and a ``partial_rotary_factor`` below 1 where
-        no ``rotary_dim`` is given.
+        the other order, head by head: the scores, and so the logits, stay the same.
+        ``rotary``: further options of ``RotaryEmbedding``. A config that asks for something this model can't do is
+        refused: another ``model_type`` or ``hidden_act``; without ``scaling``, a ``rope_type`` other than "default" or
+        keys in ``rope_parameters`` that belong to another; and without ``rotary_dim``, a ``partial_rotary_factor``
+        below 1.
         """
         checks.choice("config.model_type", config.model_type, ["llama"])
         checks.choice("config.hidden_act", config.hidden_act, ["silu"])
@@ -358,7 +360,7 @@ _OUR_NAMES = {
 
 
 def _our_name(name: str) -> str:
-    """The name that a weight of transformers' Llama has here.
+    """What a weight of transformers' Llama is called here.
 
     >>> _our_name("model.layers.0.self_attn.o_proj.weight")
     'layers.0.attention.out_proj.weight'

@@ -1,4 +1,4 @@
-"""Several texts in one row, and texts that are padded on the left: their positions, and who sees whom."""
+"""Several texts in one row, and texts padded on the left: their positions and masks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ropebook.attention import padding_mask
 def packed_positions(segment_ids: Tensor) -> Tensor:
     """Positions that start at 0 in every text of a row; (…, seq) in and out, int64.
 
-    ``segment_ids``: integers; a run of equal ones is a text.
+    ``segment_ids``: integers; a run of equal ids is one text.
 
     >>> packed_positions(torch.tensor([7, 7, 7, 8, 8]))
     tensor([0, 1, 2, 0, 1])
@@ -26,10 +26,11 @@ def packed_positions(segment_ids: Tensor) -> Tensor:
 
 
 def packed_mask(segment_ids: Tensor, q_len: int | None = None) -> Tensor:
-    """Boolean (…, 1, q_len, seq): True where query and key are of the same text. The axis of size 1 is for the heads.
+    """Boolean (…, 1, q_len, seq): True where query and key belong to the same text. The axis of size 1 is for the
+    heads.
 
     ``segment_ids`` (…, seq) as in :func:`packed_positions`. The queries are the last ``q_len`` tokens of the row
-    (default: all of it), as they are when the others are cached. ``is_causal`` of the layer does the rest.
+    (default: all of it), as in decoding with a cache. The layer's ``is_causal`` does the rest.
 
     >>> packed_mask(torch.tensor([7, 7, 8])).int().squeeze()
     tensor([[1, 1, 0],
@@ -50,8 +51,8 @@ def left_padded(
 ) -> Tensor:
     """Segments (batch, seq_len) of texts that end at the row's end: 0 for the padding before them, 1 for the text.
 
-    Padding is one more text in the row: packed as such it changes nothing for the text, and none of its own queries is
-    left with nothing to see.
+    Padding is treated as one more text in the row. So it changes nothing for the real text, and its own queries still
+    have something to attend to.
 
     >>> segments = left_padded([1, 3], 3)
     >>> segments

@@ -1,4 +1,5 @@
-"""What adding does to a score: its four terms; and what the order of the entries does to the weights."""
+"""How adding positions splits a score into four terms, and why the order of the entries does not matter
+to trained weights."""
 
 from __future__ import annotations
 
@@ -42,10 +43,10 @@ class FourTerms(NamedTuple):
 def four_terms(x: Tensor, y: Tensor, p: Tensor, q: Tensor) -> FourTerms:
     """The score (x + p)·(y + q) in its four terms x·y, x·q, p·y, p·q.
 
-    ``x`` is the query's word and ``p`` its position, ``y`` and ``q`` the key's: shapes (…, d) that broadcast, floating
-    point, the same d. Each term has the broadcast shape without d. Half types are multiplied in float32. With weights,
-    project first; the terms of (W_q(x + p))·(W_k(y + q)) are
-    ``four_terms(x @ W_q.T, y @ W_k.T, p @ W_q.T, q @ W_k.T)``.
+    ``x`` is the query's word and ``p`` its position, ``y`` and ``q`` are the key's: broadcastable shapes (…, d),
+    floating point, the same d. Each term has the broadcast shape without d. Half types are multiplied in float32. With
+    weights, project first; the terms of (W_q(x + p))·(W_k(y + q)) are ``four_terms(x @ W_q.T, y @ W_k.T, p @ W_q.T, q
+    @ W_k.T)``.
 
     >>> terms = four_terms(*torch.tensor([[1.0, 2.0], [3.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
     >>> [term.item() for term in terms], terms.total.item()
@@ -86,7 +87,8 @@ def slide(
     """The four terms as two words slide along the text together: positions m + t and n + t for every shift t.
 
     ``x``, ``y``: word vectors (…, d); ``shifts``: shape (shifts,). Each term: (…, shifts), float64. The distance stays
-    m − n, so the term position·position stays as it is; the two cross terms do not: they know where in the text we are.
+    m − n, so the term position·position stays as it is; the two cross terms do not: they depend on where in the text
+    the words are.
 
     >>> terms = slide(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), m=3, n=1, shifts=[0, 1, 2])
     >>> terms.position
@@ -168,8 +170,8 @@ def absorb_order(weight: Tensor, order: Positions) -> Tensor:
     """The weights that undo a new order of the input: ``absorb_order(W, order) @ z[order]`` is ``W @ z``.
 
     ``weight``: (outputs, inputs), as in torch.nn.Linear; ``order``: a permutation of the inputs. This is why the order
-    of the frequencies does not matter to a network that is yet to be trained: whatever W_q and W_k do with one order,
-    other W_q and W_k do with another, provided that words and positions are reordered alike.
+    of the frequencies does not matter before training: whatever W_q and W_k do with one order, other W_q and W_k do
+    with another, provided that words and positions are reordered alike.
 
     >>> absorb_order(torch.tensor([[1.0, 2.0, 3.0]]), [2, 0, 1])
     tensor([[3., 1., 2.]])

@@ -1,4 +1,4 @@
-"""Codes that were tried before: counting, fractions, binary digits; and how any code is measured."""
+"""Simpler codes (counting, fractions, binary digits), and measures for any code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ropebook.sinusoidal.vectors import FLOATS
 def counting(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """The plainest code: position m is the number m. Shape (length, 1).
 
-    It grows without bound, and so does its product with anything; and half types run out of integers:
+    It grows without bound, and so does its product with anything. Half-precision types also run out
+    of integers:
 
     >>> counting(258, torch.bfloat16)[255:].flatten().tolist()
     [255.0, 256.0, 256.0]
@@ -34,7 +35,7 @@ def fractions(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
     >>> fractions(3).flatten().tolist(), fractions(5).flatten().tolist()
     ([0.0, 0.5, 1.0], [0.0, 0.25, 0.5, 0.75, 1.0])
     """
-    # one word alone has no fraction: 0/0
+    # for a single word the fraction would be 0/0
     length = checks.integer("length", length, minimum=2)
     checks.choice("dtype", dtype, FLOATS)
     m = torch.arange(length, dtype=torch.float64)[:, None]
@@ -71,7 +72,7 @@ def binary_waves(positions: Positions, bits: int) -> Tensor:
     """The sinusoids inside the binary digits: shape positions.shape + (bits,), float64.
 
     Wave j is −sin(2π(m + ½)/2^(j+1)): it has the period of digit j, and is positive exactly where the digit is 1. The
-    digit keeps only its sign. The half centres the wave on the whole positions, so that it is never 0 at one.
+    digit keeps only its sign. The ½ shifts the wave so that it is never 0 at a whole position.
 
     >>> (binary_waves(6, bits=3) > 0).long()
     tensor([0, 1, 1])
@@ -82,7 +83,7 @@ def binary_waves(positions: Positions, bits: int) -> Tensor:
 
 
 class CodeSummary(NamedTuple):
-    """What `describe_codes` measures."""
+    """The result of `describe_codes`."""
 
     largest_norm: float
     smallest_step: float
@@ -91,7 +92,8 @@ class CodeSummary(NamedTuple):
 
 
 def describe_codes(codes: Tensor) -> CodeSummary:
-    """Measure a position code: how large it is, how far apart neighbours are, how many positions it tells apart.
+    """Measure a position code: how large it is, how far apart neighbours are, and how many positions it
+    distinguishes.
 
     ``codes``: (length, numbers per position), floating point, length at least 2. A good code has bounded norms, the
     same step everywhere, whatever the length, and as many distinct rows as positions.
@@ -116,10 +118,11 @@ def describe_codes(codes: Tensor) -> CodeSummary:
 
 
 def collisions(codes: Tensor) -> Tensor:
-    """The positions whose code an earlier position has already: shape (count, 2), rows (earliest, later), int64.
+    """The positions that share their code with an earlier position: shape (count, 2), rows (earliest, later),
+    int64.
 
-    ``codes``: (length,) or (length, numbers per position), compared exactly as they stand, so that rounding to a type
-    comes first: ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
+    ``codes``: (length,) or (length, numbers per position), compared exactly as given, so round to a type first:
+    ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
 
     >>> collisions(counting(262, torch.bfloat16))
     tensor([[256, 257],
@@ -145,7 +148,7 @@ def collisions(codes: Tensor) -> Tensor:
 def whole_positions(
     name: str, value: Positions, minimum: int, maximum: int, note: str = ""
 ) -> Tensor:
-    """``value`` as a tensor of whole positions from ``minimum`` to ``maximum``; an error calls it ``name`` and ends with
+    """``value`` as a tensor of whole positions from ``minimum`` to ``maximum``; errors call it ``name`` and end with
     ``note``.
 
     >>> whole_positions("m", [0, 7], minimum=0, maximum=7)

@@ -45,7 +45,8 @@ def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
         [ cos kθ_i   sin kθ_i]
         [−sin kθ_i   cos kθ_i]
 
-    (clockwise, for the pair is (sin, cos) and not (cos, sin)). So M_k is orthogonal, and M_j M_k = M_{j+k}.
+    (clockwise, because the pair is (sin, cos) and not (cos, sin)). So M_k is orthogonal, and M_j M_k =
+    M_{j+k}.
 
     >>> from ropebook.sinusoidal import encoding
     >>> bool((shift_matrix(3, 8) @ encoding(4, 8, dtype=torch.float64)).allclose(encoding(7, 8, dtype=torch.float64)))
@@ -67,8 +68,8 @@ def distance_kernel(
 ) -> Tensor:
     """The fingerprint of a distance, K(Δ) = Σ_i cos θ_iΔ = PE_m · PE_n: shape distances.shape, float64.
 
-    It is d/2 at Δ = 0, and even: K(−Δ) = K(Δ). Summed pair by pair, so that a million distances take the memory of a
-    few copies of themselves, whatever ``dim`` is.
+    It is d/2 at Δ = 0, and even: K(−Δ) = K(Δ). The sum runs pair by pair, so it needs only the memory of a few
+    copies of the distances, whatever ``dim`` is.
 
     >>> distance_kernel([0, 1, -1], dim=4)
     tensor([2.0000, 1.5403, 1.5403], dtype=torch.float64)

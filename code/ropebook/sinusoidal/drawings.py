@@ -1,4 +1,4 @@
-"""The pictures of the chapter's pages. Each function draws one and shows it, with its text for those who can't see it."""
+"""The pictures of the chapter's pages. Each function draws one and shows it, with a text alternative."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def draw_binary_waves(bits: int = 4) -> None:
 
 
 def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
-    """The wavelengths of all hands for three bases, and the length of a text as a line across."""
+    """The wavelengths of all hands for three bases, with the length of a text as a horizontal
+    line."""
     from ropebook.figures import (
         BLUE,
         MUTED,
@@ -154,7 +155,7 @@ def draw_terms(terms: FourTerms) -> None:
 
 
 def draw_turns(dim: int = 128, length: int = 512) -> None:
-    """How often each hand comes round within a text."""
+    """How many turns each hand completes within a text."""
     from ropebook.figures import (
         BLUE,
         MUTED,

@@ -1,4 +1,4 @@
-"""What one head can make of the positions: any sum of waves of the distance, at the frequencies of the encoding."""
+"""What one head can compute from the positions: any sum of waves of the distance, at the encoding's frequencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that add positions to token vectors: computed ones and learned ones."""
+"""Modules that add computed or learned positions to token vectors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ropebook.sinusoidal.vectors import encoding
 class SinusoidalEncoding(nn.Module):
     """Adds the sinusoidal encoding to word vectors: x (…, seq, dim) → x + PE, of the same shape and dtype.
 
-    Without parameters or buffers: nothing for training to move, no longest text, and nothing that ``.half()`` could
-    round (a table of frequencies kept as a buffer would be rounded by it, and turn at the wrong speed from then on).
-    Half types are added in float32 and rounded once.
+    It has no parameters or buffers, so training changes nothing, there is no longest text, and ``.half()`` has
+    nothing to round (it would round a buffer of frequencies, which would then be wrong). Half-precision types are
+    added in float32 and rounded once.
 
-    Vaswani et al. (2017) multiply the word vectors by √dim before and apply dropout after: both are left to the caller.
+    Vaswani et al. (2017) multiply the word vectors by √dim first and apply dropout afterwards; both are left to the
+    caller.
 
     >>> SinusoidalEncoding(dim=2)(torch.zeros(1, 2, 2))
     tensor([[[0.0000, 1.0000],
@@ -43,8 +44,8 @@ class SinusoidalEncoding(nn.Module):
 class LearnedPositions(nn.Module):
     """Adds one trained vector per position: x (…, seq, dim) → x + weight[positions], of the same shape.
 
-    The way of BERT and GPT-2. ``weight`` is (max_length, dim), drawn from a normal distribution with standard deviation
-    ``std`` (0.02 in BERT). A position from max_length on has no vector: it is an error, not a guess.
+    This is how BERT and GPT-2 do it. ``weight`` is (max_length, dim), drawn from a normal distribution with standard
+    deviation ``std`` (0.02 in BERT). Positions from max_length on have no vector, so they raise an error.
 
     >>> LearnedPositions(dim=4, max_length=512)(torch.zeros(1, 513, 4))
     Traceback (most recent call last):
@@ -81,7 +82,8 @@ class LearnedPositions(nn.Module):
 
 
 def _positions_of(x: Tensor, positions: Positions | None, dim: int) -> Tensor:
-    """The positions of word vectors x, on their device: those given, if they fit, else 0 … seq − 1."""
+    """The positions of word vectors x, on their device: the given ones, checked against x, or by
+    default 0 … seq − 1."""
     checks.floating("x", x)
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(

@@ -14,7 +14,8 @@ from ropebook.sinusoidal.distances import chord, distance_kernel
 
 
 class ClosestValues(NamedTuple):
-    """Two distances whose kernel values are nearest: |K(first) − K(second)| = gap, known to within ``error``."""
+    """The two distances whose kernel values are closest: |K(first) − K(second)| = gap, known to within
+    ``error``."""
 
     first: int
     second: int
@@ -32,7 +33,7 @@ class ClosestReturn(NamedTuple):
 def closest_values(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestValues:
-    """Of the distances 0 … max_distance, the two whose values K are nearest to each other.
+    """Of the distances 0 … max_distance, the two whose values of K are closest.
 
     On whole distances of one sign K is one-to-one: for algebraic θ_i (any base that is a whole number or a float) equal
     values would be a vanishing sum of exponentials of distinct algebraic numbers, which the theorem of Lindemann and
@@ -101,7 +102,7 @@ def exact_period(dim: int, base: float = 10000.0) -> float | None:
 
 
 def _whole_root(value: int, degree: int) -> int | None:
-    """The whole number whose power ``degree`` is ``value``, if there is one."""
+    """The whole number whose ``degree``-th power is ``value``, if there is one."""
     low, high = 1, 1 << -(-value.bit_length() // degree)
     # Bisection in integers: a float root is a guess for numbers this long.
     while low < high:

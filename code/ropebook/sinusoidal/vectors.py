@@ -1,4 +1,4 @@
-"""The encoding itself, the common mistake in it, and the angles that a text of a given length has shown."""
+"""The encoding itself, the common mistake in it, and the angles that occur in a text of a given length."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 def unseen_angles(
     positions: Positions, length: int, dim: int, base: float = 10000.0
 ) -> Tensor:
-    """How far each pair points from all that it has shown in a text of ``length`` words, in radians, from 0 to π.
+    """How far each pair's angle is from all its angles in a text of ``length`` words, in radians, from 0 to π.
 
-    Within the text pair i sweeps the arc from 0 to (length − 1)θ_i; on that arc the result is 0, and for a pair that came
-    all the way round it is 0 everywhere. Shape positions.shape + (dim/2,), float64; ``positions`` as in `angles`.
+    Within the text pair i sweeps the arc from 0 to (length − 1)θ_i; on that arc the result is 0, and for a pair that
+    completed a turn it is 0 everywhere. Shape positions.shape + (dim/2,), float64; ``positions`` as in `angles`.
 
     >>> unseen_angles([99, 150], length=101, dim=4)  # the second pair has swept 1 radian
     tensor([[0.0000, 0.0000],
@@ -56,7 +56,7 @@ def encoding(
     """
     checks.choice("dtype", dtype, FLOATS)
     result = interleave(angles(positions, dim, base)).to(dtype)
-    # float64 stays where the angles are
+    # float64 stays on the angles' device
     if isinstance(positions, Tensor) and dtype != torch.float64:
         result = result.to(positions.device)
     return result
@@ -70,8 +70,8 @@ def encoding_all_in(
 ) -> Tensor:
     """The common mistake, kept for comparison: `encoding` with positions, frequencies and angles all in ``dtype``.
 
-    In bfloat16 and float16 the angle loses its digits as m grows, and the encoding is soon of some other position. In
-    float16 positions from 65520 on become infinite and their encoding NaN.
+    In bfloat16 and float16 the angle loses its digits as m grows, and soon the encoding belongs to some other
+    position. In float16 positions from 65520 on become infinite and their encoding NaN.
     """
     checks.choice("dtype", dtype, FLOATS)
     positions = as_positions("positions", positions)
@@ -97,8 +97,8 @@ def rounding_error(
     """The largest error in ``dtype`` against float64: cast last (`encoding`), and throughout (`encoding_all_in`).
 
     Cast last, it is half the spacing of the numbers below 1: 2^−9 in bfloat16, 2^−12 in float16, 2^−25 in float32 (and
-    2^−25 more in the half types, which torch reaches by way of float32). Throughout, it comes up to 2: a sine of −1
-    where +1 belongs (and NaN, where float16 positions overflow).
+    2^−25 more in the half types, which torch reaches by way of float32). Throughout, it grows to as much as 2: a
+    sine of −1 where +1 belongs (and NaN, where float16 positions overflow).
 
     >>> rounding_error(range(4096), dim=64, dtype=torch.bfloat16).cast_last <= 2**-9 + 2**-25
     True
@@ -117,7 +117,7 @@ def rounding_error(
 
 
 def interleave(radians: Tensor) -> Tensor:
-    """Sines and cosines of angles (…, d/2) in turn: (…, d).
+    """Sines and cosines of angles (…, d/2), alternating: (…, d).
 
     >>> interleave(torch.tensor([0.0, math.pi / 2]))[:2]
     tensor([0., 1.])
