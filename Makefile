@@ -1,8 +1,8 @@
-# make read: build the book and read it.   make test: prove it.   The rest: make help.
+# make read: build the book and read it.   make test: test it.   All other commands: make help.
 PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONPATH := $(CURDIR)
-# Kernels, builders and test workers read the same files a hundred times: what was compiled once is kept.
+# Kernels, builders and test workers import the same files a hundred times, so keep the compiled ones.
 unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -11,19 +11,19 @@ SHELL := /bin/bash
 
 help:
 	@echo "make read       build the book, serve it on 127.0.0.1, open it"
-	@echo "make test       lint, unit tests, strict build, browser tests (SKIP_BROWSER=1 leaves the last out)"
-	@echo "make check      lint and the tests of what changed since BASE (HEAD), in a minute or so"
-	@echo "make coverage   which lines of the code no unit test runs"
-	@echo "make lab        JupyterLab on copies of the chapters"
-	@echo "make notebooks  the chapters as notebooks, outputs included, into _build/notebooks"
-	@echo "make html       only the build, into _build/html"
-	@echo "make bench      measure; writes into results/"
-	@echo "make train      train the small models and try them beyond their length; goes on where it stopped"
-	@echo "make real       fetch a published model (93 MB) and look at its pairs and heads: half an hour or more, 2.5 GB of memory"
-	@echo "make mutants    random mutations of the modules against their tests (some minutes)"
-	@echo "make clean      remove what was built (not .venv)"
+	@echo "make test       lint, unit tests, strict build, browser tests (SKIP_BROWSER=1 leaves those out)"
+	@echo "make check      lint and the tests of what changed since BASE (default HEAD), in a minute or so"
+	@echo "make coverage   list the lines of code that no unit test runs"
+	@echo "make lab        open copies of the chapters in JupyterLab"
+	@echo "make notebooks  write the chapters as notebooks with outputs, into _build/notebooks"
+	@echo "make html       only build the site, into _build/html"
+	@echo "make bench      run the measurements; writes to results/"
+	@echo "make train      train the small models and test them beyond their length; resumes where it stopped"
+	@echo "make real       fetch a published model (93 MB) and examine its pairs and heads (half an hour or more, 2.5 GB of memory)"
+	@echo "make mutants    mutate the modules at random and see whether their tests notice (some minutes)"
+	@echo "make clean      remove what was built, but not .venv"
 
-# One environment; a stamp for what a reader needs, another for what the tests need on top.
+# One environment with three stamps: what readers need, what the tests need in addition, and what the published model needs.
 .venv/.reader: requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; %s is %s. Try make PYTHON=python3.11" % (sys.executable, sys.version.split()[0]))'
 	@test -x $(BIN)/python || { echo "Making .venv ..."; $(PYTHON) -m venv .venv; }
@@ -38,7 +38,7 @@ help:
 	@touch $@
 
 .venv/.real: .venv/.reader
-	@echo "Installing what reads a published model ..."
+	@echo "Installing the reader for a published model ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[real]'
 	@touch $@
 
@@ -57,9 +57,9 @@ lab: .venv/.reader
 check: .venv/.test
 	@$(BIN)/python -m tools.check $(BASE)
 
-# Four workers on two processors: half of the tests wait for a browser. To run the cells takes all processors, to write
-# the pages one: that goes on while the tests are collected, and those that open a page wait for it. If a page can't be
-# written, all ends there. (nice: the pages first.)
+# Four workers on two processors, because half of the tests wait for a browser. Running the cells uses all processors,
+# writing the pages only one, so the tests start meanwhile, and those that open a page wait for it. If a page can't be
+# written, everything stops. (nice: the pages go first.)
 test: .venv/.test
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/ruff check .
