@@ -29,7 +29,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "5": ("#a8123e", "#ff8ba3"),
     "6": ("#0f6b78", "#5cc9d6"),
 }
-"""Of figures, by name: in light themes, in dark ones."""
+"""The figures' colours by name: in light themes, in dark ones."""
 
 PAGE: dict[str, tuple[str, str]] = {
     "book-line": ("#d1d9e0", "#343b45"),
@@ -45,7 +45,7 @@ PAGE: dict[str, tuple[str, str]] = {
     "pst-color-text-muted": ("#4a545f", "#a3adb8"),
     "pst-color-border": ("#c4ccd4", "#3a424d"),
 }
-"""Of the page, by the name of the CSS variable: the book's own, and the theme's that it replaces."""
+"""The page's colours by CSS variable: the book's own, and those of the theme that they replace."""
 
 LIGHT, DARK = 0, 1
 

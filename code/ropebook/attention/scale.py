@@ -60,15 +60,15 @@ class Rows:
     the derivative of a row's weights with respect to its dot products: :func:`softmax_gradient_norm`."""
 
     largest: float
-    """The largest weight of the typical row: the median."""
+    """The median over the rows of the largest weight."""
     gradient: float
-    """The gradient of the typical row: the median."""
+    """The median gradient over the rows."""
     mean_gradient: float
     """The mean gradient over all rows."""
     close: float
     """The share of rows whose two largest scores are less than 1 apart."""
     lead: float
-    """How far the largest score is above the next, in the mean."""
+    """The mean gap between the largest score and the next."""
 
 
 def rows_of(

@@ -32,8 +32,8 @@ SPLITS = {
     "Qwen2-VL": {"sections": (16, 24, 24), "base": 1e6, "interleaved": False},
     "Qwen3-VL": {"sections": (24, 20, 20), "base": 5e6, "interleaved": True},
 }
-"""What `mrope` is called with, as the published config.json has it: Qwen/Qwen2-VL-7B-Instruct (2024; Qwen2.5-VL kept it) and
-Qwen/Qwen3-VL-8B-Instruct (2025), both with 64 pairs a head."""
+"""Arguments for `mrope` from published config.json files: Qwen/Qwen2-VL-7B-Instruct (2024; Qwen2.5-VL kept it) and
+Qwen/Qwen3-VL-8B-Instruct (2025), both with 64 pairs per head."""
 
 
 def axis_of_pair(

@@ -34,7 +34,8 @@ from ropebook.figures import (
 from ropebook.sinusoidal import distance_kernel
 
 LEAST_WIDTH = 1.012
-"""Of a bar on a logarithmic axis, so that a single base can be seen."""
+"""The least width of a bar on the logarithmic axis, so that a single base can be
+seen."""
 
 
 def trends(length: int = 10**6) -> None:

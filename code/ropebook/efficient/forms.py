@@ -35,7 +35,7 @@ from ropebook.shapes import Float, Shaped
 Vectors = Float[Tensor, "*batch seq dim"]
 Table = Float[Tensor, "*rows seq dim//2"]
 Partial = Float[Tensor, "*rows seq pairs"]
-"""A table of fewer pairs than there may be in a vector."""
+"""A table that may cover fewer pairs than the vector has."""
 
 Form = Callable[..., Tensor]
 

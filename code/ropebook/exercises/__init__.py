@@ -1,7 +1,7 @@
-"""Exercises whose answers are looked at: hand in a function or a word, and be told which mistake was made.
+"""Exercises with feedback: hand in a function or a word, and learn which mistake you made, if any.
 
-`check` takes the name of an exercise and an answer. One module for each chapter holds its exercises, and is read when one of
-them is asked for: a page depends on its own chapter only. `marking` says how an answer is looked at.
+`check` takes the name of an exercise and an answer. Each chapter has a module of exercises, imported only when needed,
+so that a page depends only on its own chapter. `marking` is how answers are checked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ TASKS = {
     "decay": ("share", "turned", "leak"),
     "extrapolation": ("base", "parts", "bug"),
 }
-"""By chapter; in its module a task has its name in capitals."""
+"""The tasks by chapter; in the chapter's module each task is a constant with its
+name in capitals."""
 
 
 class _Exercises(Mapping[str, Written | Rotation | Chosen]):
@@ -49,7 +50,7 @@ EXERCISES = _Exercises()
 
 
 def check(name: str, answer: object) -> Feedback:
-    """Look at an answer to the exercise ``name``, one of `EXERCISES`.
+    """Check an answer to the exercise ``name``, one of `EXERCISES`.
 
     >>> check("extrapolation: base", lambda base, dim, s: base * s)
     Not yet: base · s stretches the last pair by less than s: the exponent d/(d − 2) is missing.

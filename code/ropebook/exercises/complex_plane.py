@@ -29,7 +29,7 @@ def _complex(x: Tensor) -> Tensor:
 
 
 def _neighbours(x: Tensor) -> Tensor:
-    """Halves brought side by side."""
+    """Brings the halves side by side."""
     return torch.stack(x.chunk(2, -1), -1).flatten(-2)
 
 

@@ -1,4 +1,5 @@
-"""Exercises on distance: the score of equal vectors, and the pairs that come round."""
+"""Exercises on distance: the score of equal vectors, and the pairs that complete a
+turn."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ TURNED = Written(
 def claim(
     dim: int = 64, base: float = 10000.0, tokens: int = 2048, tries: int = 200
 ) -> Tensor:
-    """Scores by distance, "averaged over random vectors", and the slip that makes them decay."""
+    """Scores by distance, "averaged over random vectors", with a slip that makes them decay."""
     q = torch.randn(tries, dim, dtype=torch.float64)
     k = q.clone()
     q_hat, k_hat = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))

@@ -14,7 +14,7 @@ def _matrix(m: float, dim: int, base: float, layout: str = "interleaved") -> Ten
 
 
 def _unsigned(m: int, dim: int, base: float) -> Tensor:
-    """With both sines plus."""
+    """A wrong rotation: both sines have a plus sign."""
     right = _matrix(m, dim, base)
     return right.where(right.tril() != 0, right.T)
 

@@ -1,4 +1,4 @@
-"""How an answer is looked at: it is right, or it is one of the mistakes that are known, or it is shown where it is off."""
+"""How answers are checked: an answer is right, or makes a known mistake, or is shown where it is off."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from torch import Tensor
 
 from ropebook.diagnose import diagnose
 
-# An answer in float32 is right as well.
+# Loose enough to accept an answer in float32.
 _CLOSE = {"rtol": 1e-4, "atol": 1e-4, "equal_nan": True}
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """What is said of an answer. ``mistake`` is the name of the one that was made, and None if the answer is right."""
+    """The feedback on an answer. ``mistake`` names the mistake, or is None if the answer is right."""
 
     mistake: str | None
     said: str
@@ -27,7 +27,7 @@ class Feedback:
         return self.mistake is None
 
     def __str__(self) -> str:
-        """Right, or the name of the mistake; and what is to be said of it."""
+        """Whether the answer is right, and the feedback on it."""
         return f"{'Right' if self.right else 'Not yet'}: {self.said}"
 
     __repr__ = __str__
@@ -35,9 +35,8 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Written:
-    """An exercise whose answer is a function. ``mistakes`` are wrong answers by name, each with what is said of it.
-
-    ``cases`` are arguments that tell the right answer and all mistakes from one another.
+    """An exercise whose answer is a function. ``mistakes`` are wrong answers by name, each with its feedback.
+    ``cases`` are arguments for which the right answer and all mistakes differ.
     """
 
     right: Callable
@@ -46,7 +45,7 @@ class Written:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """Which of the known answers this one is, by what it returns in every case."""
+        """Which of the known answers this one matches in every case."""
         found = []
         for case in self.cases:
             about = f"The arguments were {_short(case)}."
@@ -67,7 +66,7 @@ class Written:
         return self._shown(found, expected)
 
     def _shown(self, found: list, expected: list) -> Feedback:
-        """The first case in which the answer is off, by its shape or its numbers."""
+        """The first case in which the answer's shape or numbers are off."""
         for case, ours, theirs in zip(self.cases, found, expected, strict=True):
             if [x.shape for x in ours] != [x.shape for x in theirs]:
                 said = f"it should return {_shapes(theirs)}, and returned {_shapes(ours)}, for {_short(case)}."
@@ -99,7 +98,7 @@ class Rotation:
     hints: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, answer: object) -> Feedback:
-        """What the diagnosis finds, the first of its mistakes."""
+        """The first mistake that the diagnosis finds."""
         x = torch.ones(1, 1, 3, self.dim, dtype=torch.float64)
         about = f"q and k were (1, 1, 3, {self.dim}), positions (3,)."
         result = _returned(answer, [x.clone(), x.clone(), torch.arange(3)], about)
@@ -135,7 +134,7 @@ class Chosen:
     options: Mapping[str, str]
 
     def check(self, answer: object) -> Feedback:
-        """What is said of this choice."""
+        """The feedback on this choice."""
         if answer is None or answer is ...:
             names = ", ".join(map(repr, self.options))
             return Feedback("nothing", f"choose one of {names}.")
@@ -148,7 +147,7 @@ class Chosen:
 
 
 def _returned(answer: object, arguments: Sequence, about: str) -> object:
-    """What the answer returns, or a `Feedback` where there is nothing to look at."""
+    """What the answer returns, or a `Feedback` if it returns nothing usable."""
     if not callable(answer):
         return Feedback(
             "no_function", f"the answer is a function, this is {answer!r}."

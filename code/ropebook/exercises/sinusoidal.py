@@ -78,7 +78,7 @@ ENCODING = Written(
 
 
 def _unsigned(k: int, dim: int, base: float) -> Tensor:
-    """With both sines plus."""
+    """A wrong rotation: both sines have a plus sign."""
     right = sinusoidal.shift_matrix(k, dim, base)
     return right.where(right.triu() != 0, right.T)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from ropebook.explain.facts import KINDS
 
 SCALED = [kind for kind in KINDS if kind not in ("default", "proportional")]
-"""Rope types that have to have a factor; LongRoPE's may follow from the two lengths."""
+"""Rope types that require a factor; LongRoPE's may follow from the two lengths."""
 WITH_ORIGINAL = ["yarn", "llama3", "longrope"]
-"""Rope types that look at the original length."""
+"""Rope types that use the original length."""
 
 
 def _doubt(
@@ -167,7 +167,7 @@ ALWAYS = {
     "unknown-key": ("unknown", "Keys that this reader does not know, so they may or may not concern positions: {keys}."),
     "other-name": ("suspicious", "The key {key} is another model type's name for something that this one calls {proper}: it has no effect here."),
 }  # fmt: skip
-"""What is said of keys and values themselves: level and sentence."""
+"""What the report says about keys and values themselves: level and sentence."""
 
 KINDS_OF_VALUES = {
     "whole": "a whole number from {least} to {most}",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 LARGEST = 1e12
-"""No length, base or width of a model is larger."""
+"""No model has a larger length, base or width."""
 
 WIDEST = 16384
-"""No head is wider."""
+"""No model has a wider head."""
 
 LIMITS = {"characters": 1_000_000, "depth": 40}
-"""A file that is longer, or nested more deeply, is no configuration."""
+"""A longer or more deeply nested file is not a configuration."""
 
 PARTS = ["text_config", "llm_config", "language_config"]
-"""Where a model for images and texts keeps the configuration of its language model."""
+"""The keys under which models for images and texts keep the configuration of their
+language model."""
 
 ROPE_KEYS = ["rope_scaling", "rope_parameters"]
-"""The dictionary of the scaling; if both are there and the first says something, transformers reads the first."""
+"""The keys of the scaling's dictionary; if both exist and the first isn't empty, transformers reads the first."""
 
 
 def _whole(
@@ -62,7 +63,8 @@ FACTS = {
     "scheme": _other("text", "position_embedding_type"),
     "cache": _other("switch", "use_cache"),
 }
-"""Facts of the whole file. A family may have other names for some of them. ``null``: whether transformers takes null for them."""
+"""Facts of the whole file. A family may have other names for some of them. ``null``: whether transformers accepts
+null."""
 
 TABLE_FACTS = {
     "rope_type": _other("text", "rope_type", null=False),

@@ -84,4 +84,4 @@ STRANGERS = {
     "roberta": "a learned vector for each position",
     "t5": "a learned number for each range of distances",
 }
-"""Model types without a rotation, and what tells them positions."""
+"""Model types without a rotation, and how they encode position instead."""

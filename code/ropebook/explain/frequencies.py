@@ -32,7 +32,7 @@ _OF_KIND = {
 }  # fmt: skip
 
 NEARLY = 1e-9
-"""A difference of two equal angles is no more than this share of them."""
+"""Angles that should be equal differ at most by this share of them."""
 
 
 def frequencies(table: dict[str, object]) -> dict[str, object]:

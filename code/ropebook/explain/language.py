@@ -17,9 +17,9 @@ from decimal import ROUND_HALF_UP, Decimal
 Facts = Mapping[str, object]
 
 LONGEST = 60
-"""Of a text from the file, characters that a sentence repeats."""
+"""How many characters of a text from the file a sentence repeats."""
 MOST_ITEMS = 8
-"""Of a list from the file, items that a sentence repeats."""
+"""How many items of a list from the file a sentence repeats."""
 UNKNOWN = "unknown"
 
 _COMPARED = {

@@ -8,7 +8,7 @@ import re
 from ropebook.explain import facts
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
-"""A whole string, so that brackets inside don't count, or a bracket."""
+"""A whole string (so that brackets inside it don't count) or a bracket."""
 
 
 class Unreadable(ValueError):

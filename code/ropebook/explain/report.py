@@ -25,7 +25,7 @@ _OF_FILE, _OF_TABLE = (
 )
 
 LEVELS = ["wrong", "suspicious", "unknown"]
-"""Of findings, in the order in which they are told."""
+"""The levels of findings, in the order of the report."""
 LONGEST = 10**9
 """The longest text that can be asked for."""
 

@@ -1,4 +1,5 @@
-"""Interactive figures: ipywidgets that do their arithmetic in the browser, and so live on a page without a kernel.
+"""Interactive figures: ipywidgets that do their arithmetic in the browser, so they work on a page without a
+kernel.
 
 An explorer is a subclass of :class:`Explorer` in a Python file and a JavaScript file of the same name. Its traits are
 the dials: set them from Python or by hand, observe them from Python, ``explorer.observe(print, "dim")``. The script
@@ -47,17 +48,18 @@ __all__ = [
 ]
 
 LEAST_ALT = 20
-"""How long an alternative text must be, in characters: no file name and no single word says what is to be seen."""
+"""The least length of an alternative text, in characters, because a file name or a single word describes
+nothing."""
 
 
 class Explorer(anywidget.AnyWidget):
     """The base of all interactive figures.
 
     A subclass has: ``script``, the name of its JavaScript file; a trait of :mod:`ropebook.explorers.kit.dials` for each
-    dial; ``alt``'s default. ``alt`` says what is to be seen, for readers who
-    do not see it; fewer than 20 characters raise ``TraitError``.
+    dial; ``alt``'s default. ``alt`` describes the figure for readers who cannot see
+    it; fewer than 20 characters raise ``TraitError``.
 
-    Its script imports from the Python file, as data, ``dials`` and the constants that stand above the class.
+    Its script imports ``dials`` and the constants above the class from the Python file, as data.
     """
 
     script: ClassVar[str] = ""
@@ -65,7 +67,7 @@ class Explorer(anywidget.AnyWidget):
     alt = traitlets.Unicode(help="what is to be seen, in a sentence").tag(sync=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # traitlets makes further subclasses of its own
+        # traitlets itself makes further subclasses
         if "script" in cls.__dict__:
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
@@ -106,12 +108,12 @@ class Explorer(anywidget.AnyWidget):
         }
 
     def dials(self) -> dict[str, Any]:
-        """The dials as they stand, name to value: what the script computes from."""
+        """The current dials, name to value: what the script computes from."""
         return {name: getattr(self, name) for name in self.dial_traits()}
 
     def still(self) -> str:
-        """How the figure opens, as one inline SVG in the page's colours, for print and for where no script runs. A page of
-        the book has the figure's own state instead, drawn when the book is built."""
+        """The figure as it opens, as one inline SVG in the page's colours, for print and wherever scripts don't run. A
+        page of the book shows the figure's actual state instead, drawn when the book is built."""
         found = opening(self.script, self.model_id or "still")
         return in_words(self.alt) if found is None else found
 
@@ -121,7 +123,7 @@ class Explorer(anywidget.AnyWidget):
 
 
 def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
-    """Make ``kind`` refuse what is beyond the limit of the dial ``name``, and take the dial along when the limit falls."""
+    """Make ``kind`` refuse values beyond the limit of the dial ``name``, and lower the dial when the limit falls."""
 
     def most(figure: Explorer) -> int:
         return within.most(getattr(figure, within.dial))
@@ -138,7 +140,7 @@ def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
     def give_way(figure: Explorer, _: dict) -> None:
         setattr(figure, name, min(getattr(figure, name), most(figure)))
 
-    # What traitlets does with the handlers that stand in a class.
+    # This is what traitlets does with handlers defined in a class.
     for handler, of in [
         (traitlets.validate(name)(valid), f"_valid_{name}"),
         (traitlets.observe(within.dial)(give_way), f"_fit_{name}"),

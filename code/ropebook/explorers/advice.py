@@ -1,4 +1,4 @@
-"""The explorer of the page on choosing a method: the values that reach a wanted length, for the reader's own numbers."""
+"""The explorer of the page on choosing a method: settings that reach the length you want, for your own numbers."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ NAMES = {
     "base": "Larger base",
     "trained": "YaRN",
 }
-"""What is recommended in each case of `choices`."""
+"""What `choices` recommends in each case."""
 CASES = {
     name: choice.when
     for name, choice in zip(NAMES, choices(4096, 16384), strict=True)
 }
 """What may be done to the model."""
 MOST_BASE = max(base for _, _, base, _ in MODELS)
-"""The largest base of the models in the book."""
+"""The largest values among the models in the book."""
 
 
 class Advice(Explorer):
-    """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that has to read L′, and how far each reaches.
+    """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that should read L′, and how far
+    each reaches.
 
     ``trained_length``: L, 16 to 131072. ``target_length``: L′, 16 to 1048576. ``base``: 1 to 10⁷. ``dim``: even, 4 to 512.
-    ``may``: one of `CASES`, what may be done to the model. Bad values raise ``TraitError``.
+    ``may``: what may be done to the model, one of `CASES`. Bad values raise ``TraitError``.
     """
 
     script = "advice.js"

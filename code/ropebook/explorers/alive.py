@@ -18,9 +18,9 @@ HEAD_DIM = 32
 LAYERS = 3
 HEADS = 4
 LONGEST_TEXT = 1024
-"""Bytes that can be told; the first byte of a text has none before it."""
+"""How many bytes can be predicted; the first byte of a text has none before it."""
 LEAST_BASE = 500
-"""Below, the ramp of YaRN's code could run backwards."""
+"""Below this, the ramp of YaRN's code could run backwards."""
 METHODS = {
     "none": "as trained",
     **{
@@ -37,7 +37,7 @@ METHODS = {
         )
     },
 }
-"""What can be done to the trained model, and its name on the page."""
+"""The methods for the trained model, and their names on the page."""
 WITH_FACTOR = list(reading.WITH_FACTOR)
 STACK = '''class Stack:
     """Values of which the last one put in is the first to come out."""
@@ -83,7 +83,7 @@ TEXTS = {
     "again": ("one function, again and again", AREA * 10),
     "prose": ("English, which it hardly saw", PROSE * 3),
 }
-"""What there is to read: name and text."""
+"""The texts to read: name and text."""
 TITLES = {name: title for name, (title, _) in TEXTS.items()}
 READ = {name: text[: LONGEST_TEXT + 1] for name, (_, text) in TEXTS.items()}
 
@@ -91,14 +91,14 @@ READ = {name: text[: LONGEST_TEXT + 1] for name, (_, text) in TEXTS.items()}
 class Alive(Explorer):
     """The trained model, reading a text in the reader's browser: what each byte costs it, and what a head looks at.
 
-    ``text``: "classes", "again" or "prose"; ``own``: another one, at most 1025 bytes of UTF-8, which is read instead if it has two
-    or more. ``method``: one of `METHODS`; ``factor``: s, 1 to 16, of methods that have one. ``base``: 500 to 10⁷; the model was
-    trained with 10⁴. ``length``: 64 to 1024 bytes that are to be told. ``byte``: of which of them the figure says more, from 1
-    on. ``layer``, ``head``: 1 to 3 and 1 to 4, whose attention is seen in
-    the text. Bad values raise ``TraitError``.
+    ``text``: "classes", "again" or "prose"; ``own``: your own text, at most 1025 bytes of UTF-8, which is read instead
+    if it has two bytes or more. ``method``: one of `METHODS`; ``factor``: s, 1 to 16, for methods that have one.
+    ``base``: 500 to 10⁷; the model was trained with 10⁴. ``length``: how many bytes to predict, 64 to 1024. ``byte``:
+    the byte, from 1, that the figure gives details of. ``layer``, ``head``: 1 to 3 and 1 to 4, the head whose attention
+    is shown. Bad values raise ``TraitError``.
 
-    How it opens is what PyTorch found. All else the page's own model finds, in the browser, whose weights are loaded when a
-    dial is turned for the first time; in a notebook they come from the kernel.
+    The opening state was computed with PyTorch. Everything else is computed by the model in the browser, whose weights
+    are loaded when a dial is first used; in a notebook the results come from the kernel.
     """
 
     script = "alive.js"
@@ -205,17 +205,17 @@ class Alive(Explorer):
         return proposal["value"]
 
     def dials(self) -> dict[str, Any]:
-        """The dials as they stand, and ``result``, what was found where they opened."""
+        """The current dials, and ``result``, the result for the opening state."""
         return {**super().dials(), "result": self.start}
 
     def _send_weights(self, _: object, content: object, buffers: object) -> None:
-        """Answer a page in a notebook that asks for the model."""
+        """Answers a notebook's page that asks for the model."""
         if content == "weights":
             self.send("weights", [reading.packed()])
 
 
 def text_of(text: str, own: str, length: int) -> bytes:
-    """What is read: at most ``length`` + 1 bytes.
+    """The bytes to read: at most ``length`` + 1.
 
     >>> text_of("again", "", 64)[:8], text_of("again", "héllo", 64)
     (b'def area', b'h\\xc3\\xa9llo')
@@ -239,9 +239,9 @@ def opening(
     layer: int,
     head: int,
 ) -> dict[str, Any]:
-    """What the model finds at these dials, as the figure's script keeps it: ``bits``, ``top`` and ``share`` of each byte but the
-    first, as in `ropebook.lab.reading.Reading`; ``plain``, the bits of the model as trained; ``row``, what the head attends to
-    when the byte in question is expected; ``at``, the dials."""
+    """The model's result for these dials, as the figure's script keeps it: ``bits``, ``top`` and ``share`` of each byte
+    but the first, as in `ropebook.lab.reading.Reading`; ``plain``, the bits of the model as trained; ``row``, what the
+    head attends to when it predicts the chosen byte; ``at``, the dials."""
     at = dict(locals())
     given = text_of(text, own, length)
     model = reading.reader(base=base, method=method, factor=factor)

@@ -1,4 +1,4 @@
-"""The explorer that opens the book: a query and a key as two arrows, rotated by the positions of their tokens."""
+"""The explorer that opens the book: a query and a key as two arrows, rotated by their tokens' positions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ TOKENS = 24
 """The text has the positions 0 … 23."""
 QUERY = (-0.34, -1.17)
 KEY = (0.28, -0.8)
-"""The one pair of query and key that is drawn, before any rotation; the opening angle and score are middling."""
+"""The pair of query and key that is drawn, before rotation, chosen so that the opening angle and score are
+moderate."""
 WORDS = ("it", "cat")
 """The tokens that the query and the key belong to."""
 
 
 class Arrows(Explorer):
-    """One pair of a query and of a key, rotated by mθ and nθ, and the angle and the score between them.
+    """One pair of a query and of a key, rotated by mθ and nθ, and the angle and the score between
+    them.
 
-    ``m``, ``n``: 0 to 23, the positions of the two tokens. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``: 0 to
-    dim/2 − 1 (a ``dim`` that becomes too small takes it along). Bad values raise ``TraitError``.
+    ``m``, ``n``: 0 to 23, the positions of the two tokens. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``:
+    0 to dim/2 − 1 (lowered if ``dim`` becomes too small). Bad values raise ``TraitError``.
     """
 
     script = "arrows.js"

@@ -1,4 +1,5 @@
-"""The explorer of the chapter on decay with a clock hand for each pair: which of them turn once within a context."""
+"""The explorer of the chapter on decay with a clock hand for each pair: which of them complete a turn within a
+context."""
 
 from __future__ import annotations
 
@@ -14,14 +15,15 @@ MOST_LENGTH = 1_000_000
 MODELS = [
     (model.name, model.dim, model.base, model.context) for model in decay.MODELS
 ]
-"""Of published models: how many entries of each head are rotated, the base, and the length of the training texts."""
+"""Settings of published models: how many entries of each head rotate, the base, and the length of the
+training texts."""
 
 
 class Bank(Explorer):
-    """A clock hand for each of the dim/2 pairs, rotated by mθ_i, and which of them make a full turn within a context.
+    """A clock hand for each of the dim/2 pairs, at angle mθ_i, and which of them complete a turn within a context.
 
-    ``position``: m, 0 to 10⁶, also beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the context L,
-    2 to 10⁶: positions 0 to L − 1. Bad values raise ``TraitError``.
+    ``position``: m, 0 to 10⁶, even beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the
+    context L, 2 to 10⁶: positions 0 to L − 1. Bad values raise ``TraitError``.
     """
 
     script = "bank.js"

@@ -10,15 +10,17 @@ from ropebook.explorers.kit import dials
 MOST_POSITION = 4096
 MOST_SPAN = 4096
 BITS = 13
-"""As many binary digits as 4096 has."""
+"""How many binary digits 4096 has."""
 MOST_WAVES = BITS
-"""As many sinusoids as digits are drawn, the others only as hands."""
+"""How many sinusoids are drawn, one per digit; further ones appear only as
+hands."""
 FINE_SAMPLES = 512
-"""In short windows curves are also sampled between the positions, with about this many samples."""
+"""In short windows curves are also sampled between positions, with about this many samples."""
 
 
 class Clocks(Explorer):
-    """A position written in three ways: binary digits, clock hands that turn by θ_i per position, and sinusoids.
+    """A position written in three ways: binary digits, the hands of clocks that turn by θ_i per position, and
+    sinusoids.
 
     ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512; there are dim/2 hands. ``span``: how many
     positions around ``position`` the waves show, 8 to 4096. Bad values raise ``TraitError``.

@@ -11,14 +11,16 @@ from ropebook.explorers.kit import dials
 MOST_LENGTH = 1_000_000
 MOST_DRAWS = 20
 MOST_SAMPLES = 4096
-"""Up to so many keys all scores are computed."""
+"""Up to this many keys, all scores are computed."""
 NEAR = 3072
-"""Of longer texts, those of so many keys nearest to the query, and some in each column of the picture."""
+"""For longer texts: this many keys nearest to the query, and some in each column of the picture."""
 MOST_COLUMNS = 512
 CLOSE = (0, 2, 4)
-"""Where a column is sampled, in positions: of the fastest wave, 2π long, these show both sides."""
+"""Where a column is sampled, in positions, so that both sides of the fastest wave, 2π long, show
+up."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
-"""And as shares of its width: unevenly, so that no wave hides between the samples."""
+"""And where, as shares of its width: unevenly, so that no wave hides between the
+samples."""
 
 
 FIGURES = [
@@ -31,10 +33,11 @@ FIGURES = [
 class Distance(Explorer):
     """The score of a query at one position with the same key at every position of a text.
 
-    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``query``: the query's position, 0 to length − 1 (a length that becomes too
-    short takes it along). ``length``: how many positions, 2 to 10⁶; beyond 4096 the distant ones are sampled. ``vectors``:
+    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``query``: the query's position, 0 to length − 1 (lowered if the length
+    becomes too short). ``length``: how many positions, 2 to 10⁶; beyond 4096 the distant ones are sampled. ``vectors``:
     "ones", q = k = (1, …, 1); "same", q = k random; "random", q and k random and independent; "slow", q = k = 1 in the
-    slower half of the pairs and 0 in the others. ``draw``: which random vectors, 1 to 20. Bad values raise ``TraitError``.
+    slower half of the pairs and 0 in the others. ``draw``: which random vectors, 1 to 20. Bad values raise
+    ``TraitError``.
     """
 
     script = "distance.js"

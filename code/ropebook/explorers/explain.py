@@ -11,7 +11,7 @@ from ropebook.explorers import Choice, Explorer, Switch, Text, Whole
 
 RULES = explain.RULES
 LONGEST_CONFIG = RULES["limits"]["characters"]
-"""Characters of a file; a longer one is no configuration."""
+"""How many characters a file may have; a longer one is not a configuration."""
 MOST_LENGTH = 2**24
 _CONFIGS = {
     "llama": (
@@ -92,8 +92,8 @@ _CONFIGS = {
     ),
 }
 EXAMPLES = {name: json.dumps(config) for name, (_, config) in _CONFIGS.items()}
-"""What can be explained without pasting anything: the keys of published files that are about sizes and positions, and one
-file with mistakes in it."""
+"""Examples to explain without pasting anything: published files, reduced to their keys about sizes and positions, and
+one file with mistakes."""
 _TITLES = {name: title for name, (title, _) in _CONFIGS.items()}
 
 
@@ -101,8 +101,9 @@ class Explain(Explorer):
     """What a config.json says about positions, by :func:`ropebook.explain.explain`: words, and each pair's wavelength.
 
     ``example``: "llama", "gpt_oss", "deepseek" or "mistake"; ``config``: the text of another file, which is explained instead
-    if it isn't empty, at most 1,000,000 characters. ``length``: the tokens of a text, up to 2²⁴; 0 or 1: as the file has it.
-    ``second``: the second kind of layer, where the file has two. Bad values raise ``TraitError``.
+    if it isn't empty, at most 1,000,000 characters. ``length``: the tokens in a text, up to 2²⁴; 0 or 1 means the
+    length in the file. ``second``: show the second kind of layer, if the file has two. Bad values raise
+    ``TraitError``.
     """
 
     script = "explain.js"

@@ -11,20 +11,22 @@ MOST_DIMS = 512
 MOST_DISTANCE = 4096
 MOST_DRAWS = 20
 MOST_ROWS = 16
-"""Waves that are drawn."""
+"""How many waves are drawn."""
 COLUMNS = 720
-"""The waves are computed at the ends of so many columns, from distance 0 to the longest."""
+"""The waves are computed at the ends of this many columns, from distance 0 to the
+longest."""
 FINE_SAMPLES = 512
-"""In short ranges the sum is sampled between the whole distances too, with at most so many samples."""
+"""In short ranges the sum is also sampled between whole distances, with at most this many samples."""
 
 
 class Fourier(Explorer):
     """The score of a query and the key k = R_peak q at every distance: a sum of one wave per pair, all in phase at ``peak``.
 
-    ``peak``: the distance that scores highest, 0 to ``span``. ``distance``: where the products of the pairs are added up,
-    0 to ``span`` (a span that becomes too short takes both along). ``span``: the longest distance shown, 16 to 4096.
-    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``summed``: how many pairs are added, from the fastest on, 1 to 256; from
-    dim/2 on all. ``draw``: the query, 0 for ones, 1 to 20 for random numbers. Bad values raise ``TraitError``.
+    ``peak``: the distance that scores highest, 0 to ``span``. ``distance``: where the products of the pairs are added
+    up, 0 to ``span`` (both are lowered if the span becomes too short). ``span``: the longest distance shown, 16 to
+    4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``summed``: how many pairs are added, starting with the
+    fastest, 1 to 256; dim/2 or more means all. ``draw``: the query, 0 for ones, 1 to 20 for random numbers. Bad
+    values raise ``TraitError``.
     """
 
     script = "fourier.js"

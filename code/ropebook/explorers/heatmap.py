@@ -10,15 +10,16 @@ from ropebook.explorers.kit import dials
 MOST_DIMS = 512
 MOST_LENGTH = 4096
 MOST_COLUMNS = 640
-"""Of the picture; where there are more positions, a column blends several."""
+"""How many columns the picture has; with more positions, a column blends
+several."""
 
 
 class Heatmap(Explorer):
     """The encoding of the positions 0 … length − 1 as a heatmap, and the distance kernel from a reference position.
 
-    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: 1 to 4096. ``reference``: 0 to length − 1 (a length that
-    becomes too short takes it along). ``interleaved``: the rows in the vector's order, sine and cosine of each pair in
-    turn; if not, all sines and then all cosines. Bad values raise ``TraitError``.
+    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: 1 to 4096. ``reference``: 0 to length − 1 (lowered if the
+    length becomes too short). ``interleaved``: the rows in the vector's order, alternating the sine and cosine of each
+    pair; otherwise all sines and then all cosines. Bad values raise ``TraitError``.
     """
 
     script = "heatmap.js"

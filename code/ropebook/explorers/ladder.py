@@ -1,4 +1,5 @@
-"""The explorer of chapter *Context extension* that shows which pairs never turned in training, and what each method does to them."""
+"""The explorer of chapter *Context extension* that shows which pairs never completed a turn in training, and what each
+method does to them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from ropebook.explorers import Explorer, Switch
 from ropebook.explorers.kit import dials
 
 LEAST_BASE = 500
-"""Below, with these limits of the other dials, the ramp of YaRN's code could run backwards: then it has no value."""
+"""Below this, the other dials could make the ramp of YaRN's code run backwards, and then it has no value."""
 SHORTEST = 5
 """The axis of wavelengths begins here; the fastest pair needs 2π positions."""
 METHODS = {
@@ -22,7 +23,7 @@ METHODS = {
         "llama3": ("ink", 2, "0 4"),
     }.items()
 }
-"""The methods that can be laid over the ladder: the name of each, and its colour, width and dashes."""
+"""The methods that can be drawn over the ladder: each one's name, colour, width and dashes."""
 
 
 class Ladder(Explorer):

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Measured*: what each method did to the small models, at every position and distance."""
+"""The explorer of chapter *Measured*: the effect of each method on the small models, at every position and
+distance."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from ropebook.lab.tasks import TASKS
 __all__ = ["FOLLOWING", "LONGER", "ROPE", "Measured", "compact", "load", "unpacked"]
 
 MOST_TEXT = TEXT
-"""Bytes of the longest text."""
+"""How many bytes the longest text has."""
 START = 16
-"""The axes begin here: the first bytes have little before them, and cost so much that nothing else could be seen."""
+"""Where the axes begin: the first bytes have little context, and cost so much that nothing else would be visible."""
 _TITLES = {name: kind.title for name, kind in extrapolation.METHODS.items()}
 METHODS = {
     "none": "no method",
@@ -42,7 +43,8 @@ METHODS = {
     "log_n": _TITLES["log_n"],
     "rerope": _TITLES["rerope"],
 }
-"""What can be done to a trained model, and its name on the page. YaRN with unscaled scores is shown with the chosen β alone."""
+"""The methods for a trained model, and their names on the page. YaRN with unscaled scores is shown only with the chosen
+β."""
 _LOOKS = {
     ROPE: ("ink", 2.25, ""),
     "rope-100": ("1", 2, "0 4"),
@@ -58,23 +60,24 @@ SCHEMES = {
     name: ("no positions" if name == "none" else model.SCHEMES[name].title, look)
     for name, look in _LOOKS.items()
 }
-"""The position schemes that were trained, the first the one that the others are compared with: name and look of each."""
+"""The position schemes that were trained, with the name and look of each; the others are compared with the first."""
 CHOSEN = ("ink", 2.25, "")
 PLAIN = ("muted", 1.75, "")
 LAST = ("2", 2, "5 4")
-"""The look of the chosen method, of the model as trained, and of the model that sees its last L bytes only."""
+"""The look of the chosen method, of the model as trained, and of the model that sees only the last L bytes."""
 DIGITS = 3
-"""Of a number that is `packed`."""
+"""How many digits a `packed` number has."""
 
 
 class Measured(Explorer):
-    """The second experiment: bits per byte at each position, or what is found again at each distance, of the small models.
+    """The second experiment: bits per byte at each position, or how much is retrieved at each distance, for the small
+    models.
 
-    ``show``: "loss", "retrieval" or "order". ``text``: "python" or "language", of the loss. ``run``: "rope-10000-3200", the
-    models that methods are put into, or "schemes", all schemes as they were trained. ``method``: one of `METHODS`.
-    ``factor``: s, "2", "4" or "8"; a method without one ignores it. ``tuned``: whether the model was trained a little further
-    with the method; where it was not, the figure shows it without. ``position``: 17 to 2048, where the figure is read, in the
-    tasks the distance. Bad values raise ``TraitError``.
+    ``show``: "loss", "retrieval" or "order". ``text``: "python" or "language", for the loss. ``run``: "rope-10000-3200"
+    for the models that methods are applied to, or "schemes" for all schemes as they were trained. ``method``: one of
+    `METHODS`. ``factor``: s, "2", "4" or "8"; a method without one ignores it. ``tuned``: whether the model was trained
+    a little further with the method; if that was not done, the figure shows the model without it. ``position``: 17 to
+    2048, where the figure is read off; in the tasks, the distance. Bad values raise ``TraitError``.
 
     The numbers are those of ``results/measured.json``: ``FileNotFoundError`` if there is no such file, ``ValueError`` if the
     held-out part has not been tried yet. Other ``results`` of the same form can be given.
@@ -150,24 +153,25 @@ class Measured(Explorer):
         )
 
     def dials(self) -> dict[str, Any]:
-        """The dials as they stand, and ``measured``, the numbers that they choose from."""
+        """The current dials, and ``measured``, the numbers that they choose from."""
         return {**super().dials(), "measured": self.measured}
 
 
 def load() -> dict:
-    """The results of the second experiment. ``FileNotFoundError`` if they are not there."""
+    """The results of the second experiment. ``FileNotFoundError`` if there are none."""
     return results.load("measured")
 
 
 def compact(results: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page carries of the results, numbers rounded to three decimals.
+    """The part of the results that a page carries, with numbers rounded to three
+    decimals.
 
     ``cells``, by id such as "rope-10000-3200/yarn/4": by text, bits in each of the windows that end at ``edges``; by task,
     shares of right answers at each of the ``distances``, "far" in long texts and "near" in those of the trained length; all
     of them by seed, and `packed`. ``apart``: by text and band, mean and interval of the difference to the model as trained;
-    of a scheme a difference to RoPE for each seed. ``last``: of the model with its last L bytes, means over seeds: by text
-    the bits, `packed`, and ``apart``, less those of the model as trained. ``ValueError`` if the held-out part has not been tried, or a
-    text or cell is missing.
+    of a scheme a difference to RoPE for each seed. ``last``: for the model with only its last L bytes, means over
+    seeds: by text the bits, `packed`, and ``apart``, minus those of the model as trained. ``ValueError`` if the
+    held-out part has not been tried, or a text or cell is missing.
     """
     if results["opened"] is None:
         raise ValueError(
@@ -237,7 +241,8 @@ def _tried(method: str, cells: Iterable[str]) -> bool:
 
 
 def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
-    """Bits of a scheme less those of RoPE: by text and band a difference for each seed, or None."""
+    """Bits of a scheme minus those of RoPE: by text and band a difference for each seed, or
+    None."""
     return {
         text: [
             None
@@ -254,7 +259,8 @@ def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
 
 
 def _last(cell: Mapping, plain: Mapping, first: int) -> dict[str, Any]:
-    """Means over seeds of the model with its last L bytes: bits by text, and what they are more than the plain model's."""
+    """Means over seeds for the model with only its last L bytes: bits by text, and their excess over the plain
+    model's."""
     last = cell["last"]
     return {
         **{
@@ -278,7 +284,7 @@ def _rounded(rows: Mapping[str, Sequence]) -> dict[str, list]:
 
 
 def rounded(values: Iterable[float]) -> list[float]:
-    """To three decimals.
+    """Rounded to three decimals.
 
     >>> rounded([0.12345, -2.0])
     [0.123, -2.0]
@@ -287,8 +293,9 @@ def rounded(values: Iterable[float]) -> list[float]:
 
 
 def packed(rows: Iterable[Sequence[float] | None], count: int) -> str:
-    """Rows of numbers from 0 to 46 as one text: ``count`` of each row, three digits each, thousandths to the base 36. "---" stands for
-    what a row has not. A page carries thousands of them, and so they take less than half the room.
+    """Rows of numbers from 0 to 46 as one text: ``count`` numbers per row, each in thousandths with three digits in
+    base 36, or "---" if it is missing. A page carries thousands of them, and this way they take less than half the
+    space.
 
     >>> packed([[2.5, 0.125], None], 3)
     '1xg03h------------'
@@ -308,7 +315,7 @@ def _digits(number: int) -> str:
 
 
 def unpacked(text: str, count: int) -> list[list[float | None]]:
-    """What `packed` packed, as rows of ``count`` numbers.
+    """The inverse of `packed`: rows of ``count`` numbers.
 
     >>> unpacked("1xg03h------------", 3)
     [[2.5, 0.125, None], [None, None, None]]

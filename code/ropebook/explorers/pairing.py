@@ -16,7 +16,7 @@ class Pairing(Explorer):
     """The channels of a query and a key, stored interleaved or half-split, and rotated in one of the two layouts.
 
     ``dim``: even, 4 to 32. ``m``, ``n``: the positions of query and key, 0 to 64. ``permute_q``, ``permute_k``: store
-    the channels in the half-split order. ``pairing``: which channels the rotation treats as a pair, "interleaved" or
+    the channels in the half-split order. ``pairing``: which channels the rotation treats as pairs, "interleaved" or
     "half". Bad values raise ``TraitError``.
     """
 

@@ -12,7 +12,8 @@ from ropebook.explorers.kit import dials
 SIDE = 16
 """Rows and columns of the image, in patches."""
 GOLDEN = math.pi * (3 - math.sqrt(5))
-"""The directions of neighbouring pairs differ by so many radians in the mixed form, so that they never repeat."""
+"""The angle in radians between the directions of neighbouring pairs in the mixed form, so that none
+repeats."""
 FORMS = {
     "line": "in a line",
     "axial": "axial",
@@ -25,9 +26,9 @@ FORMS = {
 class Patches(Explorer):
     """The score of a patch with all patches of an image of 16 × 16, for q = k = (1, …, 1), as a share of the largest.
 
-    ``form``: how positions rotate pairs, one of `FORMS`. ``base``, ``dim``: of the rows; ``base_columns``, ``dim_columns``: of the
-    columns. Only the axial form uses the base of the columns; the others have one line of dim + dim_columns entries.
-    ``row``, ``column``: the patch, 0 to 15. Bad values raise ``TraitError``.
+    ``form``: how places rotate pairs, one of `FORMS`. ``base``, ``dim``: for rows; ``base_columns``, ``dim_columns``:
+    for columns. Only the axial form uses the columns' base; the other forms use a single head with dim + dim_columns
+    entries. ``row``, ``column``: the patch, 0 to 15. Bad values raise ``TraitError``.
     """
 
     script = "patches.js"

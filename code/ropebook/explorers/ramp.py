@@ -1,4 +1,4 @@
-"""The explorer of chapter *Context extension* that sets YaRN's ramp as its paper writes it beside the ramp of its code."""
+"""The explorer of chapter *Context extension* that compares YaRN's ramp in the paper with the ramp in its code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 
 class Ramp(Explorer):
-    """How much of each pair YaRN interpolates: linear in the pair's turns (paper) or in its index (code), and what differs.
+    """How much of each pair YaRN interpolates: linear in the pair's turns (paper) or in its index (code), and the
+    difference.
 
     ``alpha``: 0.25 to 2, and ``beta``: 2.5 to 64, turns within L at the ramp's ends. ``trained_length``: L, 16 to 131072.
     ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``factor``: s, 1 to 64. ``truncate``: whether the code rounds the ends

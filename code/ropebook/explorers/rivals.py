@@ -1,4 +1,5 @@
-"""The explorer of the chapter on RoPE's relatives: what two schemes give a score against the key's place, side by side."""
+"""The explorer of the chapter on RoPE's relatives: what two schemes add to a score, against the key's position, side by
+side."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from ropebook.relatives import BUCKETS, FARTHEST, XPos
 
 __all__ = ["BUCKETS", "FARTHEST", "Rivals"]
 SPAN = 256
-"""Keys up to so many tokens before the query and after it."""
+"""Keys up to this many tokens before and after the query."""
 MOST_HEADS = 16
 ZETA = {"scale": XPos.SCALE, "gamma": XPos.GAMMA}
-"""xPos's numbers."""
+"""The constants of xPos."""
 
 SCHEMES = {
     "alibi": "ALiBi",
@@ -27,18 +28,20 @@ SCHEMES = {
     "none": "none",
 }
 BY_HEAD = ["alibi", "signed", "t5", "sandwich"]
-"""Those whose heads differ."""
+"""The schemes whose heads differ."""
 TURNING = ["sandwich", "xl", "rope", "xpos"]
-"""Those that have a base and a dimension."""
+"""The schemes with a base and a dimension."""
 
 
 class Rivals(Explorer):
-    """What the distance alone gives the score, less that at distance 0, for keys up to 256 tokens before and after the query.
+    """The distance's contribution to the score, minus the one at distance 0, for keys up to 256 tokens before and after
+    the query.
 
-    ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H, ``heads``: H, 1 to 16. ``offset``: n − m, the key's
-    place that is read off. ``base``: 1 to 10⁷, ``dim``: even, 2 to 512, where a scheme has them. Learned schemes are shown with
-    numbers that show what they can do: T5 as an imitation of ALiBi, KERPLE with p = a = 1, Transformer-XL with v = (1, …, 1),
-    u = 0 and W_R = 1. RoPE and xPos with q = k = (1, …, 1). Bad values raise ``TraitError``.
+    ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H, ``heads``: H, 1 to 16. ``offset``: n − m,
+    where the figure is read off. ``base``: 1 to 10⁷, ``dim``: even, 2 to 512, where a scheme has them. Learned schemes
+    are shown with values that illustrate what they can do: T5 as an imitation of ALiBi, KERPLE with p = a = 1,
+    Transformer-XL with v = (1, …, 1), u = 0 and W_R = 1. RoPE and xPos with q = k = (1, …, 1). Bad values raise
+    ``TraitError``.
     """
 
     script = "rivals.js"

@@ -11,11 +11,12 @@ MOST_DIMS = 512
 MOST_KEYS = 32
 DRAWS = 16
 MEDIAN_DIMS = sorted({round(2 ** (k / 3)) for k in range(28)})
-"""Where the median over all draws is taken."""
+"""The dimensions at which the median over all draws is taken."""
 
 
 class Saturation(Explorer):
-    """The softmax weights of random keys, their entropy, and the size of the weights' gradient by the dot products q·k.
+    """The softmax weights of random keys, their entropy, and the size of the weights' gradient with respect to the dot
+    products q·k.
 
     ``dim``: the length of query and keys, 1 to 512. ``n_keys``: 2 to 32. ``draw``: which random numbers, 0 to 15.
     ``scaled``: divide the scores by √dim. Bad values raise ``TraitError``.

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Attention*: shuffle the words of a sentence and see what self-attention makes of it."""
+"""The explorer of chapter *Attention*: shuffle the words of a sentence and watch what self-attention does."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import traitlets
 from ropebook.explorers import Explorer, Numbers, Switch, Text
 
 WIDTH = 16
-"""Numbers per word."""
+"""How many numbers represent a word."""
 BASE = 10_000.0
 MOST_WORDS = 8
 LONGEST_WORD = 12
 
 
 def split_words(text: str) -> list[str]:
-    """The words of ``text``, cut at blanks, tabs and line ends (about other space JavaScript and Python disagree).
+    """The words of ``text``, split at blanks, tabs and line ends (JavaScript and Python disagree about other white
+    space).
 
     >>> split_words(" the  dog ")
     ['the', 'dog']
@@ -25,14 +26,14 @@ def split_words(text: str) -> list[str]:
 
 
 OPENING = "the dog bit the man", (0, 4, 2, 3, 1)
-"""A sentence, and the order that makes it another one of the same words."""
+"""A sentence, and the order that turns it into another one with the same words."""
 
 
 class Shuffle(Explorer):
     """Attention weights and outputs of a sentence whose words the reader reorders.
 
     ``words``: a sentence of 1 to 8 words. ``order``: place r shows the word typed at place ``order[r]``; a permutation
-    of 0 … n − 1 (a new number of words sets it back). The figure's own sentence opens as "the man bit the dog".
+    of 0 … n − 1 (reset when the number of words changes). The default sentence opens as "the man bit the dog".
     ``position``: add a sinusoidal vector to each word. ``causal``: a word sees itself and the words before it. Bad values
     raise ``TraitError``.
     """

@@ -1,4 +1,4 @@
-"""The explorer of the chapter on decay that puts the curves of many bases side by side."""
+"""The explorer of the chapter on decay that compares the curves of many bases."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from ropebook.explorers.kit import dials
 
 MOST_LENGTH = 4096
 NEAR = 128
-"""Of every base the curve is computed at all distances below this one, and at 64 in each octave beyond."""
+"""Every base's curve is computed at all distances below this one, and at 64 in each octave beyond."""
 
 
 class Sweep(Explorer):
-    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for a chosen one.
+    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for one of
+    your choice.
 
-    ``base``: the chosen one, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the distances are those below it, 16 to 4096.
-    Bad values raise ``TraitError``.
+    ``base``: the one of your choice, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: distances below this are shown, 16
+    to 4096. Bad values raise ``TraitError``.
     """
 
     script = "sweep.js"

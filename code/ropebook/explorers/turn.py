@@ -1,4 +1,5 @@
-"""The explorer of chapter *Rotary position embedding* that rotates a vector position by position, in pairs."""
+"""The explorer of chapter *Rotary position embedding* that rotates a vector through its positions, pair by
+pair."""
 
 from __future__ import annotations
 
@@ -9,19 +10,20 @@ from ropebook.explorers.kit import dials
 
 MOST_POSITION = 4096
 TRAIL = 16
-"""As many of the last positions are marked on the circle."""
+"""How many of the last positions are marked on the circle."""
 SPAN = 48
-"""As many positions the curves of the coordinates show."""
+"""How many positions the coordinates' curves show."""
 FINE = 8
 """Samples of a curve per position; a power of 2."""
 
 
 class Turn(Explorer):
-    """The vector q = (1, 2, 3, …, d) rotated to a position: one pair in its plane, and all pairs as small dials.
+    """The vector q = (1, 2, 3, …, d) rotated to a position: one pair in its plane, and all pairs as small
+    dials.
 
-    ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2 − 1 (a ``dim`` that
-    becomes too small takes it along). With base 16/π² = 1.62114 and dim 4, pair 1 is rotated by π/4 per position. Bad values
-    raise ``TraitError``.
+    ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2 − 1 (lowered if ``dim``
+    becomes too small). With base 16/π² = 1.62114 and dim 4, pair 1 rotates by π/4 per position. Bad values raise
+    ``TraitError``.
     """
 
     script = "turn.js"

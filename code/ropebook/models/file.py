@@ -14,7 +14,7 @@ from ropebook import checks
 FILE = Path(__file__).with_name("checkpoints.json")
 
 UNKNOWN = "?"
-"""What stands for a value that nobody could verify."""
+"""Marks a value that nobody could verify."""
 
 COLUMNS = {
     "layout": "pairs",

@@ -22,7 +22,8 @@ from ropebook.models.file import (
 EXPLAINER = "explain.html"
 """The page that explains a configuration."""
 BANDS = {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
-"""What all of Llama 3's published configurations say; the guide has no column for it."""
+"""A value that all of Llama 3's published configurations share; the guide has no column
+for it."""
 
 METHODS = {
     "linear": "linear",

@@ -17,7 +17,8 @@ from ropebook.shapes import Float, Int, Real
 from ropebook.sinusoidal import relative_positions
 
 BUCKETS, FARTHEST = 32, 128
-"""T5's: so many ranges, of which the last begins before a distance of so many tokens."""
+"""T5's settings: the number of ranges, and a distance in tokens at which the last one
+has begun."""
 
 
 def t5_bucket(

@@ -133,7 +133,8 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         ),
     }
 )
-"""By name: first those that the chapter explains, then those that it lists."""
+"""The schemes by name: first those that the chapter explains, then those that it
+only lists."""
 
 
 def facts_table() -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Dials: traits that know what they are called, how far they go, and why no further.
+"""Dials: traits with a name, limits, and the reasons for these limits.
 
 A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`; its script gets it as data.
 
@@ -29,8 +29,8 @@ from ropebook import checks
 class Within(NamedTuple):
     """A limit that follows another dial: at most ``times`` of its value and ``plus``, rounded down.
 
-    A value beyond it is refused; one that was within it gives way when the other dial shrinks. The script is told, and
-    does the same.
+    A value beyond it is refused, and a value that was within it is lowered when the other dial shrinks. The script
+    gets the limit too, and does the same.
 
     >>> Within("dim", times=0.5, plus=-1).most(16)
     7
@@ -41,15 +41,15 @@ class Within(NamedTuple):
     plus: int = 0
 
     def most(self, value: int) -> int:
-        """The limit where the other dial stands at ``value``."""
+        """The limit when the other dial is at ``value``."""
         return math.floor(self.times * value + self.plus)
 
 
 class Dial(traitlets.TraitType):
     """The base of all dials: a trait that a page shows.
 
-    ``label`` names it and ``note`` says in a sentence what it does; both are for readers. ``more``: it is not needed for
-    the figure's story, and may stand among further dials.
+    ``label`` names it and ``note`` says in a sentence what it does; both are for readers. ``more``: the figure's story
+    does not need it, so it may be among the "More dials".
     """
 
     kind: ClassVar[str]
@@ -68,13 +68,13 @@ class Dial(traitlets.TraitType):
         self._says = {"label": label, "note": note, "more": more}
 
     def declared(self) -> dict[str, Any]:
-        """What the script is told of the dial, but for its name."""
+        """What the script gets about the dial, except its name."""
         return {"kind": self.kind, **self._says}
 
 
 class _Number(Dial):
-    """A number from ``min`` to ``max``. ``below`` and ``above`` say why it goes no further; ``log``: equal ratios, not
-    equal differences, on its slider; ``within``: another dial lets it go no further."""
+    """A number from ``min`` to ``max``. ``below`` and ``above`` explain its limits; ``log``: its slider is
+    logarithmic; ``within``: a limit set by another dial."""
 
     kind = "number"
     step: ClassVar[int | None] = None
@@ -157,7 +157,8 @@ class Real(_Number, traitlets.Float):
 class Choice(Dial, traitlets.Enum):
     """A dial for one of a few texts; anything else raises ``TraitError``.
 
-    ``values``: the texts, or a mapping from each to what the page calls it. Without ``default`` the first one is it.
+    ``values``: the texts, or a mapping from each to what the page calls it. ``default`` is the first one unless
+    given.
     """
 
     kind = "choice"
@@ -199,7 +200,7 @@ class Switch(Dial, traitlets.Bool):
 
 
 class Text(Dial, traitlets.Unicode):
-    """A dial for what is typed; its script says how it is read. ``lines``: it may have several lines."""
+    """A dial for typed text; its script decides how to read it. ``lines``: it may have several lines."""
 
     kind = "text"
 
@@ -209,7 +210,7 @@ class Text(Dial, traitlets.Unicode):
 
 
 class Numbers(Dial, traitlets.List):
-    """A dial for a list of whole numbers, which is typed; its script says how it is read."""
+    """A dial for a typed list of whole numbers; its script decides how to read it."""
 
     kind = "text"
 
@@ -218,7 +219,8 @@ class Numbers(Dial, traitlets.List):
 
 
 def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
-    """Dials, name to trait, as a script gets them; what does not hold is left out."""
+    """Dials, name to trait, as a script gets them; properties that are false or
+    missing are left out."""
     told = [{"trait": name, **dial.declared()} for name, dial in dials.items()]
     return [
         {
@@ -230,7 +232,7 @@ def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
     ]
 
 
-# ---- Dials that several figures have ----
+# ---- Dials that several figures share ----
 
 
 def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
@@ -318,7 +320,7 @@ def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
 
 
 def factor(default: float, *, max: float = 64, **says: Any) -> Real:
-    """The factor s, by which a method makes the trained length longer."""
+    """The factor s by which a method extends the trained length."""
     return Real(
         default,
         min=1.0,
@@ -336,7 +338,7 @@ def factor(default: float, *, max: float = 64, **says: Any) -> Real:
 
 MOST_ALPHA = 2
 LEAST_BETA = 2.5
-"""α ends where β has not begun, so that α < β."""
+"""The largest α is below the smallest β, so that α < β."""
 LEAST_ALPHA = 0.25
 MOST_BETA = 64
 

@@ -1,8 +1,9 @@
-"""One script of a module and what it imports: a module that a page loads from a blob cannot import its neighbours.
+"""Joins a module and its imports into one script, because a module that a page loads from a blob cannot import
+others.
 
-The modules are plain: ``import { name, … } from "./file.js";`` in lines of their own and ``export`` before what others
-may import, without renaming, so that joining is leaving these words out. What they import from a Python file are
-constants that stand there, and ``dials``; all may import the book's ``PALETTE``.
+The modules are plain: ``import { name, … } from "./file.js";`` on lines of their own, ``export`` before what others
+may import, and no renaming, so that joining only has to drop these words. From a Python file they may import its
+constants and ``dials``; all may import the book's ``PALETTE``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _EXPORT = re.compile(r"^export (?!default )", re.MULTILINE)
 
 
 def source(name: str) -> str:
-    """The text of a file beside the explorers."""
+    """The text of a file in the explorers' folder."""
     folder = resources.files("ropebook.explorers")
     return (folder / name).read_text(encoding="utf-8")
 
@@ -30,11 +31,11 @@ def source(name: str) -> str:
 def join(
     name: str, declared: Mapping[str, Any] | None = None, text: str | None = None
 ) -> str:
-    """The script of the module ``name`` (its ``text``, if it is no file) with everything that it imports before it, each
-    part once, under a line ``//# part: name``.
+    """The script of the module ``name`` (or this ``text``, if it isn't a file), preceded by everything that it imports,
+    each part once, under a line ``//# part: name``.
 
-    ``declared``: what the modules may import from Python files. ``ValueError`` if they import something else, or in a
-    way that is not understood.
+    ``declared``: what the modules may import from Python files. ``ValueError`` if they import something else, or in
+    another form.
 
     >>> parts = split(join("kit/colours.js"))
     >>> list(parts)
@@ -47,7 +48,7 @@ def join(
     <BLANKLINE>
     """
     parts: dict[str, str] = {}
-    # from each Python file, by one part or another
+    # what the parts import from each Python file
     imported: dict[str, list[str]] = {}
     declared = {"PALETTE": PALETTE, **(declared or {})}
 

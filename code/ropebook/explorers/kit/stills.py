@@ -1,7 +1,7 @@
 """The still figures: an explorer's own drawing as SVG, made when the book is built.
 
-The package carries how each explorer opens, for notebooks that run where nothing can draw; pages have each figure as it
-stands there.
+The package contains each explorer's opening picture, for notebooks on machines that cannot draw it; pages show each
+figure in its own state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from importlib import resources
 
 
 def opening(script: str, prefix: str) -> str | None:
-    """The still of the explorer with this script as it opens, its ids beginning with ``prefix``; None if there is none."""
+    """The opening still of the explorer with this script, with ids that begin with ``prefix``; None if there is
+    none."""
     folder = resources.files("ropebook.explorers") / "stills"
     path = folder / script.replace(".js", ".svg")
     if not path.is_file():
@@ -21,7 +22,7 @@ def opening(script: str, prefix: str) -> str | None:
 
 
 def with_ids(still: str, prefix: str) -> str:
-    """The still with ids of its own, so that several can stand on a page.
+    """The still with its own ids, so that a page can have several.
 
     >>> with_ids('<clipPath id="still-1"/><path clip-path="url(#still-1)"/>', "a")
     '<clipPath id="a-1"/><path clip-path="url(#a-1)"/>'
@@ -30,7 +31,7 @@ def with_ids(still: str, prefix: str) -> str:
 
 
 def in_words(alt: str) -> str:
-    """What stands where there is no still.
+    """What is shown if there is no still.
 
     >>> in_words("Two lines & a dot.")
     '<p>Two lines &amp; a dot.</p>'
