@@ -1,4 +1,4 @@
-"""The text as the first experiment divided it, by a hash of each file's name: kept to show what is wrong with that."""
+"""The text as the first experiment split it, by a hash of each file's name; kept to show what is wrong with that."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ HELD_OUT = 26
 def load(
     root: Path | str | None = None,
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """All training files in one, uint8, and the held-out ones by relative path; of the text under ``root``, by default the standard library
-    of the Python that runs this. Tests (in folders named test or tests) are left out.
+    """All training files joined, uint8, and the held-out ones by relative path. ``root``: the folder to read, by
+    default the standard library of the Python that runs this. Tests (in folders named test or tests) are left out.
 
-    ``FileNotFoundError`` if there is no such folder, or not one ``.py`` file to train on and one to hold out.
+    ``FileNotFoundError`` if there is no such folder, or no ``.py`` file to train on or to hold out.
     """
     root = Path(sysconfig.get_paths()["stdlib"] if root is None else root)
     train, held_out = [], {}

@@ -1,7 +1,8 @@
-"""What a head's score of a record would be at any distance: the curve that folds back.
+"""What a head's score for a record would be at any distance: a curve that folds back.
 
-A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d, so the products q_i k̄_i of a question and a record, once taken, give the score at every
-distance and with any frequencies. They are taken in texts of the trained length, where the model is at home.
+A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d, so the products q_i k̄_i of a question and a record, measured once, give the
+score at every distance and with any frequencies. They are measured in texts of the trained length, where the model
+works as trained.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Products(NamedTuple):
 
     @property
     def contrast(self) -> Complex[Tensor, "layers heads pairs"]:
-        """First less last: what tells the two kinds of question apart."""
+        """First minus last: the difference between the two kinds of question."""
         return self.first - self.last
 
 

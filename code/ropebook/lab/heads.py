@@ -30,9 +30,11 @@ _BATCH = 16
 def queries_and_keys(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"]
 ) -> list[tuple[Tensor, Tensor]]:
-    """Of each layer q and k as they meet, rotated where the model rotates: (batch, heads, T, head_dim), (batch, kv_heads, T, head_dim).
+    """Each layer's q and k as the score uses them, rotated if the model rotates: (batch, heads, T, head_dim), (batch,
+    kv_heads, T, head_dim).
 
-    ``ValueError`` for a model with a method that changes distances (ReRoPE, Self-Extend): its queries and keys meet more than once.
+    ``ValueError`` for a model with a method that changes distances (ReRoPE, Self-Extend): its queries and keys are used
+    in more than one score.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> [q.shape for q, k in queries_and_keys(model, torch.zeros(1, 5, dtype=torch.int64))]
@@ -67,8 +69,8 @@ class PairNorms(NamedTuple):
 def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNorms:
     """Mean over all bytes of √(x² + y²) for each pair (x, y) of q and of k, per layer and head.
 
-    A rotation leaves it as it is, so it shows how much of each frequency the trained projections ask for: what Barbero et al. (2025),
-    *Round and Round We Go!*, plot. ``ValueError`` for a model that does not rotate.
+    A rotation does not change it, so it shows how much the trained projections use each frequency, as in the plots of
+    Barbero et al. (2025), *Round and Round We Go!*. ``ValueError`` for a model that does not rotate.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> pair_norms(model, torch.zeros(1, 5, dtype=torch.int64)).q.shape
@@ -85,13 +87,14 @@ def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNo
 
 
 class Attention(NamedTuple):
-    """What `attention_by_distance` gives; (layers, heads, T) float64 the first three, (layers, heads) the last."""
+    """The result of `attention_by_distance`: the first three are (layers, heads, T), float64, the last is (layers,
+    heads)."""
 
-    # mean weight at a distance, over the queries that are so far in
+    # mean weight at a distance, over the queries that reach that far back
     weights: Tensor
     # mean score before the softmax, likewise
     scores: Tensor
-    # of all weight: sums to 1 over the distances
+    # share of all weight at a distance: sums to 1 over the distances
     share: Tensor
     # share of all weight that falls on the first byte of the text
     first: Tensor
@@ -100,9 +103,10 @@ class Attention(NamedTuple):
 def attention_by_distance(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"], start: int | None = None
 ) -> Attention:
-    """How much each head attends to what is 0, 1, 2, … bytes back, over all texts and the queries from position ``start`` on.
+    """How much each head attends to bytes 0, 1, 2, … back, over all texts and the queries from position ``start`` on.
 
-    ``start``: by default T/2, so that every query has T/2 keys at least. Scores are ⟨q, k⟩/√d, and with ALiBi its bias too.
+    ``start``: by default T/2, so that every query has at least T/2 keys. Scores are ⟨q, k⟩/√d, and with ALiBi its bias
+    too.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> attention = attention_by_distance(model, torch.zeros(1, 6, dtype=torch.int64))
@@ -123,7 +127,7 @@ def attention_by_distance(
         ]
         met = [torch.stack(kind) for kind in zip(*layers, strict=True)]
         first += met[0][..., 0].sum(-1)
-        # one column for each pair of query and key that are there, added up by their distance
+        # one column for each visible pair of query and key, added up by distance
         by_distance = [
             x.new_zeros(*x.shape[:2], length).index_add(
                 2, distance[seen], x[..., seen]
@@ -155,10 +159,10 @@ def _met(
 
 
 class Head(NamedTuple):
-    """How far one head looks. ``near_8``, ``near_32``: share of its weight on the last 8 and 32 bytes, its own included; ``median``: the
-    distance within which half of the weight lies; ``peak``: the distance with the highest mean weight, 1 for a head that
-    looks at the byte before; ``at_peak``: that weight; ``first``: share on the text's first byte; ``slope``: correlation of the
-    mean score with the distance, from 1 to T/2, below 0 where it decays."""
+    """How far one head looks. ``near_8``, ``near_32``: share of its weight on the last 8 and 32 bytes, including its
+    own; ``median``: the distance within which half of the weight lies; ``peak``: the distance with the highest mean
+    weight, 1 for a head that looks at the byte before; ``at_peak``: that weight; ``first``: share on the text's first
+    byte; ``slope``: correlation of the mean score with the distance, from 1 to T/2, below 0 where it decays."""
 
     layer: int
     head: int

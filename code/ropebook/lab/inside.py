@@ -1,8 +1,9 @@
-"""Inside a trained model: which frequencies its heads use, how far they look, and what they miss when a frequency changes.
+"""Inside a trained model: which frequencies its heads use, how far they look, and what they lose when a frequency
+changes.
 
-Here is all that is measured of one model; `heads` has what its heads do, `frequencies` the model with others. Texts are tokens (batch, T), or
-windows (files, T + 1): inputs and, one to the right, targets. Everything is done to the trained model as
-it is: nothing is trained here.
+This module measures everything about one model; `heads` has what its heads do, `frequencies` the model with other
+frequencies. Texts are tokens (batch, T), or windows (files, T + 1): inputs and, one to the right, targets. Nothing is
+trained here: the trained model is changed as it is.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ SEEDS = (0, 1, 2, 3, 4)
 """Of the permutations of the frequencies."""
 CACHED = ("none", "linear", "ntk", "ntk_by_parts", "yarn", "dynamic_ntk")
 """Methods with which `measure` decodes from a cache."""
-# of the methods in CACHED that have one
+# the factor of those methods in CACHED that have one
 FACTOR = 4
 
 # rows at a time
@@ -84,9 +85,10 @@ _BATCH = 16
 def decoded_bits(
     model: LanguageModel, windows: Int[Tensor, "files bytes"], prefill: int
 ) -> Float[Tensor, "files decoded"]:
-    """Bits per byte at the positions from ``prefill`` on, each byte read alone after those in the cache: (files, T − prefill), float32.
+    """Bits per byte at the positions from ``prefill`` on, reading byte by byte with a cache: (files, T − prefill),
+    float32.
 
-    The first ``prefill`` bytes are read at once. Keys are rotated when they come and never again.
+    The first ``prefill`` bytes are read at once. Keys are rotated on arrival and never again.
     """
     length = windows.shape[1] - 1
     checks.integer("prefill", prefill, minimum=1, maximum=length - 1)
@@ -114,11 +116,12 @@ def measure(
 ) -> dict[str, object]:
     """One trained model's numbers, ready for JSON.
 
-    ``longer`` (files, n·L + 1), n ≥ 2, L the model's length; "within" L is its beginning. Of every model "attention" and "heads", within L; of one
-    that rotates also "pair_norms"; "switched_off", each pair in turn, and "proportional", p-RoPE, both within L and, in "beyond", from L on;
-    "permuted" and "reordered", by the seeds in `SEEDS`; "cache": largest difference in bits, at the last of 2L bytes, of decoding with a
-    cache (after a prefill, L/4 bytes one by one) to reading all at once, for the methods in `CACHED`. "change" is the mean over files of
-    the difference to the model as it is, "error" its standard error.
+    ``longer`` (files, n·L + 1), n ≥ 2, L the model's length; "within" L is its beginning. For every model there are
+    "attention" and "heads", within L; for one that rotates also "pair_norms"; "switched_off", each pair in turn, and
+    "proportional", p-RoPE, both within L and, in "beyond", from L on; "permuted" and "reordered", by the seeds in
+    `SEEDS`; "cache": largest difference in bits, at the last of 2L bytes, of decoding with a cache (after a prefill,
+    L/4 bytes one by one) to reading all at once, for the methods in `CACHED`. "change" is the mean over files of the
+    difference from the unchanged model, "error" its standard error.
     """
     length = model.length
     if longer.shape[1] <= 2 * length:
@@ -198,7 +201,8 @@ def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
 def binned(
     values: Float[Tensor, "*shape distances"], edges: Sequence[int]
 ) -> Float[Tensor, "*shape bins"]:
-    """Means of (…, T) over bins of distances, from one edge to the next, the last not included: (…, len(edges) − 1).
+    """Means of (…, T) over bins of distances, each from one edge up to but not including the next: (…, len(edges) −
+    1).
 
     ``ValueError`` for edges that do not rise from 0 or more to T or less.
     """
@@ -215,7 +219,8 @@ def binned(
 def _within_and_beyond(
     plain: Tensor, others: Sequence[Tensor], length: int
 ) -> dict[str, object]:
-    """`_changes` of the positions before L, and in "beyond" of those from L on. All from one reading: what comes later changes nothing before."""
+    """`_changes` at the positions before L, and in "beyond" at those from L on. One reading is enough, because later
+    bytes do not affect earlier ones."""
     within = _changes(plain[:, :length], [bits[:, :length] for bits in others])
     beyond = _changes(plain[:, length:], [bits[:, length:] for bits in others])
     return {
@@ -249,6 +254,7 @@ def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:
         other = with_method(model, method, options)
         whole = position_bits(other, windows)[:, prefill:]
         cached = decoded_bits(other, windows, prefill)
-        # of earlier bytes, a method that follows the length has no number in the whole text's reading: it was shorter then
+        # when earlier bytes came, the text was shorter, so for a method that follows the length this reading has no
+        # number for them
         differences.append((cached - whole)[:, -1].abs().max().item())
     return {"methods": list(CACHED), "difference": differences}

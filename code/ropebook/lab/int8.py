@@ -1,4 +1,4 @@
-"""Weights as one byte each, with one scale to a row: the small model as a notebook carries it."""
+"""Weights of one byte each, with one scale per row: the small model as a notebook carries it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import torch
 from torch import Tensor
 
 LARGEST = 63
-"""A row's largest entry. The other half of int8 would cost an eighth more to carry, for less than `COST`."""
+"""The integer for a row's largest entry. Using int8's full range would take an eighth more space, and saves
+less than `COST`."""
 COST = 0.0011
-"""Bits per byte that rounding costs `ropebook.lab.model.pretrained` on Python that it was not trained on, 39 files of L bytes; the
-standard error is 0.0008."""
+"""What rounding costs `ropebook.lab.model.pretrained`, in bits per byte, on Python code that it was not trained on, 39
+files of L bytes; the standard error is 0.0008."""
 SCALES = ".scales"
 
 
 def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices as int8 (rows, columns), and beside each its scales, float32 (rows,), under its name with `SCALES`. The rest
-    stays as it is, and so does what is rounded already.
+    """Matrices as int8 (rows, columns), each with its scales, float32 (rows,), under its name plus `SCALES`. Everything
+    else stays unchanged, including what is already rounded.
 
     >>> stored = rounded({"w": torch.tensor([[1.0, -0.25], [0.0, 0.0]])})
     >>> stored["w"].tolist(), (stored["w.scales"] * LARGEST).tolist()
@@ -37,7 +38,7 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights, in float32, of what `rounded` made; others as they are.
+    """The inverse of `rounded`, in float32; other weights stay unchanged.
 
     >>> restored(rounded({"w": torch.tensor([[1.0, -0.25]])}))["w"]
     tensor([[ 1.0000, -0.2540]])

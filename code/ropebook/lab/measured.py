@@ -1,8 +1,9 @@
-"""The second experiment as pages show it: brought together from what `benchmarks/trials.py` stored.
+"""The second experiment as pages show it, gathered from what `benchmarks/trials.py` stored.
 
-The files in results/trials have a number for each text and each question. Here are means of them, a number for each seed, the
-intervals of `ropebook.lab.intervals` for what is compared, and the verdicts of `ropebook.lab.rule`: enough to draw from and little
-enough that a notebook carries it. Everything here can be computed again from those files; a test does.
+The files in results/trials have a number for each text and each question. Here we keep their means, a number for each
+seed, the intervals of `ropebook.lab.intervals` for comparisons, and the verdicts of `ropebook.lab.rule`: enough for
+drawing, and small enough for a notebook to carry. Everything here can be recomputed from those files, and a test does
+so.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import EMERGED, LEAST, SEEDS
 
 Numbers = Mapping[str, Mapping]
-"""By cell ("rope-10000-0-3200/yarn/4"): what `benchmarks/trials.py evaluate` stored."""
+"""By cell ("rope-10000-0-3200/yarn/4"), the numbers that `benchmarks/trials.py
+evaluate` stored."""
 
 
 def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
-    """What a page says of each training, from results/trials/<name>.json by name; shares and bits on the development part, within L.
+    """What a page says about each training, by name, from results/trials/<name>.json; shares and bits on the
+    development part, within L.
 
-    "headroom": bits with all that was before, and with the last L/2 bytes only; "floor": the same of a reader who knows the language.
+    "headroom": bits with everything that came before, and with only the last L/2 bytes; "floor": the same for a reader
+    who knows the language.
     """
     rows = []
     for name, one in sorted(told.items()):
@@ -65,11 +69,11 @@ def cells(
     numbers: Numbers, seeds: Sequence[int] = SEEDS
 ) -> dict[str, dict[str, object]]:
     """By scheme and extension ("rope-10000-3200/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
-    by task, length of the text and distance. "other": of the order task's answers, those that are the same key's other record.
-
-    "last": "bits" and "curves" of the model with its last L bytes only. "ended": bits of texts that end with the band. A training with more
-    steps than the others has these in its name ("rope-100-3200"); as it was trained it may have fewer seeds. Where a model does not
-    reach there is None. ``ValueError`` if a seed of another cell is missing.
+    by task, length of the text and distance. "other": the share of the order task's answers that are the same key's
+    other record. "last": "bits" and "curves" of the model with only its last L bytes. "ended": bits in texts that end
+    with the band. A training with more steps than the others has these in its name ("rope-100-3200"); as it was trained
+    it may have fewer seeds. There is None where a model does not reach. ``ValueError`` if a seed of another cell is
+    missing.
     """
     found = {}
     for id, of_seed in _by_seed(numbers).items():
@@ -91,7 +95,7 @@ def _by_seed(numbers: Numbers) -> dict[str, dict[int, Mapping]]:
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """A cell's name without its seed, and the seed. ``ValueError`` for what is no cell's name.
+    """A cell's name without its seed, and the seed. ``ValueError`` if it isn't a cell's name.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200/yarn/4")
     (('none', 1), ('rope-10000-3200/yarn/4', 0))
@@ -139,7 +143,7 @@ def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
 def _shares(
     by_distance: Mapping[str, str] | None, letter: str = "1"
 ) -> list[float] | None:
-    """Of a letter, by distance, from near to far."""
+    """The share of one kind of answer (a letter), by distance, from near to far."""
     if by_distance is None:
         return None
     far = [by_distance[distance] for distance in sorted(by_distance, key=int)]
@@ -147,22 +151,23 @@ def _shares(
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Of each column, over the rows; None for a column that was not reached."""
+    """The mean of each column over the rows; None for a column that was not
+    reached."""
     columns = np.array(rows, dtype=float).mean(0).tolist()
     return [None if math.isnan(mean) else round(mean, 4) for mean in columns]
 
 
 Rows = list[list[float] | None]
-"""For each band the mean, its interval's ends, each in bits per byte."""
+"""For each band the mean and the ends of its interval, in bits per byte."""
 
 
 def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
-    """What is compared on the pages, by kind, cell and text: for each band mean and interval (95 %, seeds and files), None where a model
-    does not reach.
+    """The comparisons on the pages, by kind, cell and text: mean and interval (95 %, seeds and files) for each band,
+    None where a model does not reach.
 
-    "plain": every extension less the model as it was trained. "last": every cell whose model was tried with its last L bytes only, less
-    that; what was trained further, less itself. "none": further trained with a method, less as much trained without. Cells that have not
-    all `SEEDS` are left out.
+    "plain": every extension minus the model as it was trained. "last": every cell whose model was tested with only its
+    last L bytes, minus that; a model that was trained further, minus itself. "none": trained further with a method,
+    minus trained equally long without. Cells without all `SEEDS` are left out.
     """
     ids = [
         id
@@ -203,8 +208,8 @@ def _rows(
 
 
 def able(rows: Iterable[Mapping]) -> set[str]:
-    """Of `trainings`, the schemes (with their steps, where these are not the planned ones) that find records within L: `EMERGED` of them on
-    average over the seeds, and `LEAST` with every seed."""
+    """The schemes among `trainings` (with their steps, if these are not the planned ones) that find records within L:
+    `EMERGED` of them on average over the seeds, and `LEAST` with every seed."""
     shares: dict[str, dict[int, float]] = {}
     for row in rows:
         id, seed = id_of(row["name"])
@@ -239,7 +244,8 @@ def verdicts(
 
 
 def caching(numbers: Numbers) -> dict[str, list[float]]:
-    """Dynamic NTK from L to 2 L, a mean over files for each seed: with keys as they came ("cached"), and with all computed "anew"."""
+    """Dynamic NTK from L to 2 L, a mean over files for each seed: with keys as rotated on arrival ("cached"), and with
+    everything recomputed ("anew")."""
     return {
         name: [
             round(float(np.mean(rule.Cached(LONGER, anew).of(numbers, seed))), 4)

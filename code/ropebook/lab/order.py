@@ -1,8 +1,9 @@
-"""Which pair tells the order: what `benchmarks/asking.py` stored, brought together for the page. An exploration, judged by no rule yet.
+"""Which pair tells the order: gathers for the page what `benchmarks/asking.py` stored. An exploration, not yet judged
+by any rule.
 
-A *cell* is a model, as it was trained or with a method, and its letters (`ropebook.lab.asking.letters`) in every layout. A *map* is a model
-with one pair or band at a time at another frequency (`ropebook.lab.causal`). An *attack* asks the pair that the map names in
-other distances and contexts.
+A *cell* is a model, as it was trained or with a method, and its letters (`ropebook.lab.asking.letters`) in every
+layout. A *map* changes a model's frequency in one pair or band at a time (`ropebook.lab.causal`). An *attack* tests the
+pair that the map names at other distances and in other contexts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ropebook.lab.scores import BANDS
 from ropebook.lab.trials import EXTENDED, STEPS
 
 OCTAVES = BANDS[1:]
-"""Distances from and to, the last not included but for the end of the text."""
+"""Ranges of distances; the end is not included, except at the end of the text."""
 KEPT = ("halved", "still", "doubled")
 
 
@@ -41,7 +42,7 @@ def id_of(name: str) -> tuple[str, int]:
 
 
 def is_extended(name: str) -> bool:
-    """Whether methods are put into the model.
+    """Whether methods are applied to the model.
 
     >>> is_extended("rope-10000-3-3200"), is_extended("rope-10000-0-3200-gaps")
     (True, False)
@@ -70,12 +71,13 @@ def score(letters: Mapping[str, Sequence[str]], layout: str) -> float:
 
 
 def named(told: Mapping) -> int:
-    """The pair whose halved frequency raises the order score beyond L most, of a map: what `gathered` calls the pair of a model."""
+    """A map's pair whose halved frequency raises the order score beyond L most; `gathered` calls it the pair of a
+    model."""
     return int(np.argmax([score(one, "order") for one in told["pairs"]["halved"]]))
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """Of the other pairs, by a map, the one whose share of the lengths is nearest to this one's."""
+    """Of a map's other pairs, the one whose share of the lengths is closest to this one's."""
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())
@@ -122,7 +124,8 @@ def _map(told: Mapping) -> dict[str, object]:
 
 
 def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]]:
-    """By kind of question: the shares of right answers and of the other record."""
+    """For each kind of question, the shares of right answers and of the other
+    record."""
     table = np.array([list(row) for row in rows])
     found = {}
     for kind in asking.KINDS:
@@ -136,8 +139,9 @@ def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]
 
 
 def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
-    """Of one model, by layout: "score"; "kinds", see `_counts`; beyond L also "octaves", scores by the earlier record's distance, and
-    for order "both" and "one": scores where both records lie beyond L, and where the later one lies within."""
+    """One model's numbers by layout: "score"; "kinds", see `_counts`; beyond L also "octaves", scores by the earlier
+    record's distance, and for order "both" and "one": scores where both records lie beyond L, and where the later one
+    lies within."""
     found = {}
     for name, rows in letters.items():
         task = name.split()[0]
@@ -171,7 +175,7 @@ def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
 
 
 def _interval(table: torch.Tensor) -> list[float | None]:
-    """Mean and ends; of a single seed no ends."""
+    """Mean and interval ends; no ends for a single seed."""
     if len(table) < 2:
         return [round(table.mean().item(), 4), None, None]
     return [round(x, 4) for x in crossed(table)[:3]]
@@ -180,7 +184,8 @@ def _interval(table: torch.Tensor) -> list[float | None]:
 def _over_seeds(
     cells: Mapping[int, Mapping], plain: Mapping[int, Mapping] | None
 ) -> dict[str, object]:
-    """By layout mean and interval over seeds and contexts, of the score and of what a method adds to it."""
+    """For each layout, mean and interval over seeds and contexts, for the score and for what a method adds
+    to it."""
     found: dict[str, dict] = {"score": {}, "less plain": {}}
     seeds = sorted(cells)
     for name in cells[seeds[0]]:
@@ -199,7 +204,8 @@ def _over_seeds(
 
 
 def gathered(folder: Path) -> dict[str, object]:
-    """From the files of ``folder`` (results/asking) what the page shows; it can be computed from them again, and a test does."""
+    """What the page shows, from the files in ``folder`` (results/asking). It can be recomputed from them, and a test
+    does so."""
     told = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*.json"))
@@ -259,7 +265,8 @@ def _attack(told: Mapping) -> dict[str, object]:
 
 
 def means(maps: Mapping[str, Mapping], id: str) -> dict[str, np.ndarray]:
-    """Of the maps of a model's seeds: by way and layout ("halved order"), scores less the plain ones, (seeds, pairs)."""
+    """For the maps of a model's seeds, by change and layout ("halved order"): scores minus the plain ones, (seeds,
+    pairs)."""
     mine = [one for name, one in maps.items() if id_of(name)[0] == id]
     found = {}
     for way, layout in itertools.product(KEPT, mine[0]["plain"]):

@@ -1,4 +1,5 @@
-"""Figures and tables of which pair tells the order: each takes results/order.json."""
+"""Figures and tables on which pair tells the order: each function takes
+results/order.json."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def mapped(found: Mapping, id: str) -> list[Mapping]:
 
 
 def change(maps: Sequence[Mapping], way: str, layout: str) -> np.ndarray:
-    """Scores with each pair changed, less those of the model as it is: (seeds, pairs)."""
+    """Scores with each pair changed, minus those of the unchanged model: (seeds,
+    pairs)."""
     checks.choice("way", way, WAYS)
     return np.stack(
         [np.array(one["pairs"][way][layout]) - one["plain"][layout] for one in maps]
@@ -72,8 +74,8 @@ def causal_map(
     alt: str,
     caption: str,
 ) -> None:
-    """A row for each seed of each model, a column for each pair: how far the score moves, in hundredths, when that pair alone is changed.
-    A bar on the right of the last pair that completes a turn within L."""
+    """A row for each seed of each model, a column for each pair: how far the score moves, in hundredths, when only that
+    pair is changed. A bar marks the right edge of the last pair that completes a turn within L."""
     maps = [one for id in ids for one in mapped(found, id)]
     rows = [
         f"{SCHEMES[id_of(one['model'])[0].removesuffix('-3200')].title}, seed {id_of(one['model'])[1]}"
@@ -91,7 +93,7 @@ def causal_map(
 
 
 def contrast(one: Mapping, layer: int, head: int) -> Tensor:
-    """Of a map's products, first less last: complex128 (pairs,)."""
+    """A map's products, first minus last: complex128 (pairs,)."""
     first, last = (
         torch.view_as_complex(
             torch.tensor(one["products"][kind], dtype=torch.float64)
@@ -102,7 +104,7 @@ def contrast(one: Mapping, layer: int, head: int) -> Tensor:
 
 
 def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
-    """The layer and head in whose contrast the pair is largest."""
+    """The layer and head whose contrast is largest in this pair."""
     layers, heads = len(one["products"]["first"]), len(one["products"]["first"][0])
     size = {
         (layer, head): contrast(one, layer, head)[pair].abs().item()
@@ -113,7 +115,8 @@ def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
 
 
 def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> None:
-    """What the telling head's score gains if the question asks for the first record instead of the last, against the record's distance."""
+    """What the decisive head's score gains if the question asks for the first record instead of the last, against the
+    record's distance."""
     one = found["maps"][model]
     theta = torch.tensor(one["theta"], dtype=torch.float64)
     product = contrast(one, *telling_head(one, pair))
@@ -142,7 +145,8 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
 
 
 def of_bands(found: Mapping, id: str) -> Columns:
-    """A band of pairs at a time, halved beyond L and still within: order and retrieval, means over the mapped seeds."""
+    """One band of pairs at a time, halved beyond L and unrotated within L: order and retrieval, means over the mapped
+    seeds."""
     maps = mapped(found, id)
     names = list(maps[0]["of_bands"]["halved"])
 
@@ -170,7 +174,8 @@ def of_bands(found: Mapping, id: str) -> Columns:
 
 
 def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None:
-    """Over the seeds of a cell, of what `ropebook.lab.order` has of each; None where a model does not reach."""
+    """The mean over a cell's seeds of their numbers in `ropebook.lab.order`; None where a model does not
+    reach."""
     values = []
     for one in found["cells"][id]["each"]:
         value = one.get(layout)
@@ -197,7 +202,7 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
-    """Right less wrong, of one kind of question."""
+    """Right minus wrong answers, for one kind of question."""
     right = mean(found, id, layout, "kinds", kind, 0)
     return (
         None if right is None else right - mean(found, id, layout, "kinds", kind, 1)
@@ -207,7 +212,8 @@ def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
 def methods(
     found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
 ) -> Columns:
-    """In the models that methods are put into: the period of the ``pair``, and scores; ``every``: the extensions by id."""
+    """For the models that methods are applied to: the period of the ``pair``, and scores; ``every``: the extensions by
+    id."""
     return {
         "method": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
@@ -229,7 +235,8 @@ def gained(found: Mapping, id: str, layout: str) -> float | None:
 
 
 def period_with(extension: Extension | None, pair: int) -> float | None:
-    """The period of a pair under a method, in a text of 8 L; without one as trained. None where distances change and no frequency does."""
+    """The period of a pair under a method, in a text of 8 L; without a method, as trained. None if the method changes
+    distances instead of frequencies."""
     model = LanguageModel("rope-10000", LENGTH, dim=32, n_layers=1, n_heads=1)
     if extension is not None:
         model = with_method(model, extension.method, extension.options)

@@ -31,7 +31,7 @@ from ropebook.lab.rule import TEXTS
 from ropebook.lab.tasks import TASKS
 
 Look = tuple[str, str, str]
-"""What a line is called, its colour and its dashes."""
+"""A line's name, colour and dashes."""
 OF_TEXT = {"python": "Python", "language": "generated language"}
 _LOOKS = {
     "learned": (CRIMSON, ":"),
@@ -47,17 +47,18 @@ _LOOKS = {
 SCHEME_LINES: Mapping[str, Look] = {
     name: (SCHEMES[name].title, *look) for name, look in _LOOKS.items()
 }
-"""By cell, how each scheme is drawn."""
+"""How each scheme is drawn, by cell."""
 FULL = 1.0
-"""Bits per byte from which on a cell of a map has its full colour."""
+"""Bits per byte at which a cell of a map reaches its full colour."""
 
 
 LAST = " last"
-"""After a cell's name: the same model with its last L bytes only."""
+"""Appended to a cell's name: the same model with only its last L bytes."""
 
 
 def method_lines(s: int) -> dict[str, Look]:
-    """By cell, how RoPE as it is, with its last L bytes only, and with the methods for s·L are drawn."""
+    """How plain RoPE, RoPE with only the last L bytes, and RoPE with the methods for s·L are drawn, by
+    cell."""
     looks = {
         "linear": (CRIMSON, "-"),
         "ntk": (ORANGE, "-"),
@@ -85,7 +86,8 @@ def by_position(
     texts: Sequence[str] = TEXTS,
     reach: int = 1,
 ) -> None:
-    """Bits per byte over the position in the text, a panel for each of ``texts``: the mean over seeds, and each seed as a thin line.
+    """Bits per byte against the position in the text, a panel for each of ``texts``: the mean over seeds, and each seed
+    as a thin line.
 
     Dashed: L, and ``reach`` times L.
     """
@@ -122,13 +124,15 @@ def by_position(
 def by_distance(
     measured: Mapping, lines: Mapping[str, Look], alt: str, caption: str
 ) -> None:
-    """Right answers over the distance, a panel for each task, in the long texts: the mean over seeds as a line, each seed as a dot."""
+    """Right answers against the distance, in long texts, a panel for each task: the mean over seeds as a line, each
+    seed as a dot."""
     distances, length = measured["distances"], str(measured["text"])
     fig, axes = figure(480, 400, columns=len(TASKS), sharey=True)
     for ax, task, guess in zip(axes, TASKS, (1 / VALUES, 0.5), strict=True):
         for id, (title, colour, dashes) in lines.items():
             cell = measured["opened"]["cells"].get(id)
-            # its last bytes are not asked, and a learned scheme does not reach
+            # models with only their last bytes are not asked, and learned schemes
+            # do not reach that far
             if cell is None or None in cell[task][length]:
                 continue
             seeds = cell[task][length]
@@ -166,8 +170,8 @@ def differences(
     alt: str,
     caption: str,
 ) -> None:
-    """Differences in bits by band as a map; a cell has a colour where the interval leaves 0 out. In a row with a factor s an upright bar
-    stands at s·L. The caption begins with the text's title.
+    """Differences in bits by band as a map; a cell is coloured if its interval excludes 0. A row with a factor s has a
+    vertical bar at s·L. The caption begins with the text's title.
 
     ``against``, ``text``, ``rows``: see `ropebook.lab.tables.grid`.
     """
@@ -200,7 +204,8 @@ def differences(
 
 
 def _middles(edges: Sequence[int]) -> np.ndarray:
-    """Of the windows between the edges, on a logarithmic axis; a window begins after its first edge."""
+    """The middles of the windows between the edges, on a logarithmic axis; a window begins after its
+    first edge."""
     return np.array(
         [math.sqrt((start + 1) * stop) for start, stop in itertools.pairwise(edges)]
     )

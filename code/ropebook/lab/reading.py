@@ -17,14 +17,14 @@ from ropebook.lab.model import LanguageModel, pretrained
 from ropebook.shapes import Float, Int
 
 WITH_FACTOR = ("linear", "ntk", "ntk_by_parts", "yarn", "self_extend")
-"""Methods that are told by how much the text is longer."""
+"""Methods that need a factor s."""
 READ_WITH = ("none", *WITH_FACTOR, "dynamic_ntk", "rerope", "log_n")
-"""All that a text can be read with."""
+"""All methods that a text can be read with."""
 
 
 class Reading(NamedTuple):
-    """Of a text of n bytes, for each byte but the first: ``bits`` (n − 1,), −log₂ of the probability that it was given; ``top``
-    (n − 1,), the likeliest byte there, and ``share`` (n − 1,), its probability."""
+    """For each byte but the first of a text of n bytes: ``bits`` (n − 1,), −log₂ of the probability that the model gave
+    it; ``top`` (n − 1,), the most likely byte there, and ``share`` (n − 1,), its probability."""
 
     bits: Float[Tensor, " bytes"]
     top: Int[Tensor, " bytes"]
@@ -34,10 +34,10 @@ class Reading(NamedTuple):
 def reader(
     *, base: float = 10_000.0, method: str = "none", factor: float = 4.0
 ) -> LanguageModel:
-    """The trained model, with weights of one byte each, as the book's page has it, to be read with.
+    """The trained model with weights of one byte each, as on the book's page, ready to read a text.
 
     ``base``: what its frequencies are made from; it was trained with 10⁴. ``method``: one of `READ_WITH`, those of `WITH_FACTOR`
-    with the ``factor`` s, at least 1. Other options are as `method_options` has them.
+    with the ``factor`` s, at least 1. Other options are those of `method_options`.
 
     >>> reader(method="linear", factor=2.0).layers[0].attention.rotary.scaling.factor
     2.0
@@ -59,7 +59,8 @@ def reader(
 
 @torch.no_grad()
 def read(text: bytes, model: LanguageModel | None = None) -> Reading:
-    """What the bytes of ``text``, two at least, cost the ``model``, by default `reader()`. ``ValueError`` for a shorter text.
+    """What the bytes of ``text`` (at least two) cost the ``model``, by default `reader()`. ``ValueError`` for a shorter
+    text.
 
     >>> found = read(b"for i in range(10):")
     >>> found.bits.shape, chr(found.top[11]), round(found.share[11].item(), 1)
@@ -78,9 +79,8 @@ def read(text: bytes, model: LanguageModel | None = None) -> Reading:
 def attention(
     text: bytes, model: LanguageModel, layer: int, head: int, place: int
 ) -> Float[Tensor, " keys"]:
-    """What a head attends to when the byte ``place`` of the text is expected: weights (place,) of all bytes before it.
-
-    Layers and heads are counted from 0, bytes too. ``ValueError`` if there is none of that number.
+    """What a head attends to when it predicts the byte ``place`` of the text: weights (place,) of all bytes before it.
+    Layers, heads and bytes are counted from 0. ``ValueError`` if one does not exist.
     """
     tokens = _tokens(text)
     checks.integer("layer", layer, minimum=0, maximum=len(model.layers) - 1)
@@ -108,8 +108,8 @@ def _tokens(text: bytes) -> Int[Tensor, "one bytes"]:
 
 
 def packed() -> bytes:
-    """The model's weights as a page and a notebook send them to the reader's browser: a safetensors file of `rounded` ones,
-    float32 where they are not, compressed by zlib."""
+    """The model's weights as a page or a notebook sends them to the browser: a safetensors file compressed with zlib,
+    with `rounded` weights, or float32 where they aren't rounded."""
     from safetensors.torch import load, save
 
     weights = load(results.find("rope-10000-0-3200", "safetensors").read_bytes())
@@ -119,5 +119,5 @@ def packed() -> bytes:
 
 
 def of_pages(weight: Tensor) -> Tensor:
-    """Half types as float32: a page reads no others."""
+    """Half-precision types become float32, because a page cannot read them."""
     return weight.float() if weight.is_floating_point() else weight

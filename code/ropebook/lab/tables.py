@@ -1,6 +1,7 @@
 """Tables and grids of the second experiment, for pages: each function takes the "opened" part of results/measured.json.
 
-A table is columns by head, as `ropebook.show.table` takes them; a grid is for `ropebook.figures.heatmap`.
+A table is a dictionary of columns by heading, for `ropebook.show.table`; a grid is for
+`ropebook.figures.heatmap`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SHORT = {
 
 
 def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Over seeds, of each column; None where a model does not reach.
+    """The mean of each column over seeds; None where a model does not reach.
 
     >>> mean([[1.0, None], [2.0, None]])
     [1.5, None]
@@ -62,8 +63,8 @@ def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
 
 
 def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
-    """Order where it can be told: of the answers that are one of the key's two records, the share of right ones, (seeds, distances); NaN
-    where there is no such answer."""
+    """The order task among answers that are one of the key's two records: the share of right ones, (seeds, distances);
+    NaN if there are none."""
     right = answers(opened, id, "order", length)
     with np.errstate(invalid="ignore"):
         return right / (right + answers(opened, id, "other", length))
@@ -83,10 +84,10 @@ _NEAR, _FAR = 3, -1
 
 
 def schemes(measured: Mapping) -> Columns:
-    """What each scheme does beyond L as it was trained: means over seeds, of those that are there.
+    """What each scheme does beyond L as it was trained: means over the available seeds.
 
-    ``measured``: the whole result, not only what was opened. Bits per byte of the Python text, within L and in the last band of positions,
-    and by how much the seeds differ there (the largest loss less the smallest);
+    ``measured``: the whole result, not only its "opened" part. Bits per byte of the Python text, within L and in the
+    last band of positions, and how much the seeds differ there (the largest loss minus the smallest);
     the share of records that are found again in the long texts, near and far; None for a scheme that does not find them within L.
     """
     opened, distances = measured["opened"], measured["distances"]
@@ -117,7 +118,8 @@ def schemes(measured: Mapping) -> Columns:
 
 
 class Grid(NamedTuple):
-    """A row for each cell. ``values`` (rows, bands), NaN where there is nothing; ``sure``: whether the interval leaves 0 out."""
+    """A row for each cell. ``values`` (rows, bands), NaN where a value is missing; ``sure``: whether the interval
+    excludes 0."""
 
     rows: list[str]
     values: np.ndarray
@@ -125,7 +127,7 @@ class Grid(NamedTuple):
 
 
 def methods(*, tuned: bool = False) -> dict[str, str]:
-    """What is shown of each method, by cell: "rope-10000-3200/yarn/4" to "YaRN (published β), 4"."""
+    """Which methods are shown, by cell: "rope-10000-3200/yarn/4" to "YaRN (published β), 4"."""
     if tuned:
         titles = {"none": "no method", **TITLES}
         return {
@@ -160,8 +162,9 @@ def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> G
 
 
 def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
-    """What speaks for and against the cells in ``lines`` (cell to title), means over files and seeds: bits less those of the model as it is,
-    within L and in the last band; there, bits less those of the plain model with its last L bytes only; records found beyond L.
+    """What speaks for and against the cells in ``lines`` (cell to title), as means over files and seeds: bits minus
+    those of the plain model, within L and in the last band; in the last band also bits minus those of the plain model
+    with only its last L bytes; records found beyond L.
 
     The first row is that rival: the plain model with its last L bytes.
     """
@@ -170,7 +173,7 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
     near = len(plain["retrieval"][str(LENGTH)][0])
 
     def less(id: str, against: str, text: str, band: int) -> float:
-        if against == "plain" and id == LONGER:  # the model as it is, less itself
+        if against == "plain" and id == LONGER:  # the plain model, minus itself
             return 0.0
         return opened["differences"][against][id][text][band][0]
 
@@ -178,7 +181,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
         return [less(id, against, text, band) for id in lines]
 
     def within(id: str) -> float:
-        """Of a method that follows the length, for a text of L bytes."""
+        """The options of a method that follows the length, for a text of L
+        bytes."""
         ended = opened["cells"][id].get("ended")
         if ended is None or id not in opened["differences"]["plain"]:
             return less(id, "plain", "python", 0)
@@ -202,7 +206,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
 
 def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
-    """The claims with these ids, each with its word, and how its comparisons came out: of bits on the one text and the other, and of records."""
+    """The claims with these ids, each with its word, and how its comparisons came out: bits on each of the two texts,
+    and records."""
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
     columns: Columns = {
@@ -229,14 +234,14 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
 
 
 def _kind(asked: Comparison) -> str:
-    """What is compared: "records", or bits on a text; where neither is named, on "python"."""
+    """What is compared: "records", or bits on a text; on "python" if neither is named."""
     if isinstance(asked.a, Share):
         return "records"
     return getattr(asked.a, "text", "python")
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """How often each word was found, in words.
+    """How often each outcome occurred, in words.
 
     >>> counted({"holds": 5, "fails": 0, "no difference": 1, "undecided": 0})
     '5 hold, 1 no difference'
@@ -249,9 +254,9 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, where the word changed: what was asked then, and how
-    its comparisons come out now on the Python text, of which alone the first one was. "change": "turned round", from for to against or
-    back; "less sure"; "surer".
+    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, where the word changed: what was
+    asked then, and how its comparisons come out now on the Python text, the only one in the first experiment. "change":
+    "turned round", from for to against or back; "less sure"; "surer".
 
     ``KeyError`` if a claim is no longer asked.
     """

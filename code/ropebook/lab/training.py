@@ -1,6 +1,6 @@
-"""Training the small models: settings, steps, checkpoints that are written whole, and going on where it stopped.
+"""Training the small models: settings, steps, checkpoints that are written atomically, and resuming.
 
-Everything of a run follows from its `Run`: the weights to begin with, the batch of every step, the learning rate. A `Trainer`
+Everything in a run follows from its `Run`: the initial weights, the batch of every step, the learning rate. A `Trainer`
 goes through it step by step, on one process or, under ``torchrun``, on several, each with its share of the rows.
 """
 
@@ -29,7 +29,8 @@ from ropebook.shapes import Int
 
 
 class Corpus(Protocol):
-    """A text to train on: `ropebook.lab.parts.Parts` is one. ``train``: uint8; ``sha256``: of all of it."""
+    """A text to train on, such as `ropebook.lab.parts.Parts`. ``train``: uint8; ``sha256``: the hash of the
+    whole text."""
 
     train: np.ndarray
     sha256: str
@@ -37,11 +38,12 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True)
 class Run(ABC):
-    """One training, whole: what to build, what to show it, for how long. What is shown, a kind of run says: see `ropebook.lab.trials.Trial`.
+    """One training run: what to build, what to train on, and for how long. A subclass says what to train on: see
+    `ropebook.lab.trials.Trial`.
 
     ``length``: L, in bytes; ``rows``: windows per step over all processes; ``warmup``: steps until the learning rates reach
-    ``lr`` (AdamW, for the bytes' vectors and the norms) and ``matrix_lr`` (Muon, for all other matrices), from where they
-    fall in a straight line to 0. ``seed`` draws the weights and the order of the text; ``half``: the
+    ``lr`` (AdamW, for the bytes' vectors and the norms) and ``matrix_lr`` (Muon, for all other matrices), from where
+    they fall linearly to 0. ``seed`` determines the weights and the order of the text; ``half``: compute the
     model's products in bfloat16.
     """
 
@@ -85,24 +87,26 @@ class Run(ABC):
 
     @abstractmethod
     def batch(self, corpus: Corpus, step: int) -> Int[Tensor, "rows bytes"]:
-        """The rows of a step, int64 (rows, length + 1): inputs and, one to the right, targets. They follow from seed and step alone."""
+        """The rows of a step, int64 (rows, length + 1): inputs and, one to the right, targets. They depend only on seed
+        and step."""
 
     def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
-        """Where the bytes of a step's rows are, int64 (rows, length); None: they count from 0, as in a text."""
+        """The positions of the bytes in a step's rows, int64 (rows, length); None means that they count from 0,
+        as in a text."""
         return None
 
     def peak(self, name: str) -> float:
-        """The highest learning rate of a parameter that AdamW trains."""
+        """The peak learning rate of a parameter that AdamW trains."""
         return self.lr
 
     def build(self, **like: object) -> LanguageModel:
-        """The model to begin with. ``like``: further options of `LanguageModel`, such as ``device`` and ``dtype``."""
+        """The untrained model. ``like``: further options of `LanguageModel`, such as ``device`` and ``dtype``."""
         names = ("dim", "hidden_dim", "n_layers", "n_heads", "seed")
         sizes = {name: getattr(self, name) for name in names}
         return LanguageModel(self.scheme, self.length, **sizes, **like)
 
     def rate(self, step: int) -> float:
-        """The share of the learning rates at a step: up to 1 in ``warmup`` steps, then straight down to 0 at the end.
+        """The share of the learning rates at a step: up to 1 in ``warmup`` steps, then linearly down to 0 at the end.
 
         >>> from ropebook.lab.trials import Trial
         >>> run = Trial("none", steps=100, warmup=50)
@@ -116,15 +120,18 @@ class Run(ABC):
 
 
 class Trainer:
-    """A run under way: ``model``, ``step`` (how many are done), ``losses`` (of each step, bits per byte).
+    """A run in progress: ``model``, ``step`` (how many are done), ``losses`` (bits per byte at each
+    step).
 
-    ``folder``: where the checkpoint ``<name>.pt`` lies; if there is one, the run goes on from there. ``ValueError`` if it is of another
-    run, another text or another number of threads, with which the sums would be rounded otherwise. ``device`` and ``dtype``
-    are the model's. ``model``: one to train further instead of a fresh one. ``compiled``: steps by ``torch.compile``, with products of
-    float32 matrices by way of bfloat16 where the processor has units for these; about twice as fast, once a C++ compiler has run for a minute.
+    ``folder``: where the checkpoint ``<name>.pt`` is kept; if there is one, the run resumes from it. ``ValueError`` if
+    it belongs to another run, another text or another number of threads, which would round sums differently. ``device``
+    and ``dtype`` are the model's. ``model``: one to train further instead of a new one. ``compiled``: steps use
+    ``torch.compile``, and products of float32 matrices go through bfloat16 if the processor has units for it; about
+    twice as fast, after a C++ compiler has run for a minute.
 
-    On the same machine a run that was stopped and resumed ends with the very bits of one that was not: the checkpoint has the
-    parameters, the optimizers' states, the step (from which the data follow), the states of all random generators.
+    On the same machine, a run that was stopped and resumed ends with exactly the same bits as one that was not: the
+    checkpoint has the parameters, the optimizers' states, the step (from which the data follow), the states of all
+    random generators.
     """
 
     def __init__(
@@ -177,7 +184,8 @@ class Trainer:
             self._parallel = torch.compile(self._parallel)
 
     def advance(self) -> float:
-        """One step; the loss of its batch over all processes, in bits per byte. ``ValueError`` when all are done."""
+        """One step; returns the loss of its batch over all processes, in bits per byte. ``ValueError`` when all are
+        done."""
         with _products_in("medium" if self.compiled else "highest"):
             return self._advance()
 
@@ -219,7 +227,8 @@ class Trainer:
         return self.losses[-1]
 
     def train(self, every: int = 100) -> Iterator[float]:
-        """The steps that are left, one loss at a time; a checkpoint after ``every`` steps and at the end."""
+        """Runs the remaining steps, yielding one loss at a time, with a checkpoint every ``every`` steps and
+        at the end."""
         checks.integer("every", every, minimum=1)
         while self.step < self.run.steps:
             loss = self.advance()
@@ -228,9 +237,9 @@ class Trainer:
             yield loss
 
     def save(self) -> None:
-        """Write the checkpoint whole: into a temporary file, which then takes the old one's place.
+        """Write the checkpoint atomically: into a temporary file, which then replaces the old one.
 
-        Of several processes the first one writes and the others wait for it.
+        With several processes, the first one writes and the others wait for it.
         """
         if self.rank == 0:
             self._write()
@@ -262,7 +271,7 @@ class Trainer:
             "compiled": self.compiled,
         }
         for key, value in mine.items():
-            # checkpoints from before there was a choice are not compiled
+            # old checkpoints without this entry are not compiled
             found = state.get(key, False)
             if found != value:
                 raise ValueError(
@@ -314,7 +323,7 @@ _NUMPY = [
     np.dtype,
     type(np.dtype(np.uint32)),
 ]
-"""What NumPy's random state is pickled with."""
+"""The functions with which NumPy's random state is pickled."""
 
 
 def _random_states() -> dict[str, object]:

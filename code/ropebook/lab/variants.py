@@ -1,4 +1,5 @@
-"""Trainings that answer what the second experiment left open: more seeds, and models with one thing changed.
+"""Trainings for questions that the second experiment left open: more seeds, and models with one thing
+changed.
 
 Each variant changes one thing in a `Trial`: the learning rate of T5's table, the share of a head that rotates, the positions
 a model meets, or the length of its texts. What is chosen among variants is chosen on the development part.
@@ -29,13 +30,13 @@ from ropebook.lab.trials import (
 from ropebook.shapes import Int
 
 MORE_SEEDS = (3, 4)
-"""Seeds that join the second experiment's. With three seeds a difference must exceed 4.5 standard deviations between seeds
-to count, with five 1.8."""
+"""Seeds in addition to the second experiment's. With three seeds a difference must exceed 4.5 standard deviations
+between seeds to count, with five 1.8."""
 REACH = 2048
-"""Positions that random gaps make room for, and the length of the texts that the ceiling is trained on."""
+"""The range of positions with random gaps, and the length of the texts for the upper limit."""
 BIAS_RATES = (0.02, 0.05, 0.1, 0.2)
-"""Candidates for the learning rate of T5's table. The smallest lets an entry travel 16, and an entry of 10 changes a weight
-22,000-fold."""
+"""Candidates for the learning rate of T5's table. Even the smallest lets an entry move by 16, and an entry of 10
+changes a weight 22,000-fold."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +71,20 @@ class Variant(Trial):
         return f"{super().name}-{self.variant}"
 
     def peak(self, name: str) -> float:
-        """T5's table has a rate of its own."""
+        """T5's table has its own rate."""
         own = name == "buckets" and self.bias_lr is not None
         return self.bias_lr if own else super().peak(name)
 
     def build(self, **like: object) -> LanguageModel:
-        """With ``rotary_dim``, where there is one."""
+        """Adds ``rotary_dim``, if there is one."""
         return with_rotary_dim(super().build(**like), self.rotary_dim)
 
     def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
-        """Of each row of a step, int64 (rows, length): counting from 0, with one gap; None without ``reach``.
+        """The positions in each row of a step, int64 (rows, length): counting from 0, with one gap; None
+        without ``reach``.
 
-        The gap's place is uniform over the row, its size uniform over 0 … reach − length. Drawn apart from the rows, so that
-        these are the same with and without gaps.
+        The gap's place is uniform over the row, its size uniform over 0 … reach − length. They are drawn separately, so
+        that the rows are the same with and without gaps.
 
         >>> Variant("rope-10000", length=6, rows=2, reach=12).positions(3)
         tensor([[ 0,  1,  3,  4,  5,  6],
@@ -98,10 +100,11 @@ class Variant(Trial):
 
 
 def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageModel:
-    """The model itself, of which only ``rotary_dim`` entries of each head rotate from now on; None: as it is.
+    """Makes the model rotate only ``rotary_dim`` entries of each head, and returns it; None leaves it
+    unchanged.
 
-    ``ValueError`` for a model that does not rotate. (The model's own file is part of a rule that has been applied, so it
-    stays as it was.)
+    ``ValueError`` for a model that does not rotate. (The model's own file is part of a rule that has been applied, so
+    it must not change.)
 
     >>> model = with_rotary_dim(LanguageModel("rope-10000", 8, dim=16, n_heads=2), 4)
     >>> model.layers[0].attention.rotary.rotary_dim
@@ -135,7 +138,8 @@ MORE = tuple(
         *(Trial(scheme, seed) for scheme in SCHEMES if scheme != "t5"),
     )
 )
-"""More seeds of every scheme but T5, which is trained anew with all its seeds, and of the models that methods are put into."""
+"""More seeds of every scheme but T5 (which is retrained with all its seeds), and of the models that methods are applied
+to."""
 T5_CANDIDATES = tuple(
     Variant("t5", 0, variant=f"bias-{rate}", bias_lr=rate) for rate in BIAS_RATES
 )
@@ -143,7 +147,8 @@ T5_CANDIDATES = tuple(
 
 
 def t5(rate: float) -> tuple[Variant, ...]:
-    """T5 with the chosen rate, all seeds. ``ValueError`` for a rate that is no candidate."""
+    """T5 with the chosen rate, all seeds. ``ValueError`` for a rate that isn't a
+    candidate."""
     checks.choice("rate", rate, BIAS_RATES)
     return tuple(
         Variant("t5", seed, variant=f"bias-{rate}", bias_lr=rate)
@@ -175,7 +180,8 @@ def _of_extended(variant: str, **changes: object) -> tuple[Variant, ...]:
 
 
 CEILING = _of_extended(str(REACH), length=REACH, rows=16 * 256 // REACH)
-"""Trained on texts of 2048 bytes, as many bytes a step as the others: what a longer text is worth to a model that learned to use it."""
+"""Trained on texts of 2048 bytes, with as many bytes per step as the others: what a longer text is worth to a model
+that learned to use it."""
 GAPS = _of_extended("gaps", reach=REACH)
 PARTIAL = _of_extended("half", rotary_dim=16) + _of_extended(
     "quarter", rotary_dim=8
@@ -185,7 +191,7 @@ VARIANTS = (*CEILING, *GAPS, *PARTIAL)
 
 
 RAISED = 500_000.0
-"""The base that models with base 10⁴ are trained further with."""
+"""The base with which models of base 10⁴ are trained further."""
 RAISED_STEPS = (FURTHER, 4 * FURTHER)
 
 

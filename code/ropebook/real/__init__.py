@@ -1,17 +1,18 @@
-"""A published model on a laptop: read from a GGUF file into the book's own Llama, and looked at.
+"""A published model on a laptop: read from a GGUF file into the book's own Llama, and examined.
 
 - `container`: what a GGUF file contains.
 - `sizes`: which Llama it describes.
 - `tokens`: its tokenizer.
-- `loading`: the model, with queries and keys in the layout that is asked for.
-- `reading`: its loss at each position of a long text; `layers`: a look at each layer meanwhile.
-- `published`: the model that is looked at, and where its file comes from; `texts`: what it reads.
+- `loading`: the model, with queries and keys in the layout you choose.
+- `reading`: its loss at each position of a long text; `layers`: a look at each layer while it
+  reads.
+- `published`: which model it is, and where its file comes from; `texts`: what it reads.
 
-What its heads do: `heads`, a map of all of them; `bias`, what they make of distance before they read; `lookback`, where
-the queries of long texts look. What happens if something is changed: `changes`, other frequencies; `sinks`, the first
-token apart; `penalty`, a score by distance. How it is judged: `rule`.
+What its heads do: `heads`, a map of all of them; `bias`, how distance alone affects their scores; `lookback`, where the
+queries of long texts look. What happens if something is changed: `changes`, other frequencies; `sinks`, the first token
+apart; `penalty`, a score by distance. How it is judged: `rule`.
 
-The package gguf is needed by whoever reads a file, and by nobody else: ``pip install 'ropebook[real]'``.
+Only reading a file needs the package gguf: ``pip install 'ropebook[real]'``.
 """
 
 from ropebook.real.container import Container, read

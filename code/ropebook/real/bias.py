@@ -1,11 +1,12 @@
-"""What a head makes of distance before it reads: its mean score, pair by pair, as a function of distance.
+"""How distance alone affects a head's scores: the mean score, pair by pair, as a function of distance.
 
 A pair of q and k, written as complex numbers, adds Re(q conj(k) e^(iθΔ)) / √d to the score at distance Δ. If queries and
 keys point in a preferred direction, as those of trained heads do, the mean of that over tokens is a cosine of the
-distance which no token can help: the mean query times the mean key gives its amplitude and its phase, short texts are
-enough to measure them, and the cosine then says what the head will do at distances that no text has had.
+distance, whatever the tokens are. The mean query times the mean key gives its amplitude and phase. Short texts are
+enough to measure them, and the cosine then predicts what the head will do at distances beyond these texts.
 
-The first token is counted apart: its keys are unlike all others (Xiao et al. 2023, arXiv 2309.17453).
+The first token is treated separately, because its keys are unlike all others (Xiao et al. 2023, arXiv
+2309.17453).
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float, Int
 
 EARLY = 4
-"""Tokens at the beginning of a text whose keys are not counted as ordinary ones; the first is counted by itself."""
+"""How many tokens at the beginning of a text don't count as ordinary keys; the first one is treated separately."""
 
 
 class DistanceBias(NamedTuple):
     """Complex amplitudes z, complex128: at distance Δ a pair adds Re(z e^(iθΔ)) to the mean score; see `at`."""
 
-    # of the keys of ordinary tokens, and of the first token's
+    # amplitudes with the keys of ordinary tokens, and with the first token's key
     others: Complex[Tensor, "layers heads pairs"]
     first: Complex[Tensor, "layers heads pairs"]
 
@@ -40,8 +41,8 @@ def distance_bias(
 ) -> DistanceBias:
     """The amplitudes of all heads, over texts of one length T ≥ 8: tokens (batch, T).
 
-    Queries are those of the second half of each text. Means are taken of queries and of keys, each in itself, and over
-    all texts, so that only what all tokens have in common is left.
+    Queries come from the second half of each text. Queries and keys are averaged separately, over all texts, so that
+    only what all tokens have in common is left.
 
     Raises:
         ValueError: shorter texts, or tokens that the model refuses.
@@ -83,8 +84,8 @@ def drop(
     start: int,
     stop: int,
 ) -> Float[Tensor, "*heads pairs"]:
-    """By how much the mean score at the distances from ``start`` to ``stop`` (not included) falls, on average, if one
-    pair alone is slowed down by ``factor``: a number for each pair, float64, below 0 where it rises.
+    """How far the mean score at distances from ``start`` up to but not including ``stop`` falls, on average, if only
+    one pair is slowed down by ``factor``: a number for each pair, float64, below 0 where the score rises.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi])
     >>> drop(z, theta, factor=2.0, start=1, stop=2).round()  # at distance 1 the mean score is 2, and slowed down 0

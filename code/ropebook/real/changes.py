@@ -19,9 +19,9 @@ from ropebook.shapes import Float
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to the frequencies of every layer: ``pairs`` divided by ``factor``, or a ``method`` of the registry.
+    """A change to the frequencies of every layer: ``pairs`` divided by ``factor``, or a ``method`` of the registry.
 
-    Without pairs and with the method "none" the model stays as it is. ``name``: letters, digits and hyphens.
+    Without pairs and with the method "none" the model is unchanged. ``name``: letters, digits and hyphens.
 
     >>> Change("slow-22-26", pairs=(22, 23, 24, 25, 26), factor=2.0).describe()
     {'pairs': [22, 23, 24, 25, 26], 'factor': 2.0, 'method': 'none', 'options': {}}
@@ -41,14 +41,14 @@ class Change:
             )
 
     def of(self, model: LlamaModel) -> LlamaModel:
-        """The model so changed: a new one with the same weights, not copies of them."""
+        """The changed model: a new one that shares the same weights."""
         if self.method != "none":
             return with_method(model, self.method, dict(self.options))
         inv_freq = model.layers[0].attention.rotary.inv_freq
         return with_frequencies(model, slowed(inv_freq, self.pairs, self.factor))
 
     def describe(self) -> dict[str, object]:
-        """What a result says of the change, ready for JSON."""
+        """What a result records about the change, ready for JSON."""
         return {
             "pairs": list(self.pairs),
             "factor": self.factor,

@@ -33,7 +33,7 @@ class Container:
     tensors: Mapping[str, ReaderTensor]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape that torch gives the tensor. GGUF writes the axes down in the opposite order."""
+        """The tensor's shape in torch. GGUF lists the axes in the opposite order."""
         return tuple(int(size) for size in reversed(self._stored(name).shape))
 
     def stored_as(self, name: str) -> str:
@@ -41,7 +41,8 @@ class Container:
         return self._stored(name).tensor_type.name
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor as float32, with `shape` as its shape: a copy that needs the file no more.
+        """The tensor as float32, with `shape` as its shape: a copy that no longer needs the
+        file.
 
         Raises:
             KeyError: no such tensor.
@@ -68,9 +69,8 @@ class Container:
 
 
 def read(path: str | os.PathLike[str]) -> Container:
-    """The GGUF file at ``path``, mapped into memory: no tensor is read before it is asked for.
-
-    Takes some seconds where the file holds a large vocabulary.
+    """The GGUF file at ``path``, mapped into memory: a tensor is only read when you ask for
+    it. Takes some seconds if the file has a large vocabulary.
 
     Raises:
         ModuleNotFoundError: the package gguf is not installed; the message says how to install it.
@@ -90,7 +90,7 @@ def read(path: str | os.PathLike[str]) -> Container:
     try:
         reader = gguf.GGUFReader(path)
         metadata = {key: field.contents() for key, field in reader.fields.items()}
-    # a number that was cut off can be taken for anything, so the reader may stumble in any of these ways
+    # a truncated number can look like anything, so the reader may fail in any of these ways
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(
             f"{path} must be a whole GGUF file, of version 2 or 3, but it cannot be read to its end: {error}"
@@ -108,9 +108,7 @@ def _readable_types() -> list[str]:
             quants.dequantize(numpy.zeros(0, numpy.uint8), kind)
         except NotImplementedError:
             continue
-        except (
-            Exception
-        ):  # of no bytes nothing can be made, but there is a way to make it
+        except Exception:  # an empty array is enough to find out whether the type can be dequantised
             pass
         found.append(kind.name)
     return found

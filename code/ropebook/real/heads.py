@@ -1,8 +1,8 @@
 """What each head of a model does with positions and with content: how far it looks, and which pairs its vectors use.
 
 Measured on short texts, within the trained length: tokens (batch, T). Attention is that of the queries of the second
-half of a text, so that each has T/2 keys at least. The first token is counted by itself, because many heads rest on it
-whatever it is (Xiao et al. 2023, *Efficient Streaming Language Models with Attention Sinks*, arXiv 2309.17453).
+half of a text, so that each has at least T/2 keys. The first token is treated separately, because many heads attend to
+it whatever it is (Xiao et al. 2023, *Efficient Streaming Language Models with Attention Sinks*, arXiv 2309.17453).
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from ropebook.shapes import Float, Int
 
 
 class HeadMap(NamedTuple):
-    """Of every head, means over queries and texts, float64: (layers, heads) but where another shape is named."""
+    """For every head, means over queries and texts, float64: (layers, heads) unless another shape is given."""
 
-    # of the weight: on the text's first token, on the token itself, on the one before it
+    # shares of the weight: on the text's first token, on the token itself, on the one
+    # before it
     first: Float[Tensor, "layers heads"]
     own: Float[Tensor, "layers heads"]
     previous: Float[Tensor, "layers heads"]
-    # entropy of the weights in nats; equal weights on all keys have log of their number
+    # entropy of the weights in nats; for equal weights, the log of the number of keys
     entropy: Float[Tensor, "layers heads"]
-    # share of the weight by distance, the first token left out: (layers, heads, bins), from one of edges to the next
+    # share of the weight by distance, without the first token: (layers, heads, bins), with bins between edges
     by_distance: Float[Tensor, "layers heads bins"]
     edges: list[int]
     # lengths of the pairs of the queries and of the keys: (layers, heads, d/2) and (layers, kv_heads, d/2)
@@ -38,7 +39,7 @@ class HeadMap(NamedTuple):
     k: Float[Tensor, "layers kv_heads pairs"]
 
     def share(self) -> Float[Tensor, "layers heads pairs"]:
-        """Of the product of lengths |q_i||k_i|, summed over pairs, the share of each pair."""
+        """Each pair's share of the sum of |q_i||k_i| over pairs."""
         repeats = self.q.shape[1] // self.k.shape[1]
         product = self.q * self.k.repeat_interleave(repeats, 1)
         return product / product.sum(-1, keepdim=True)
@@ -96,7 +97,7 @@ def _of_layer(
     first = weights[:, :, 0].mean(1)
     entropy = torch.special.entr(weights).sum(-1).mean(1)
     distance = rows[:, None] - torch.arange(length)
-    # the first token belongs to no bin, and what is not seen to none because its distance is below 0
+    # the first token is in no bin, and neither are masked keys, whose distance is below 0
     place = torch.bucketize(distance, torch.tensor(edges), right=True) - 1
     place[:, 0] = -1
     counted = place >= 0

@@ -1,4 +1,4 @@
-"""A look at what each layer's attention is given while the model reads."""
+"""Looks at the input of each layer's attention while the model reads."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def in_each_layer(
     tokens: Int[Tensor, "batch seq"],
     look: Callable[[RotaryAttention, Tensor], Seen],
 ) -> list[Seen]:
-    """What ``look`` makes of each layer's attention and its input (batch, seq, dim), layer by layer.
+    """Calls ``look`` with each layer's attention and its input (batch, seq, dim), and returns the
+    results layer by layer.
 
-    It is called while the model reads, so that no input need be kept.
+    It is called while the model reads, so no input has to be kept.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> in_each_layer(model, torch.tensor([[1, 2, 3]]), lambda attention, x: tuple(x.shape))
@@ -45,7 +46,8 @@ def in_each_layer(
 
 
 def check_plain(where: str, **given: object) -> None:
-    """``ValueError`` for anything that is given: a changed attention, ``where`` says which, reads whole texts alone."""
+    """``ValueError`` if any argument is given, because the changed attention (``where`` says which) only reads whole
+    texts."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} must be None where {where}")

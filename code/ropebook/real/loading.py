@@ -15,8 +15,8 @@ from ropebook.real.tokens import Tokenizer, tokenizer
 from ropebook.rotary_attention import LlamaModel
 
 STORED_LAYOUT = "interleaved"
-"""How a GGUF file of a Llama has the rows of W_q and W_k: llama.cpp rotates neighbours, and its converter reorders
-the rows of a checkpoint from transformers accordingly."""
+"""The order of the rows of W_q and W_k in a Llama's GGUF file: llama.cpp rotates neighbours, and its converter
+reorders the rows of a checkpoint from transformers accordingly."""
 
 _TOP = {
     "embedding.weight": "token_embd.weight",
@@ -34,7 +34,7 @@ _IN_LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_LISTED = 3  # names in a message; a foreign file may lack hundreds
+_LISTED = 3  # how many names a message lists; an unrelated file may lack hundreds
 
 
 class Loaded(NamedTuple):
@@ -48,8 +48,9 @@ class Loaded(NamedTuple):
 def load(path: str | os.PathLike[str], layout: str = "half") -> Loaded:
     """The Llama in a GGUF file, dequantised to float32, on the CPU.
 
-    ``layout``: as the book's model rotates; both give the same logits. Nothing asks for gradients. Raises as `read`,
-    `configuration`, `weights` and `tokenizer` do, so it says what is wrong with a file that is damaged or foreign.
+    ``layout``: how the book's model rotates; both layouts give the same logits. No parameter requires a gradient. It
+    raises what `read`, `configuration`, `weights` and `tokenizer` raise, so the error says what is wrong with a
+    damaged or unrelated file.
     """
     file = read(path)
     config = configuration(file)
@@ -65,15 +66,15 @@ def model(
 ) -> LlamaModel:
     """The model alone, in evaluation mode.
 
-    ``convert=False`` leaves the rows of W_q and W_k in the file's order whatever the layout is: in the layout "half"
-    that is the mistake which the book warns of, since the rotation then mixes numbers that were never a pair.
+    ``convert=False`` leaves the rows of W_q and W_k in the file's order whatever the layout is. In layout "half"
+    that is the mistake which the book warns about: the rotation then mixes numbers that were never a pair.
     """
     checks.layout(layout)
     state = weights(file, config, layout if convert else STORED_LAYOUT)
-    # on "meta" no random weights are drawn, which are to be replaced anyway
+    # on "meta" no random weights are drawn; they would be replaced anyway
     made = LlamaModel(**config.model_options(), layout=layout, device="meta")
     made.load_state_dict(state, assign=True)
-    if config.tied:  # assigned one by one, they were two parameters
+    if config.tied:  # assigning one by one made them two parameters
         made.lm_head.weight = made.embedding.weight
     return made.requires_grad_(False).eval()
 
@@ -105,7 +106,8 @@ def weights(
 
 
 def stored_names(config: Configuration) -> dict[str, str]:
-    """The names of a GGUF file for the weights of `LlamaModel`, each tensor of the file once.
+    """The names in a GGUF file for the weights of `LlamaModel`, each of the file's tensors
+    once.
 
     Source: gguf's own table, ``gguf.constants.TENSOR_NAMES``.
     """

@@ -1,4 +1,5 @@
-"""Where the queries of a long text look, and with which scores: sampled, since a whole table would fill the memory."""
+"""Where the queries of a long text look, and with which scores; sampled, because a whole table would not fit in
+memory."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from ropebook.shapes import Float, Int
 
 
 class LookBack(NamedTuple):
-    """Of every head, means over the sampled queries, float64; bins of distances run from one of edges to the next."""
+    """For every head, means over the sampled queries, float64; bins of distances run from one edge to the next."""
 
     # share of the weight on the text's first token, and on the others by distance
     first: Float[Tensor, "layers heads"]
     weights: Float[Tensor, "layers heads bins"]
-    # mean score before the softmax of the tokens at such a distance, the first left out; NaN for an empty bin
+    # mean score before the softmax of the tokens in a bin, without the first; NaN for an empty bin
     scores: Float[Tensor, "layers heads bins"]
     edges: list[int]
 
@@ -37,7 +38,7 @@ def look_back(
 ) -> LookBack:
     """Scores and weights of some queries of one text: tokens (T,), queries their positions (n,), each ≥ 1.
 
-    ``edges``: distances at which a bin begins and the one before it ends; what lies outside of all is left out.
+    ``edges``: distances at which one bin ends and the next begins; distances outside all bins are left out.
     Memory: (heads, n, T) scores of one layer at a time.
 
     Raises:

@@ -1,7 +1,7 @@
-"""A model whose scores get something added that depends on the head and the distance alone, as ALiBi adds it.
+"""A model with a bias on its scores that depends only on the head and the distance, as in ALiBi.
 
-With this a head's mean score can be corrected at distances that training never had, while its frequencies stay as they
-are: what a query and a key say to each other by their content is not touched. Nothing is trained.
+This can correct a head's mean score at distances that did not occur in training without changing its frequencies, so
+the part of the score that depends on content is untouched. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float
 
 PIECE = 256
-"""Queries whose table of scores is held at one time."""
+"""How many queries' scores are in memory at one time."""
 
 
 def held(
@@ -29,8 +29,8 @@ def held(
     trained: int,
     pairs: slice | list[int] = slice(None),
 ) -> Float[Tensor, "*heads length"]:
-    """What has to be added at each distance 0 … length − 1, so that the mean score of these pairs stays beyond
-    ``trained`` what it was there: 0 up to that distance, C(trained) − C(Δ) from there on, C as `ropebook.real.bias.at`.
+    """What to add at each distance 0 … length − 1, so that beyond ``trained`` the mean score of these pairs stays at
+    its value there: 0 up to that distance, C(trained) − C(Δ) beyond, with C from `ropebook.real.bias.at`.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi / 2])
     >>> held(z, theta, length=5, trained=2).round()  # the mean score is −2, 0, 2, 0, −2
@@ -48,7 +48,7 @@ def with_penalty(
     model: LlamaModel, added: Float[Tensor, "layers heads distances"]
 ) -> LlamaModel:
     """The model with ``added[layer, head, Δ]`` in the score of every query and key at distance Δ, after the division by
-    √d; the first token's scores stay as they are. A new model with the same weights, for whole texts of at most as many
+    √d; the first token's scores are unchanged. A new model with the same weights, for whole texts of at most as many
     tokens as there are distances: ``ValueError`` for longer ones, and for positions, masks and caches.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
@@ -79,8 +79,8 @@ class _Penalised(nn.Module):
         self.attention = attention
         self.rotary = (
             attention.rotary
-        )  # where the model finds the tables that all layers share
-        # read from its end, and behind it what no query may see
+        )  # the name by which the model finds the tables that all layers share
+        # reversed, followed by what no query may see
         future = added.new_full((len(added), PIECE), -torch.inf)
         self.reversed = torch.cat((added.flip(1), future), 1).float()
 
@@ -97,7 +97,8 @@ class _Penalised(nn.Module):
         found = []
         for start in range(0, length, PIECE):
             stop = min(start + PIECE, length)
-            # row m of the table begins with the distance m of the first key and falls to 0, then comes the future
+            # row m of the table starts at distance m, that of the first key, and falls to 0; then comes the
+            # future
             windows = self.reversed.unfold(1, stop, 1)
             table = windows[:, distances - stop : distances - start].flip(1)
             table[:, :, 0] = 0

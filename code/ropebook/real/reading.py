@@ -1,7 +1,7 @@
-"""What a model makes of a long text: its loss at every position, with as little memory as that takes.
+"""A model's loss at every position of a long text, computed with little memory.
 
-Attention never has its (T, T) table, for torch's fused function goes through it in blocks; and the logits, 2.4 GB
-for 12,288 tokens of a vocabulary of 49,152, are made a few hundred positions at a time.
+Attention never forms its (T, T) table, because torch's fused function works in blocks. The logits, 2.4 GB for
+12,288 tokens and a vocabulary of 49,152, are computed a few hundred positions at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ropebook.rotary_attention import LlamaModel
 from ropebook.shapes import Float, Int, Real
 
 PIECE = 512
-"""Positions whose logits are held at one time."""
+"""How many positions' logits are in memory at one time."""
 
 
 @torch.no_grad()
@@ -25,7 +25,7 @@ def last_states(
     tokens: Int[Tensor, "batch seq"],
     positions: Real[Tensor, "*rows seq"] | None = None,
 ) -> Float[Tensor, "batch seq dim"]:
-    """What ``model.lm_head`` is given: the normalised states behind the last layer, (batch, seq) to (batch, seq, dim).
+    """The input of ``model.lm_head``: the normalised states after the last layer, (batch, seq) to (batch, seq, dim).
 
     ``positions``: as in `LlamaModel.forward`.
 
@@ -44,12 +44,12 @@ def last_states(
 def losses(
     model: LlamaModel, tokens: Int[Tensor, " seq"], piece: int = PIECE
 ) -> Float[Tensor, " targets"]:
-    """The loss in nats at each position of one text: (T,) tokens to (T − 1,) float32; entry t is that of token t + 1.
-
-    ``piece``: positions whose logits are held at one time; it changes the memory and not the result.
+    """The loss in nats at each position of one text: (T,) tokens to (T − 1,) float32; entry t is the loss on token t
+    + 1. ``piece``: how many positions' logits are in memory at one time; it doesn't change the result.
 
     Raises:
-        TypeError: tokens that are no integers. ValueError: fewer than two, or one that the vocabulary has not.
+        TypeError: tokens that aren't integers. ValueError: fewer than two, or one that isn't in the
+        vocabulary.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> losses(model, torch.tensor([1, 2, 3])).shape
@@ -74,7 +74,7 @@ def losses(
 def by_stretch(
     values: Float[Tensor, " seq"], stretch: int
 ) -> Float[Tensor, " stretches"]:
-    """Means over stretches of so many positions, float64; what is left over at the end is left out.
+    """Means over stretches of this many positions, float64; a remainder at the end is dropped.
 
     >>> by_stretch(torch.tensor([1.0, 3.0, 5.0, 7.0, 100.0]), 2)
     tensor([2., 6.], dtype=torch.float64)

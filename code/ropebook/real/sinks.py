@@ -1,8 +1,8 @@
-"""A model in which the first token is seen otherwise than all others: at another distance, or with other frequencies.
+"""A model that sees the first token differently from all others: at another distance, or with other frequencies.
 
-Many heads rest on the first token (an attention sink: Xiao et al. 2023, arXiv 2309.17453). Whether a model breaks beyond
-its length because it loses that token, or because it misreads the others, shows only when one of the two is repaired
-and the other is not. Nothing is trained.
+Many heads attend mostly to the first token (an attention sink: Xiao et al. 2023, arXiv 2309.17453). Does a model break
+beyond its length because it loses that token, or because it misreads the others? To find out, repair one of the two but
+not the other. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ropebook.efficient import RotaryEmbedding
 from ropebook.real.layers import check_plain
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 
-_WIDTH = 8  # what the fused kernel likes head dimensions to be a multiple of
+_WIDTH = 8  # the fused kernel prefers head dimensions that are multiples of this
 
 
 def with_sink_apart(
@@ -29,12 +29,12 @@ def with_sink_apart(
     sink: RotaryEmbedding | None = None,
     others: RotaryEmbedding | None = None,
 ) -> LlamaModel:
-    """The model whose queries meet the first token's key by itself.
+    """A model whose queries score the first token's key separately.
 
-    ``nearest``: no query sees the first token from further away than this, however far it is (by default as far as it
-    is); ``sink`` and ``others``: the rotation with which queries meet the first token, and all the other tokens (by
-    default the model's own). A new model with the same weights, not copies of them, for whole texts: it takes no
-    positions, masks or caches, and raises ``ValueError`` for them.
+    ``nearest``: no query sees the first token at a larger distance than this (by default the true distance); ``sink``
+    and ``others``: the rotations for scores with the first token and with all other tokens (by default the model's
+    own). The result is a new model that shares the same weights, for whole texts: it takes no positions, masks or
+    caches, and raises ``ValueError`` for them.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -55,10 +55,11 @@ def with_sink_apart(
 
 
 class _SinkApart(nn.Module):
-    """A layer's attention, with the first token's scores computed apart and put into the fused function.
+    """A layer's attention, with the first token's scores computed separately and passed through the
+    fused function.
 
-    Queries get one entry more, the score of the first key; that key has a 1 there and zeros elsewhere, all others have a
-    0 there: so the table of scores is what it should be, and nobody has to write it down.
+    Queries get an additional entry, the score of the first key. That key has a 1 there and zeros elsewhere, and all
+    other keys have a 0 there. So the fused function computes the right scores without forming their table.
     """
 
     def __init__(
@@ -72,9 +73,7 @@ class _SinkApart(nn.Module):
         self.attention = attention
         self.nearest = nearest
         self.sink = sink
-        self.rotary = (
-            others  # by this name the model finds the tables that all layers share
-        )
+        self.rotary = others  # the name by which the model finds the tables that all layers share
 
     follows_length = False
 
@@ -91,9 +90,7 @@ class _SinkApart(nn.Module):
             self.sink(q, positions=places) @ repeat_heads(first, layer.n_heads).mT
         )
         q, k = self.rotary(q, k)
-        k = (
-            k.clone()
-        )  # a small one is a part of what q and k were rotated in together
+        k = k.clone()  # a smaller one is part of the tensor in which q and k were rotated together
         k[:, :, 0] = 0
         mark = torch.zeros_like(k[..., :1])
         mark[:, :, 0] = 1

@@ -8,12 +8,13 @@ from ropebook import checks
 from ropebook.real.container import Container
 
 ARCHITECTURE = "llama"
-"""The one architecture that can be loaded, as ``general.architecture`` names it."""
+"""The only architecture that can be loaded, as named in
+``general.architecture``."""
 
 SCALINGS = ("none",)
-"""What ``llama.rope.scaling.type`` may say: the frequencies are base^(−2i/d) and nothing else."""
+"""What ``llama.rope.scaling.type`` may be: the frequencies must be plain base^(−2i/d)."""
 
-_BASE = 10000.0  # llama.cpp's, where a file names none
+_BASE = 10000.0  # llama.cpp's default, used if a file has none
 _FREQUENCY_FACTORS = "rope_freqs.weight"
 
 
@@ -21,7 +22,7 @@ _FREQUENCY_FACTORS = "rope_freqs.weight"
 class Configuration:
     """The sizes of a Llama, its base, and the length it was trained with. Names as in `LlamaModel`.
 
-    ``name`` and ``license`` are what the file says of itself, or "" where it says nothing.
+    ``name`` and ``license`` come from the file, or are "" if it has none.
     """
 
     name: str
@@ -58,7 +59,7 @@ def configuration(file: Container) -> Configuration:
 
     Raises:
         ValueError: another architecture; a key that is missing or has no sensible value; a rotation that is scaled,
-            or leaves a part of each head alone; keys and values of different widths; experts.
+        or does not cover the whole head; keys and values of different widths; experts.
     """
     known = _Keys(file)
     checks.choice(
@@ -105,7 +106,7 @@ def configuration(file: Container) -> Configuration:
 def _plain_rotation(file: Container, known: _Keys) -> None:
     key = "rope.scaling.type"
     checks.choice(known.name(key), known.get(key, SCALINGS[0]), SCALINGS)
-    # files from before 2023-10 have the factor alone
+    # files from before 2023-10 have only the factor
     for key in ("rope.scaling.factor", "rope.scale_linear"):
         known.must_be(key, 1.0, "1, for frequencies that are not scaled")
     if _FREQUENCY_FACTORS in file.tensors:

@@ -1,12 +1,13 @@
-"""Long texts, each with its licence: of Python's library, of packages that the book uses, and some literature.
+"""Long texts, each with its licence: from Python's library, from packages that the book uses, and some
+literature.
 
-The literature is free of copyright and lies in the sources of a compressor, which is tested with it; `make real` fetches
-these sources with the model.
+The literature is free of copyright and comes from the sources of a compressor, which uses it for tests; `make real`
+fetches these sources with the model.
 
-What is read here may shape a hypothesis, so it decides none: the texts that decide are named in `rule` and are others.
+Texts read here may shape a hypothesis, so they must not decide one: `rule` names other texts for that.
 All of them are public, and the model has very likely seen some of them, or earlier versions, in its training, which
-included source code and web pages (Allal et al. 2025, arXiv 2502.02737): losses are compared on one text, and never
-read as a measure of what the model can do.
+included source code and web pages (Allal et al. 2025, arXiv 2502.02737): so we only compare losses on the same
+text, and never take them as a measure of what the model can do.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from ropebook.real import published
 ARCHIVE_REQUIREMENT = "Brotli==1.1.0"
 ARCHIVE = "Brotli-1.1.0.tar.gz"
 ARCHIVE_SHA256 = "81de08ac11bcb85841e440c13611c00b67d3bf82698314928d0b676362546724"
-"""Of the sources on PyPI; computed on 2026-11-24."""
+"""The SHA-256 of the sources on PyPI; computed on 2026-11-24."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its source and its licence; ``read`` gives the text, which depends on the versions installed."""
+    """A text with its source and its licence; ``read`` returns the text, which depends on the installed
+    versions."""
 
     name: str
     kind: str
@@ -57,8 +59,8 @@ def library(*files: str) -> Callable[[], str]:
 
 
 def package(name: str, *files: str) -> Callable[[], str]:
-    """Reads files of an installed package, one after the other; "*" stands for any part of a name, in the order of the
-    names. The reader raises ``ModuleNotFoundError`` where the package is not installed."""
+    """Reads files of an installed package, one after the other, in the order of their names; "*" matches any part of a
+    name. The reader raises ``ModuleNotFoundError`` if the package is not installed."""
 
     def read() -> str:
         folder = _folder(name)
@@ -69,7 +71,7 @@ def package(name: str, *files: str) -> Callable[[], str]:
 
 
 def docstrings(name: str) -> Callable[[], str]:
-    """Reads what a package says of itself: the docstrings of its modules, but for tests, in the order of files and lines.
+    """Reads the docstrings of a package's modules, except tests, in the order of files and lines.
 
     >>> docstrings("xml")()[:28]
     'Core XML support for Python.'
@@ -91,9 +93,8 @@ def docstrings(name: str) -> Callable[[], str]:
 
 
 def literature(file: str) -> Callable[[], str]:
-    """Reads a text out of `ARCHIVE`.
-
-    The reader raises ``FileNotFoundError`` where the archive has not been fetched, and ``ValueError`` if it is another.
+    """Reads a text from `ARCHIVE`. The reader raises ``FileNotFoundError`` where the archive has not been fetched, and
+    ``ValueError`` if it is another.
     """
 
     def read() -> str:
@@ -125,7 +126,7 @@ def _folder(name: str) -> Path:
 
 
 def topics() -> str:
-    """The reference manual of Python as its help() has it: the topics in the order of their names."""
+    """The reference manual of Python, as in its help(): the topics in the order of their names."""
     from pydoc_data.topics import topics as found
 
     return "\n\n".join(found[name] for name in sorted(found))
@@ -163,7 +164,7 @@ EXPLORATION = (
         literature("alice29.txt"),
     ),
 )
-"""The texts that may be looked at as often as one likes."""
+"""The texts that you may look at as often as you like."""
 
 
 def exploration(name: str) -> Text:
@@ -177,5 +178,6 @@ def exploration(name: str) -> Text:
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a text: results name it, since another version of a package has another text."""
+    """The SHA-256 of a text. Results include it, because another version of a package has another
+    text."""
     return hashlib.sha256(text.encode()).hexdigest()

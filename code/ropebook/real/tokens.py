@@ -1,9 +1,10 @@
 """The tokenizer in a GGUF file: text to tokens and back, by byte-level byte-pair encoding.
 
-A text is cut into words, each word's bytes are written as letters, and neighbours are merged as long as the file
-lists a merge for them, the earliest in the list first. Sources: Sennrich et al. 2016, *Neural Machine Translation of
-Rare Words with Subword Units* (merges); Radford et al. 2019, *Language Models are Unsupervised Multitask Learners*,
-section 2.2 (bytes). Written anew, for a reader should not need transformers for it; the tests compare with it.
+A text is split into words, each word's bytes are written as letters, and neighbours are merged as long as the file
+lists a merge for them, earlier merges first. Sources: Sennrich et al. 2016, *Neural Machine Translation of Rare
+Words with Subword Units* (merges); Radford et al. 2019, *Language Models are Unsupervised Multitask Learners*,
+section 2.2 (bytes). We implement it ourselves so that readers don't need transformers; the tests compare the
+two.
 """
 
 from __future__ import annotations
@@ -16,19 +17,22 @@ from itertools import pairwise
 from ropebook import checks
 
 KIND = "gpt2"
-"""The kind of tokenizer that can be loaded, as ``tokenizer.ggml.model`` names it: byte-level byte-pair encoding."""
+"""The kind of tokenizer that can be loaded, as named in ``tokenizer.ggml.model``: byte-level byte-pair encoding."""
 
 CUTS = ("gpt-2", "smollm")
-"""How a text may be cut into words, as ``tokenizer.ggml.pre`` names it; "smollm" sets every digit apart first."""
+"""How a text may be split into words, as named in ``tokenizer.ggml.pre``; "smollm" separates every digit
+first."""
 
-_NORMAL = 1  # of tokenizer.ggml.token_type; control tokens and those a user added have others
+_NORMAL = 1  # values of tokenizer.ggml.token_type; control tokens and user-defined ones have others
 _SPACES = frozenset(
     "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 ) | frozenset(map(chr, range(0x2000, 0x200B)))
-"""Unicode's White_Space. (Python's ``isspace`` counts four control characters more.)"""
+"""Unicode's White_Space. (Python's ``isspace`` includes four more control
+characters.)"""
 
 _CONTRACTION = re.compile("'(?:s|t|re|ve|m|ll|d)")
-# of letters L, digits N, the space itself, other white space w, and all else o
+# classes of characters: letters L, digits N, the space itself, other white space w,
+# and all others o
 _WORD = re.compile(r" ?L+| ?N+| ?o+|[ w]+(?![LNo])|[ w]+")
 
 
@@ -36,7 +40,7 @@ class Tokenizer:
     """Text to tokens and back.
 
     ``tokens``: the vocabulary, bytes written as `byte_letters` does; ``merges``: pairs, the first to be merged first;
-    ``cut``: one of `CUTS`; ``special``: names of tokens that stand for no text, which `encode` never makes of a text.
+    ``cut``: one of `CUTS`; ``special``: names of tokens that represent no text, which `encode` never produces.
 
     >>> tokens = [*byte_letters().values(), "th", "the"]
     >>> small = Tokenizer(tokens, [("t", "h"), ("th", "e")])
@@ -73,7 +77,7 @@ class Tokenizer:
         return len(self.tokens)
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text. Names of special tokens in it are text like any other.
+        """The tokens of a text. Names of special tokens in it count as ordinary text.
 
         Raises:
             ValueError: a byte that the vocabulary has no token for, such as a rare control character.
@@ -83,7 +87,7 @@ class Tokenizer:
         return [token for word in words(text, self.cut) for token in self._of(word)]
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text of tokens; special ones by their names, and what is not whole UTF-8 as U+FFFD."""
+        """The text of tokens; special ones appear by name, and incomplete UTF-8 as U+FFFD."""
         names = {number: name for name, number in self.special.items()}
         found = bytearray()
         for token in tokens:
@@ -100,7 +104,7 @@ class Tokenizer:
         if word not in self._words:
             parts = self._merged([self._letter[byte] for byte in word.encode()])
             for part in parts:
-                if part not in self._number:  # then it is one byte alone
+                if part not in self._number:  # then it is a single byte
                     raise ValueError(
                         "text must consist of bytes that the vocabulary has, "
                         f"got {self._byte[part]:#04x} in {word!r}"
@@ -129,9 +133,10 @@ class Tokenizer:
 
 
 def words(text: str, cut: str = "gpt-2") -> list[str]:
-    """A text cut into the words that are encoded each by itself; joined they are the text again.
+    """A text split into words, which are encoded separately; joined, they are the text again.
 
-    A word takes the space before it along. With "smollm" every digit is a word, and cuts the text before the rest is cut.
+    A word includes the space before it. With "smollm" every digit is a word, and digits are split off before everything
+    else.
 
     >>> words("It's 12  x²"), words("It's 12  x²", "smollm")
     (['It', "'s", ' 12', ' ', ' x', '²'], ['It', "'s", ' ', '1', '2', ' ', ' x', '²'])
@@ -160,7 +165,7 @@ def _kind(character: str) -> str:
 
 
 def byte_letters() -> dict[int, str]:
-    """The letter that stands for each byte: itself where it can be seen, else one of those from U+0100 on.
+    """The letter for each byte: the byte's own character if it is visible, otherwise one from U+0100 on.
 
     >>> letters = byte_letters()
     >>> letters[ord("a")], letters[ord(" ")], letters[ord("\\n")], len(set(letters.values()))
@@ -177,7 +182,7 @@ def tokenizer(metadata: Mapping[str, object]) -> Tokenizer:
     """The tokenizer that a GGUF file's metadata describes.
 
     Raises:
-        ValueError: another kind of tokenizer or of cutting, or a list that is missing.
+        ValueError: another kind of tokenizer or splitting, or a missing list.
     """
     key = "tokenizer.ggml.{}".format
     checks.choice(key("model"), metadata.get(key("model")), [KIND])
