@@ -2,6 +2,6 @@
 
 import sys
 
-# nbformat loads jsonschema, and that a grammar of internationalized addresses, which no notebook holds: a second at the
-# start of each process. jsonschema does without what cannot be imported.
+# nbformat loads jsonschema, which loads a grammar of internationalized addresses that no notebook needs; that costs a
+# second at the start of each process. jsonschema works without it if it cannot be imported.
 sys.modules.setdefault("rfc3987_syntax", None)

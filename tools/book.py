@@ -30,8 +30,8 @@ SINGLE = (
     "pyproject.toml",
     "package-lock.json",
 )
-# The program of this environment, whatever PATH says: jupyter-book can't be run with -m. The pages' trees are large and
-# stay: Python need not look so often for what nobody holds any more (a fifth of the time, for 5 % of memory).
+# This environment's program, whatever PATH says, because jupyter-book can't be run with -m. The pages' trees are large
+# and long-lived, so garbage is collected less often (saves a fifth of the time for 5 % more memory).
 JUPYTER_BOOK = (
     sys.executable,
     "-c",
@@ -63,7 +63,8 @@ def fingerprint() -> str:
 
 
 def progress(text: str) -> None:
-    """On a terminal one line that changes; in a log a line for each chapter, not for each cell."""
+    """On a terminal, one line that changes; in a log, a line for each chapter rather than each
+    cell."""
     if sys.stdout.isatty():
         print(f"\r\033[K  executing {text}", end="", flush=True)
     elif "starting" in text:
@@ -71,7 +72,7 @@ def progress(text: str) -> None:
 
 
 def execute_stale() -> None:
-    """Run the chapters whose outputs are no longer true, and say which."""
+    """Run the chapters whose outputs are stale, and say which."""
     start = time.monotonic()
     ran = execute.execute_all(progress)
     if sys.stdout.isatty() and ran:
@@ -82,7 +83,7 @@ def execute_stale() -> None:
 
 @contextlib.contextmanager
 def one_build() -> Iterator[None]:
-    """Held while the site is built; who finds another process at work waits for it."""
+    """A lock that is held while the site is built; a second process waits for it."""
     LOCK.parent.mkdir(exist_ok=True)
     lock = FileLock(LOCK)
     try:
@@ -97,7 +98,7 @@ def one_build() -> Iterator[None]:
 
 
 def is_built(wanted: str) -> bool:
-    """Whether the site is made from the sources of that `fingerprint`."""
+    """Whether the site was made from the sources with this `fingerprint`."""
     return STAMP.exists() and STAMP.read_text() == wanted
 
 
@@ -105,8 +106,8 @@ def is_built(wanted: str) -> bool:
 def html() -> Path:
     """Execute what is stale, then build with every warning an error; returns the site's folder.
 
-    What a chapter's outputs depend on, `tools.execute` knows; what a page depends on, Sphinx. The stamp only saves the
-    question where nothing at all has changed. If another process is building, wait for it first.
+    `tools.execute` knows what a chapter's outputs depend on, and Sphinx what a page depends on. The stamp only saves
+    asking them if nothing at all has changed. If another process is building, we wait for it first.
     """
     stills.write_opening()
     wanted = fingerprint()
@@ -135,13 +136,14 @@ def html() -> Path:
 
 
 def failure(printed: str) -> str:
-    """What a build printed that failed, and at its end, where it is seen, once more the lines that say why."""
+    """The output of a failed build, followed by the lines that say why it failed, so that they are easy to
+    see."""
     why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
     return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error.", *why])
 
 
 def serve(folder: Path, port: int) -> None:
-    """Serve the site on 127.0.0.1 at `port` or the next one that is free, until interrupted."""
+    """Serve the site on 127.0.0.1 at `port`, or the next free one, until interrupted."""
     server = bind(folder, port)
     address = f"http://127.0.0.1:{server.server_port}/"
     say(f"Read it at {address}   (Ctrl-C ends)")
@@ -157,10 +159,10 @@ def serve(folder: Path, port: int) -> None:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: a line for each request would bury the address."""
+        """Logs nothing, because a line for each request would bury the address."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """The site's own page where there is none, as hosts do."""
+        """Sends the site's own "not found" page, as hosts do."""
         page = Path(self.directory) / "404.html"
         if code != http.HTTPStatus.NOT_FOUND or not page.exists():
             super().send_error(code, message, explain)
@@ -186,14 +188,14 @@ def bind(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    allow_reuse_address = False  # with it, two servers could share a port and the second would never be asked
+    allow_reuse_address = False  # with it, two servers could share a port, and the second would get no requests
     daemon_threads = True
 
 
 def build(builder: str, out: Path) -> None:
-    """Run another builder than the site's. It keeps what it has read for itself, beside what it writes: the site must
-    read it again, and glued values are looked for where that builder wrote them."""
-    from jupyter_book.sphinx import build_sphinx  # here: it takes a second
+    """Run a builder other than the site's. It caches the pages it has read next to its output, separately from the
+    site's cache, because glued values are looked up in that builder's folder."""
+    from jupyter_book.sphinx import build_sphinx  # imported here because it takes a second
 
     failed = build_sphinx(
         ROOT,
@@ -225,7 +227,7 @@ def lab() -> None:
     say(f"Copies of the chapters: {folder.relative_to(ROOT)}/. What you change there stays there.")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "code")}
     command = [sys.executable, "-m", "jupyter", "lab", str(folder)]
-    if getattr(os, "geteuid", lambda: 1)() == 0:  # in a container, as a rule; Jupyter refuses otherwise
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # we are root in containers, and otherwise Jupyter refuses to run
         command.append("--allow-root")
     subprocess.run(command, env=environment, check=False)
 

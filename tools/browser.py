@@ -1,4 +1,4 @@
-"""Find a Chromium for the browser tests: the system's, else the package manager's, else Playwright's own."""
+"""Find a Chromium for the browser tests: the system's, or the package manager's, or Playwright's own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 
-# The first opens no window, not even one that nobody sees: pages open in half the time.
+# The first one has no window at all, not even a hidden one, so pages open in half the
+# time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-# Without these a browser that runs as root does not start, or asks its maker's servers for updates.
+# Without these, a browser that runs as root does not start, or asks its vendor's servers for
+# updates.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,7 +39,7 @@ def find() -> str | None:
 
 
 def ensure() -> str | None:
-    """Path of a browser, installing one where that is allowed; None when none is to be had."""
+    """Path of a browser, after installing one if that is allowed; None if there is none."""
     return find() or _from_system() or _from_playwright()
 
 

@@ -1,9 +1,9 @@
 """Make the built pages light: one style sheet with the rules that some page uses, one script that waits until the page
-is read, one icon font with the icons in use; and nothing in them that only people read.
+has been parsed, and one icon font with the icons in use, without comments or needless white space.
 
-The theme sends every page 0.4 MB of styles for things this book does not have, a font of 1,400 icons, the index of the
-search and a dozen files; PurgeCSS, esbuild and fontTools keep what is needed. Run on the finished site; running it
-again changes nothing.
+The theme sends every page 0.4 MB of styles for things this book does not have, a font of 1,400 icons, the search index
+and a dozen files; PurgeCSS, esbuild and fontTools keep only what is needed. It runs on the finished site, and running
+it again changes nothing.
 """
 
 from __future__ import annotations
@@ -20,31 +20,35 @@ from fontTools import subset
 from tools import assets, fonts
 from tools.paths import ROOT, write_whole
 
-# It tells of every step, and that would bury what went wrong elsewhere.
+# It reports every step, which would bury errors from elsewhere.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
-# Icons as pictures beside the font, hints for what is not loaded any more, and a search that the book's own replaces.
+# Icons as pictures in addition to the font, preload hints for files no longer loaded, and a search that the book's
+# own replaces.
 NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
     r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
-# Each of them makes the page wait where it stands. Those of the search are for the page that searches.
+# Each of these scripts blocks the page where it is included. Those for searching are only needed on
+# the search page.
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
-# For scripts that run before the page is read; nothing asks for what they set.
+# For scripts that run before the page is parsed; nothing uses what they set.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
-# What the theme's script measures whenever a page changes; page.js sees to it.
+# What the theme's script measures whenever a page changes; page.js does that
+# instead.
 MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
-# Until the theme's script has run, a reader who has chosen nothing would have neither of both looks.
+# Until the theme's script has run, readers who have not chosen a theme would get neither the light
+# nor the dark one.
 THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
-# The letters of every page, and those of formulas that are seen at once: a browser otherwise asks for them after it
-# has laid out the page. Not over file://, where a font may be asked for by the style sheet alone.
+# Preload the fonts of every page and of formulas on its first screen; otherwise a browser asks for them after
+# laying out the page. Not over file://, where only a style sheet may load fonts.
 TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
 OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
@@ -55,22 +59,22 @@ PRELOAD = """<script>
       }));
     }
   </script>"""
-# A long name may be broken after an underscore, and nowhere else.
+# Long names may be broken after an underscore, but nowhere else.
 NAME = re.compile(r'<span class="pre">(?:[^<]|<wbr>)*')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?;')
 URL = re.compile(r"""url\(\s*["']?(?!data:|#|https?:)([^"')]+)["']?\s*\)""")
-# Written by scripts when a page is open, so found in no page.
+# Added by scripts when a page is open, so no page contains them.
 ADDED_BY_SCRIPTS = ["/^show/", "/^collaps/", "/^tooltip/", "/^modal/", "/^search/", "/^copybtn/", "/scrolled/", "/^o-/"]
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
 
 def bundle(site: Path) -> None:
     """Bundle the styles and scripts of every page in `site`. Raises RuntimeError when PurgeCSS or esbuild fails, and
-    when a page has a character for which there is no letter."""
+    when a page has a character that the fonts lack."""
     static = site / "_static"
-    # The theme leaves templates of its own among the static files.
+    # The theme leaves some of its templates among the static files.
     found = sorted(path for path in site.rglob("*.html") if not path.is_relative_to(static))
     pages = {path: path.read_text(encoding="utf-8") for path in found}
     lacking = fonts.missing(pages.values())
@@ -86,7 +90,7 @@ def bundle(site: Path) -> None:
 
 
 def _light(path: Path, text: str) -> str:
-    """The page without what it says three times and what it does not ask for."""
+    """The page without repetitions and things it does not use."""
     if path.name == "search.html":
         text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
     else:
@@ -107,7 +111,7 @@ def _light(path: Path, text: str) -> str:
 
 
 def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """The pages with one style sheet, which is written."""
+    """The pages with a single style sheet, which is also written here."""
     static = site / "_static"
     sheets: list[str] = []
     for text in pages.values():
@@ -118,7 +122,7 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
         return pages
     whole = "\n".join(_read(static, PurePosixPath(name)) for name in sheets)
     style = _icons_in_use(static, _purge(site, whole))
-    # A page is read while its letters are under way.
+    # A page can be read while its fonts are loading.
     style = minified({SHEET: re.sub(r"font-display:\s*block", "font-display:swap", style)})[SHEET]
     write_whole(static / SHEET, style)
     target = f"{SHEET}?v={_version(style)}"
@@ -126,14 +130,15 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """The pages with one script, which is written: theirs in their order, run when a page is read."""
+    """The pages with a single script, which is also written here: their scripts in order, run once
+    the page is parsed."""
     names: list[str] = []
     for text in pages.values():
         names += [name for _, name in LOADED.findall(text) if name not in (*names, SCRIPT)]
     names = [name for name in names if not SEARCHES.search(f'<script src="{name}"></script>')]
     if not names:
         return pages
-    # What stands in one file may not close over the next.
+    # An unfinished construct in one file must not run into the next.
     whole = ";\n".join((static / name).read_text(encoding="utf-8") for name in names)
     script = minified({SCRIPT: MEASURED.sub('"pre.measured"', whole)})[SCRIPT]
     write_whole(static / SCRIPT, script)
@@ -154,7 +159,7 @@ def _unless_searching(tag: re.Match) -> str:
 
 
 def _parts(pages: dict[Path, str]) -> dict[Path, str]:
-    """The pages with the scripts of their explorers made small."""
+    """The pages with their explorers' scripts minified."""
     states = {path: json.loads(found[2]) for path, text in pages.items() if (found := STATE.search(text))}
     sources = {source for state in states.values() for source in state.get("parts", {}).values()}
     small = minified({f"{k}.js": source for k, source in enumerate(sorted(sources))})
@@ -169,7 +174,7 @@ def _parts(pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def minified(texts: dict[str, str]) -> dict[str, str]:
-    """Scripts and style sheets without comments and needless blanks, by name; a name's end says which of both it is."""
+    """Minified scripts and style sheets, by name; the suffix of the name says which of the two it is."""
     if not texts:
         return {}
     done = subprocess.run(
@@ -203,7 +208,8 @@ def _one_link(text: str, target: str) -> str:
 
 
 def _read(static: Path, name: PurePosixPath) -> str:
-    """A style sheet with what it imports, its addresses made relative to _static."""
+    """A style sheet with its imports inlined and its addresses relative to
+    _static."""
 
     def inline(match: re.Match) -> str:
         return _read(static, _join(name.parent, match[1]))
@@ -254,8 +260,10 @@ def _purge(site: Path, style: str) -> str:
 
 
 def _icons_in_use(static: Path, style: str) -> str:
-    """Cut the icon font down to the characters that the styles name, and point to it."""
-    # Written as escapes or as the characters themselves, which lie in Unicode's private area.
+    """Reduce the icon font to the characters that the styles use, and refer to the new
+    file."""
+    # Written as escapes or as the characters themselves, which are in Unicode's private use
+    # area.
     characters = {int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})\b", style)}
     characters |= {ord(character) for character in style if 0xE000 <= ord(character) <= 0xF8FF}
     options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)

@@ -1,4 +1,5 @@
-"""What of the package travels with a notebook: what its cells import or open, what that imports or opens, and so on."""
+"""The parts of the package that travel with a notebook: what its cells import or open, what those parts import or open,
+and so on."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ RESULT = re.compile(r'\b(?:results\.(?:load|find)|pretrained)\("([^"]+)"')
 
 def in_int8(weights: bytes) -> bytes:
     """Trained weights, rounded: `ropebook.lab.model.pretrained` reads both."""
-    # here: only notebooks that carry such a file need these
+    # imported here because only notebooks that carry such a file need it
     from safetensors.torch import load, save
 
     from ropebook.lab.int8 import rounded
@@ -25,7 +26,8 @@ def in_int8(weights: bytes) -> bytes:
 
 
 def buckets_alone(weights: bytes) -> bytes:
-    """Of a trained model's weights only T5's table, all that a page reads of these models."""
+    """Of a trained model's weights only T5's table, because pages read nothing else of these
+    models."""
     from safetensors.torch import load, save  # here: as above
 
     return save({"buckets": load(weights)["buckets"]})
@@ -35,17 +37,17 @@ LIGHTER: dict[str, Callable[[bytes], bytes]] = {
     "rope-10000-0-3200.safetensors": in_int8,
     **{f"t5-{seed}.safetensors": buckets_alone for seed in range(3)},
 }
-"""How a heavy result travels: in a form that the same code reads."""
+"""How to shrink a heavy result into a form that the same code can read."""
 
 
 def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
-    """What travels, name in the archive -> bytes: sources and stills of the package, and `results/` as
-    `ropebook/_results`, the heavy ones `LIGHTER`.
+    """What travels, as name in the archive -> bytes: sources and stills of the package, and `results/`
+    as `ropebook/_results`, with heavy ones made `LIGHTER`.
 
     Args:
         root: the repository.
-        code_text: the notebook's own cells. They say what is needed: modules by importing them, equations whose checks
-            they show and results by their names as strings.
+        code_text: the notebook's own cells. They show what is needed: modules by importing them, and results and the
+        checks of equations by their names in strings.
 
     Raises:
         SyntaxError: `code_text` is not Python.
@@ -65,7 +67,7 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
     )
     carried = sources | {still for still in stills if still.is_file()}
     found = {path.relative_to(code).as_posix(): path for path in carried}
-    # a trained model's name is said in many places, and few open it
+    # many places mention a trained model's name, but few open it
     for folder, names in ((results, said | called), (results / "trials", called)):
         for path in folder.glob("*"):
             if path.is_file() and {path.stem, path.name} & names:
@@ -74,7 +76,8 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
 
 
 def _closed(code: Path, first: set[Path]) -> set[Path]:
-    """These sources with all that they import, and each explorer with its script."""
+    """These sources with everything that they import, and each explorer with its
+    script."""
     found: set[Path] = set()
     waiting = set(first)
     while waiting:

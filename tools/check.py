@@ -1,7 +1,7 @@
 """Lint, and the tests of what changed, in a minute or so: python -m tools.check [BASE].
 
-BASE is a commit, HEAD if none is named: what differs from it, and what Git does not know yet, has changed. Tests that
-need the built site are left to `make test`.
+BASE is a commit, by default HEAD. Files that differ from it, or that Git does not track yet, count as changed. Tests
+that need the built site are left to `make test`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ SITE = Path("tests/site")
 
 
 def changed(base: str, root: Path = ROOT) -> set[Path]:
-    """The files that differ from `base`, relative to the repository; those that are gone are not among them."""
+    """The files that differ from `base`, relative to the repository, without deleted ones."""
     ask = [["diff", "--name-only", base, "--"], ["ls-files", "--others", "--exclude-standard"]]
     told = [subprocess.run(["git", *one], cwd=root, capture_output=True, text=True, check=True).stdout for one in ask]
     return {Path(name) for name in "".join(told).splitlines() if (root / name).is_file()}
 
 
 def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]]:
-    """What pytest is asked for: changed modules of the package, for their examples, with the tests that keep its order;
-    the test files that were changed, import a changed module by its name, or are named after it or a changed page. And
-    the explorers that changed, a name each ("kit" where it is what all share, which every explorer's test looks at)."""
+    """What to run with pytest: changed modules of the package, for their doctests, with the tests of the package's
+    structure; test files that changed, that import a changed module by name, or that are named after it or after a
+    changed page. Also the names of the explorers that changed ("kit" for what they share, which every explorer's test
+    covers)."""
     explorers = {_explorer(path) for path in files} - {""}
     modules = {_module(path) for path in files if path.suffix == ".py"}
     titles = {path.stem for path in files if path.parts[0] == "book"}
@@ -55,7 +56,7 @@ def _module(path: Path) -> str:
 
 
 def _is_handed_on(path: Path, root: Path) -> bool:
-    """Whether a file's package makes its names its own, or finds it by itself, so that tests need not name it."""
+    """Whether a file's package re-exports its names, or discovers the file, so that tests need not name it."""
     whole = root / path.parent / "__init__.py"
     if path.suffix != ".py" or path.parts[:2] != ("code", "ropebook") or len(path.parts) < 4 or not whole.is_file():
         return False

@@ -1,9 +1,8 @@
-"""Execute the chapters, and keep what they printed for as long as it is still true.
+"""Execute the chapters, and keep their outputs as long as they are up to date.
 
 A chapter's outputs depend on more than its text: on the modules that it imports, the results that it reads, the
 versions that are installed. So the kernel itself reports which of the repository's files it opened, and the outputs are
-used again only while the code cells, every one of those files, the constraints, the installed versions and Python are
-what they were.
+reused only while the code cells, each of those files, the constraints, the installed versions and Python are unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tools.paths import EXECUTED, ROOT, pages, write_whole
 
 KEY = "ropebook_key"
 VERSIONS_OF = ("torch", "numpy", "matplotlib", "sympy", "anywidget", "ipywidgets")
-NOT_SOURCES = {".git", ".venv", "_build", "node_modules", "__pycache__", "stills"}  # stills are drawn anew
+NOT_SOURCES = {".git", ".venv", "_build", "node_modules", "__pycache__", "stills"}  # stills are redrawn
 
 # Runs in the chapter's kernel, before its first cell and after its last.
 START_TRACE = """
@@ -67,25 +66,26 @@ def _parsed(text: str) -> NotebookNode:
 
 @cache
 def has_code(path: Path) -> bool:
-    """Whether the page holds code that runs."""
+    """Whether the page has code that runs."""
     text = path.read_text(encoding="utf-8")
     return text.startswith("---") and "\n```{code-cell}" in text
 
 
 def runnable() -> list[Path]:
-    """Every page that holds code, in the order of the book."""
+    """Every page with code, in the order of the book."""
     return [page for page in pages() if has_code(page)]
 
 
 def chapters() -> list[Path]:
-    """The numbered pages that hold code: those that a reader may want as notebooks."""
+    """The numbered pages with code, which readers may want as notebooks."""
     return [page for page in pages(numbered=True) if has_code(page)]
 
 
 def executed(chapter: Path, report: Callable[[str], None] | None = None) -> NotebookNode:
-    """The chapter with its outputs: those kept, if they are still true, else new ones.
+    """The chapter with its outputs: the cached ones if they are up to date, otherwise
+    new ones.
 
-    Raises ChapterError, which names chapter and cell, when a cell fails; nothing is kept then.
+    Raises ChapterError, which names chapter and cell, if a cell fails; then nothing is cached.
     """
     notebook = read_chapter(chapter)
     store = EXECUTED / f"{chapter.stem}.ipynb"
@@ -96,20 +96,23 @@ def executed(chapter: Path, report: Callable[[str], None] | None = None) -> Note
 
 
 def is_current(chapter: Path) -> bool:
-    """Whether the outputs that are kept for the chapter are still true."""
+    """Whether the chapter's cached outputs are up to date."""
     kept = _kept(EXECUTED / f"{chapter.stem}.ipynb")
     return kept is not None and kept.metadata[KEY] == _key(read_chapter(chapter), list(kept.metadata[KEY]["files"]))
 
 
 def execute_all(report: Callable[[str], None]) -> list[str]:
-    """Bring every page with code up to date, some at a time; returns the names of those that had to run."""
-    # The last page runs every proof: begun last, it would run alone at the end.
+    """Bring every page with code up to date, several at a time; returns the names of those that had to
+    run."""
+    # The last page runs every proof. If it started last, it would run alone at the
+    # end.
     stale = [chapter for chapter in reversed(runnable()) if not is_current(chapter)]
 
     def run(count: int) -> None:
         executed(stale[count], lambda text: report(f"[{count + 1}/{len(stale)}] {text}"))
 
-    # One more than can work at once: a kernel that starts or ends waits for messages.
+    # One more than can work at once, because a kernel that starts or ends only waits
+    # for messages.
     with ThreadPoolExecutor(max_workers=min(4, (os.cpu_count() or 1) + 1)) as pool:
         running = [pool.submit(run, count) for count in range(len(stale))]
         try:
@@ -137,7 +140,8 @@ def _key(notebook: NotebookNode, files: list[str]) -> dict:
         "constraints": _hash_file("constraints.txt"),
         "files": {name: _hash_file(name) for name in files},
         "python": platform.python_version(),
-        # A chapter may look whether a result exists: the names count even if no file was opened.
+        # A chapter may check whether a result exists, so the names matter even if no file was
+        # opened.
         "results": sorted(path.name for path in results.glob("*")) if results.exists() else [],
         "versions": {name: _version(name) for name in VERSIONS_OF},
     }
@@ -161,8 +165,8 @@ def _version(name: str) -> str:
 
 
 def copy_outputs(notebook: NotebookNode, source: NotebookNode) -> NotebookNode:
-    """Put the outputs of `source`, which has the same code cells, into `notebook`, and return that. Each explorer gets
-    the still of its state."""
+    """Copy the outputs of `source`, which has the same code cells, into `notebook`, and return that. Each explorer
+    gets the still for its state."""
     ran = [cell for cell in source.cells if cell.cell_type == "code"]
     for cell, other in zip((c for c in notebook.cells if c.cell_type == "code"), ran, strict=True):
         cell.outputs, cell.execution_count = other.outputs, other.execution_count
@@ -200,7 +204,8 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
         resources={"metadata": {"path": str(ROOT)}},
     )
     try:
-        # The kernel's own log goes nowhere: what a chapter writes to stderr reaches its notebook.
+        # The kernel's own log is dropped; what a chapter writes to stderr still reaches its
+        # notebook.
         client.execute(env=environment, stderr=subprocess.DEVNULL)
     except CellExecutionError as error:
         raise ChapterError(f"{chapter.relative_to(ROOT)}, cell {done} of {total}, failed:\n{error}") from error
@@ -212,7 +217,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
         if cell.cell_type == "code":
             count += 1
             cell.execution_count = count
-            cell.metadata.pop("execution", None)  # clock times: they would differ from run to run
+            cell.metadata.pop("execution", None)  # timestamps would differ from run to run
             for output in cell.outputs:
                 if output.output_type == "execute_result":
                     output.execution_count = count
@@ -222,7 +227,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
 
 
 def _sources(opened: list[str]) -> list[str]:
-    """Of the files that a kernel opened, those that are the repository's own, as relative names."""
+    """Those files opened by a kernel that belong to the repository, as relative names."""
     names = set()
     for name in opened:
         path = Path(name)

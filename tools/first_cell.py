@@ -1,4 +1,5 @@
-"""The first cells of a student notebook: they carry what it needs of the package, importable anywhere.
+"""The first cells of a student notebook: they carry the parts of the package that it needs, importable
+anywhere.
 
 The sources travel inside the notebook, packed by xz and written in base85, so that one downloaded file is enough.
 """
@@ -102,9 +103,9 @@ def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
 
 
 def archive(files: dict[str, bytes]) -> tuple[str, str]:
-    """The folder's name, which depends on names and contents only, and the packed files, the same each time.
-
-    The zip file is not compressed itself: xz finds what its members have in common.
+    """The folder's name, which depends only on names and contents, and the packed files, which are
+    reproducible. The zip file itself is not compressed, so that xz can exploit what its members have in
+    common.
     """
     return _archive(tuple(sorted(files.items())))
 
@@ -124,7 +125,7 @@ def _archive(files: tuple[tuple[str, bytes], ...]) -> tuple[str, str]:
 
 
 def requirements(root: Path = ROOT) -> dict[str, str]:
-    """What to ask pip for, for each module that a notebook needs, as `requirements.txt` says it.
+    """What to ask pip for, for each module that a notebook needs, as in `requirements.txt`.
 
     Raises:
         KeyError: if `requirements.txt` does not mention one of them.

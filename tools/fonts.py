@@ -1,8 +1,8 @@
-"""The book's letters: a face to read, one for code, and for both the mathematical signs that they lack.
+"""The book's fonts: one for text, one for code, and for both the mathematical signs that they lack.
 
-Open fonts from npm, cut down to the characters below, which keeps them at about 60 kB. The build fails if a page uses
-any other. Literata and JetBrains Mono may be cut under their names (SIL Open Font License, no reserved name). The signs
-are DejaVu's, under a name of our own. The licences lie beside the fonts.
+Open fonts from npm, reduced to the characters below, which keeps them at about 60 kB. The build fails if a page uses
+any other character. Literata and JetBrains Mono may keep their names when reduced (SIL Open Font License, no reserved
+name). The signs are DejaVu's, under a different name. The licences are in the same folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ LETTERS = "".join(map(chr, range(32, 127))) + (
     "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
 )
 SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘"
-# Until Literata has come. It is wider: by the mean advance of English text, 1.188 times Times and 1.068 times Georgia.
+# Used until Literata has loaded, which is wider: by the mean advance of English text, 1.188 times Times and 1.068
+# times Georgia.
 SUBSTITUTES = """\
 @font-face { font-family: "Book Georgia"; src: local("Georgia"); size-adjust: 106.8%; }
 @font-face { font-family: "Book Times"; src: local("Times New Roman"), local("Liberation Serif"); size-adjust: 118.8%; }
@@ -38,7 +39,8 @@ FEATURES = ["kern", "liga", "tnum", "lnum"]
 
 @dataclass(frozen=True)
 class Face:
-    """One file: its name in style sheets, and what it is made of: a character comes from the first file that has it."""
+    """One font: its name in style sheets, and the files it is made from. A character comes from the first file that has
+    it."""
 
     name: str
     family: str
@@ -71,7 +73,7 @@ FACES = (
 
 
 def ensure() -> Path:
-    """Cut the fonts if that has not been done, and return their folder: ``fonts.css``, the fonts and their licences."""
+    """Make the reduced fonts if necessary, and return their folder: ``fonts.css``, the fonts and their licences."""
     sources = [Path(__file__), *(MODULES / file for face in FACES for file in face.files)]
     made_from = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = FOLDER / ".made-from"
@@ -87,7 +89,7 @@ def ensure() -> Path:
 
 
 def cut(face: Face) -> TTFont:
-    """The face with its `characters` alone; ``ValueError`` if its files lack one."""
+    """The font with only its `characters`; ``ValueError`` if its files lack one."""
     options = subset.Options(layout_features=FEATURES, hinting=False, notdef_outline=True, glyph_names=False)
     options.drop_tables += ["FFTM"]
     wanted, parts = set(map(ord, face.characters)), []
@@ -115,10 +117,10 @@ def cut(face: Face) -> TTFont:
 
 
 def style_sheet() -> str:
-    """One ``@font-face`` a file, and the system's faces in its size.
+    """One ``@font-face`` per file, and system fonts scaled to its size.
 
-    A page whose face comes late keeps the system's: to change it would break other lines, and move what is being read.
-    The next page has it.
+    A page whose font arrives late keeps the system's: swapping it would change the line breaks and move what is being
+    read. The next page uses it.
     """
     return SUBSTITUTES + "".join(
         f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; font-weight: {face.weight}; '
@@ -128,7 +130,7 @@ def style_sheet() -> str:
 
 
 class _Texts(HTMLParser):
-    """What a page says, without formulas, drawings and scripts, which have letters of their own."""
+    """The text of a page, without formulas, drawings and scripts, which have other fonts."""
 
     SILENT = frozenset({"script", "style", "svg", "template", "title"})
     VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr", "source", "col"})
@@ -153,7 +155,7 @@ class _Texts(HTMLParser):
 
 
 def missing(pages: Iterable[str]) -> set[str]:
-    """The characters in these pages for which no face has a letter; blanks and what nobody sees don't count.
+    """The characters in these pages that no font has; white space and invisible characters don't count.
 
     >>> sorted(missing(["<p>θ and Δ, m − n, x′, ж</p>", "<script>ы</script>"]))
     ['ж']

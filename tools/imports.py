@@ -1,4 +1,5 @@
-"""Who imports whom, read from the sources: nothing is run. A text is parsed once, however many notebooks carry it."""
+"""Reads from the sources what imports what, without running anything. A text is parsed once, however many notebooks
+carry it."""
 
 from __future__ import annotations
 
@@ -28,13 +29,14 @@ def names(text: str) -> frozenset[str]:
 
 @cache
 def imported(code: Path, text: str) -> frozenset[Path]:
-    """The package's files that a Python text imports, or names as a string, as the checks of definitions do."""
+    """The package's files that a Python text imports, or names in a string, as the checks of definitions do."""
     said = {string for string in strings(text) if MODULE.fullmatch(string)}
     return frozenset(path for name in names(text) | said for path in _files(code, name))
 
 
 def _files(code: Path, name: str) -> Iterator[Path]:
-    """The files of a dotted name: its module's, those of the packages around it."""
+    """The files of a dotted name: its module's, and those of the packages around
+    it."""
     parts = name.split(".")
     if parts[0] != "ropebook":
         return

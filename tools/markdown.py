@@ -1,6 +1,6 @@
 """Markdown that any notebook shows, from a page that Sphinx has read and whose references it has resolved.
 
-A node that is not known here is an error: nothing may vanish, and nothing raw may reach a student.
+An unknown node is an error, because nothing may get lost, and nothing raw may reach a student.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 
-# What Markdown would take for markup: anywhere; where a line begins; a number there; a character reference.
+# What Markdown would read as markup: anywhere; at the start of a line; a number there; a character
+# reference.
 SPECIAL = re.compile(r"[\\`*_\[\]<$~]|^[ \t]*(?:[#+=>-]|\d{1,9}[.)](?=\s|$))|&(?=#?\w+;)", re.MULTILINE)
 TITLES = MarkdownIt("commonmark").use(dollarmath_plugin)
 TITLES.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${html.escape(tokens[i].content, quote=False)}$")
@@ -29,7 +30,8 @@ ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
 class NotebookError(SphinxError):
-    """Something on a page that a notebook cannot show; says on which page and line."""
+    """Something on a page that a notebook cannot show; the message names page and
+    line."""
 
     category = "Notebook error"
 
@@ -38,11 +40,11 @@ class Writer:
     """The cells of one page.
 
     Args:
-        env: what Sphinx knows of all pages.
+        env: what Sphinx knows about all pages.
         docname: the page.
-        code_cells: the code cells up to that with an index; called with it, and with its text if the page shows that.
-        has_notebook: whether a page has a notebook; only to those can a link lead.
-        citations: the bibliography's entries, by the names that references to them have.
+        code_cells: returns the code cells up to an index; called with the index, and with the cell's text if the page
+        shows it. has_notebook: whether a page has a notebook, so that links can lead to it. citations: the
+        bibliography's entries, by the names that references use.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Writer:
         self.notes: list[str] = []
         self.cited: dict[str, nodes.citation] = {}
         self.headings: dict[str, str] = {}  # a section's names -> its title
-        self.in_one_line = False  # in a list or a quotation Jupyter takes each line's mark for a part of the formula
+        self.in_one_line = False  # in a list or a quotation, Jupyter takes each line's mark as part of the formula
         self.in_table = False
         self.depth = 0  # of sections
 
@@ -122,7 +124,7 @@ class Writer:
                 return f"<{tag}>{self.line(node)}</{tag}>"
             case nodes.raw() if node["format"] == "html":
                 return node.astext()
-            case nodes.raw():  # a line's end comes in the words of each format
+            case nodes.raw():  # each format has its own line break
                 return ""
             case nodes.footnote_reference():
                 return f"<sup>{node.astext()}</sup>"
@@ -139,7 +141,9 @@ class Writer:
 
     def formula(self, latex: str) -> str:
         latex = " ".join(latex.split())
-        if self.in_table:  # Jupyter takes the formula out before the table is read: a bar's backslash would stay
+        if (
+            self.in_table
+        ):  # Jupyter extracts formulas before it parses the table, so the backslash before a bar would stay
             latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
         return f"${latex.strip()}$"
 
@@ -170,7 +174,7 @@ class Writer:
         return "\n\n".join(filter(None, map(self.block, children)))
 
     def within(self, children: list[nodes.Node], mark: str) -> str:
-        """Blocks in a list or a quotation: `mark` stands before the first line, its like before the others."""
+        """Blocks in a list or a quotation: `mark` precedes the first line, and its counterpart the others."""
         return mark + self.indented(self.quoted(children), mark if mark == "> " else " " * len(mark))
 
     def quoted(self, children: list[nodes.Node]) -> str:
@@ -198,7 +202,7 @@ class Writer:
                 shown = [part for part in node.children if part.get("nb_element") == "cell_code_source"]
                 self.cells += self.code_cells(node["cell_index"], shown[0].astext() if shown else None)
                 return ""
-            case nodes.container() | nodes.compound():  # the latter holds the list of a chapter's depth pages
+            case nodes.container() | nodes.compound():  # the latter contains the list of a chapter's depth pages
                 return self.blocks(node.children)
             case nodes.paragraph():
                 return self.line(node)
@@ -232,15 +236,15 @@ class Writer:
                 self.notes.append(self.within(node.children[1:], f"{node[0].astext()}. "))
                 return ""
             case nodes.citation():
-                # Labels and texts: each time that its page is resolved the entry gets both once more. The last text was
-                # made for notebooks; one made for the site has its addresses cut short.
+                # Labels and texts: the entry gets both again each time its page is resolved. The last text was made for
+                # notebooks; one made for the site has shortened addresses.
                 return self.within(node.children[-1:], "- ")
             case nodes.target() | nodes.comment():
                 return ""
         self.fail(node)
 
     def display(self, node: nodes.math_block) -> str:
-        """A displayed formula. Jupyter takes a blank line for the formula's end, so none may stay."""
+        """A displayed formula. Jupyter takes a blank line as the formula's end, so none may remain."""
         rows = [re.sub(r"(?<!\\)((?:\\\\)*)%.*", r"\1", row).strip() for row in node.astext().split("\n")]
         if node.get("number"):
             # A tag belongs to the whole formula; environments that number their own rows cannot stand inside one.

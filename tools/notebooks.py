@@ -1,4 +1,4 @@
-"""The chapters as notebooks: with outputs, to download; and without, as copies to work on in JupyterLab.
+"""The chapters as notebooks: with outputs for download, and without as copies to work on in JupyterLab.
 
 Two builders for Sphinx. They take the prose from the page whose references are resolved (`tools.markdown`), and the
 code cells from the chapter itself.
@@ -32,7 +32,8 @@ OURS = "application/vnd.ropebook"  # forms that only the site reads
 
 
 class NotebookBuilder(Builder):
-    """Write every chapter with its outputs, so that it runs alone. Nothing is written when one of them is wrong."""
+    """Write every chapter with its outputs, as a notebook that runs on its own. If one of them fails, nothing is
+    written."""
 
     name, format = "notebooks", "ipynb"
 
@@ -75,7 +76,7 @@ class NotebookBuilder(Builder):
         waiting = {index: cell for index, cell in enumerate(chapter.cells) if cell.cell_type == "code"}
 
         def code_cells(index: int, shown: str | None) -> list[NotebookNode]:
-            """The cell with that index, after those before it that the page does not show at all."""
+            """The cell with that index, preceded by cells that the page does not show at all."""
             cell = waiting.get(index)
             if cell is None or shown not in (None, cell.source.rstrip("\n")):
                 raise NotebookError(f"{docname}: its cell {index} is another one than on the page: {shown}")
@@ -90,7 +91,7 @@ class NotebookBuilder(Builder):
                 raise NotebookError(f"{docname}, code cell {number}: {error}") from error
         cells = self.first_cells(docname, cells) + cells
         for i, cell in enumerate(cells):
-            cell.id = f"cell-{i}"  # those that nbformat makes are random
+            cell.id = f"cell-{i}"  # the ids that nbformat makes are random
         notebook = new_notebook(cells=cells, metadata=_metadata(chapter.metadata))
         notebook.nbformat_minor = 5
         return notebook
@@ -105,7 +106,8 @@ class NotebookBuilder(Builder):
         return first_cells(self.env.titles[docname].astext(), code_text=code_text)
 
     def finish_cell(self, cell: NotebookNode) -> None:
-        """What the page hides, notebooks fold; drawings become images. What only the site needs is left out."""
+        """Notebooks fold what the page hides, and drawings become images. What only the site needs is left
+        out."""
         tags = cell.metadata.get("tags", [])
         metadata = {"tags": tags} if tags else {}
         folds = {}
@@ -125,7 +127,7 @@ class NotebookBuilder(Builder):
 
 
 class LabBuilder(NotebookBuilder):
-    """Write copies of the chapters without outputs; nothing is executed for them."""
+    """Write copies of the chapters without outputs, executing nothing."""
 
     name = "lab"
 
@@ -140,9 +142,9 @@ class LabBuilder(NotebookBuilder):
 
 
 def write_beside(app: Sphinx, out: Path) -> None:
-    """Write the notebooks into `out` at the end of a build of something else, from what that has read."""
+    """Write the notebooks into `out` at the end of another build, from the pages that it has read."""
     other = app.builder
-    app.builder = builder = NotebookBuilder(app, app.env)  # what resolves references looks there
+    app.builder = builder = NotebookBuilder(app, app.env)  # references are resolved relative to this
     try:
         builder.outdir = out
         builder.prepare_writing(set())
@@ -154,10 +156,9 @@ def write_beside(app: Sphinx, out: Path) -> None:
 
 
 def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
-    """Write copies, by chapter; returns the paths of those that have the book's present text.
-
-    A copy that was changed since it was written here is left alone: where the chapter has changed too, the new copy
-    stands beside it, as `<chapter>-2.ipynb`, and a line printed says so.
+    """Write copies, by chapter; returns the paths of those with the book's current text. A copy that the reader has
+    changed is left alone. If the chapter has changed too, the new copy is written next to it, as
+    `<chapter>-2.ipynb`, and a printed line says so.
     """
     record_path = out / WRITTEN
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
@@ -169,12 +170,13 @@ def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
 
 
 def _put(name: str, text: str, out: Path, record: dict[str, str]) -> Path:
-    """Write a copy in the first place where nothing of the reader's would be lost, unless they have it already."""
+    """Write a copy to the first path where none of the reader's work would be lost, unless they already have this
+    text."""
     number, path = 1, out / f"{name}.ipynb"
     while path.exists():
         written, now = record.get(path.name), _hash(path.read_text(encoding="utf-8"))
         if _hash(text) in (written, now):
-            return path  # this text, with or without the reader's changes
+            return path  # the reader has this text, with or without changes
         if written == now:
             break  # an older text that nobody touched
         number += 1
@@ -202,7 +204,7 @@ def _hash(text: str) -> str:
 
 
 def _outputs(app: Sphinx, config: Config) -> None:
-    """MyST-NB warns of each output of which it does not know how a builder shows it; here they are taken whole."""
+    """MyST-NB warns about every output that it doesn't know how to show in a builder; here they are all copied."""
     shown = [(builder.name, kind, k) for builder in BUILDERS for k, kind in enumerate(("text/html", "text/plain"))]
     config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *shown]
 

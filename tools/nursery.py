@@ -1,7 +1,7 @@
 """Kernels that start at once: forks of one process that has the large libraries loaded.
 
-Of the four seconds that a short page takes, three go into starting Python and reading torch, matplotlib and sympy. One
-process reads them once, nothing of the book among them, and each page's kernel is a fork of it.
+Of the four seconds that a short page takes, three go into starting Python and loading torch, matplotlib and sympy. One
+process loads them once, but nothing from the book, and each page's kernel is a fork of it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
 FORKS = sys.platform == "linux"
-"""Elsewhere a process whose libraries have threads of their own can't be forked safely."""
+"""On other systems, a process whose libraries have started threads can't be forked
+safely."""
 
 
 class Kernels(AsyncKernelManager):
-    """Kernels that are forked where that is safe, and started as kernels always are elsewhere."""
+    """Kernels that are forked where that is safe, and started in the usual way elsewhere."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
@@ -43,7 +44,8 @@ class _Forked(LocalProvisioner):
 
 
 class _Process:
-    """What Jupyter asks of a kernel's process, which is not our child."""
+    """A kernel's process, which is not our child, with the interface that Jupyter
+    needs."""
 
     stdin = stdout = stderr = None
 
@@ -70,7 +72,8 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
-    """The number of a new kernel's process, with these arguments, in this folder."""
+    """Starts a kernel with these arguments in this folder; returns its process
+    id."""
     with _ONE_AT_A_TIME:
         forking = process(tuple(sorted(environment.items())))
         with contextlib.suppress(BrokenPipeError):
@@ -83,28 +86,29 @@ def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
 
 @cache
 def process(environment: tuple[tuple[str, str], ...]) -> subprocess.Popen:
-    """The process that forks kernels, all with this environment; it ends with ours."""
+    """The process that forks kernels, all with this environment; it ends when ours
+    does."""
     return subprocess.Popen(
         [sys.executable, __file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=dict(environment),
-        start_new_session=True,  # Ctrl-C is for us alone
+        start_new_session=True,  # Ctrl-C is only for our process
     )
 
 
 def _serve() -> None:
-    """Fork a kernel for each line that asks for one, and answer with its number."""
-    sys.path.pop(0)  # this file's folder, whose names are no chapter's business
+    """Fork a kernel for each requesting line, and answer with its process id."""
+    sys.path.pop(0)  # this file's folder, whose modules chapters must not import
     import anywidget  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
     import sympy  # noqa: F401
     import torch  # noqa: F401
     from ipykernel import kernelapp
 
-    sys.modules.pop("__mp_main__", None)  # this file: a page depends on the modules that its kernel has
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a kernel that has ended
+    sys.modules.pop("__mp_main__", None)  # this file's module, so that a page doesn't depend on it
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for finished kernels
     for line in sys.stdin:
         arguments, folder = json.loads(line)
         pid = os.fork()

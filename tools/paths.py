@@ -1,4 +1,4 @@
-"""Where things are, relative to the repository's root, and how a file is written whole."""
+"""Where things are, relative to the repository's root, and writing files atomically."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NOTEBOOKS = BUILD / "notebooks"
 
 
 def pages(numbered: bool = False) -> list[Path]:
-    """Every page of the book in the order of `_toc.yml`, depth pages after their chapter, or the pages of the numbered
-    parts alone."""
+    """Every page of the book in the order of `_toc.yml`, with depth pages after their chapter; or only the pages of
+    the numbered parts."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     names = [] if numbered else [toc["root"]]
     for part in toc.get("parts", []):

@@ -1,7 +1,7 @@
 """Inline drawings as images, which a notebook shows before it has run.
 
-Jupyter does not trust a notebook that comes from elsewhere: of an output in HTML it takes the `<svg>` elements away and
-leaves their words in a heap. An `<img>` that holds the same drawing it shows.
+Jupyter does not trust a notebook from elsewhere: it removes the `<svg>` elements from HTML outputs and leaves only
+their text. But it does show an `<img>` with the same drawing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import re
 from xml.etree import ElementTree
 
 SVG = "http://www.w3.org/2000/svg"
-# An image knows neither the page's font nor its colours, and may stand on a dark page in its own light ones.
+# An image doesn't get the page's font or colours, and may appear in its own light colours on a dark page.
 ALONE = {"background": "#fff", "font-family": "system-ui, sans-serif"}
 SIZES = ("display", "width", "max-width", "height")
 
 
 def as_images(markup: str) -> str:
-    """The same HTML with an `<img>` in the place of each outermost `<svg>`; its `aria-label` becomes the `alt`.
+    """The same HTML with each outermost `<svg>` replaced by an `<img>`; its `aria-label` becomes the `alt`.
 
     Raises:
         ValueError: if a drawing is not well-formed XML, or has neither `viewBox` nor width and height.

@@ -1,4 +1,5 @@
-"""Check the explorers' scripts by ESLint and TypeScript: python -m tools.scripts."""
+"""Check the explorers' scripts with ESLint and TypeScript: python -m
+tools.scripts."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ TSC = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
 
 
 def lint(name: str, text: str) -> str:
-    """What ESLint has to say of `text` if it stood in the file `name`; "" if nothing."""
+    """What ESLint reports about `text` as the file `name`; "" if nothing."""
     command = [assets.node(), str(ESLINT), "--stdin", "--stdin-filename", str(ROOT / name)]
     return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=False).stdout
 

@@ -1,4 +1,5 @@
-"""The small model's weights as a file of the site: a script, since a page from disk may load nothing else."""
+"""The small model's weights as a file of the site. It is a script, because a page opened from disk may load
+nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SOURCES = (
 
 
 def ensure() -> Path:
-    """Write the file if it is not there or is of other weights; returns its folder."""
+    """Write the file if it is missing or has other weights; returns its folder."""
     made_from = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in SOURCES)).hexdigest()
     stamp = BUILD / ".weights"
     if not stamp.exists() or stamp.read_text() != made_from or not (FOLDER / NAME).exists():
@@ -29,8 +30,8 @@ def ensure() -> Path:
 
 
 def script() -> str:
-    """What the file says."""
-    from ropebook.lab.reading import packed  # here: it needs torch, which takes seconds
+    """The text of the file."""
+    from ropebook.lab.reading import packed  # imported here because it needs torch, which takes seconds
 
     text = base64.b64encode(packed()).decode()
     return f'(window.ropebookFiles ??= {{}}).model = "{text}";\n'

@@ -1,9 +1,10 @@
-"""The still figures: each explorer's own drawing as SVG, made by Node for widgets' states, once for the whole book.
+"""The still figures: each explorer's own drawing as SVG, made by Node from the widgets' states, once for the whole
+book.
 
     python -m tools.stills
 
-draws how every explorer opens into the package, ``ropebook/explorers/stills``: what a notebook shows where there is no
-Node. Stills of other states lie in ``_build/stills``, by a hash of what they depend on.
+draws every explorer's opening picture into the package, ``ropebook/explorers/stills``, for notebooks on machines
+without Node. Stills of other states are in ``_build/stills``, by a hash of what they depend on.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def draw(states: list[dict]) -> list[str]:
 
 
 def of(states: Iterable[dict]) -> list[str]:
-    """The same, drawn only where it has not been before."""
+    """The same, but only drawing states that have not been drawn before."""
     states = list(states)
     places = [KEPT / f"{_key(state)}.svg" for state in states]
     new = {place: state for place, state in zip(places, states, strict=True) if not place.exists()}
@@ -55,7 +56,7 @@ def of(states: Iterable[dict]) -> list[str]:
 
 
 def put_into(notebook: NotebookNode) -> None:
-    """Give every explorer in the notebook's outputs the still of its state."""
+    """Give every explorer in the notebook's outputs the still for its state."""
     from ropebook.explorers.kit.stills import with_ids
 
     shown = _shown(notebook)
@@ -64,7 +65,7 @@ def put_into(notebook: NotebookNode) -> None:
 
 
 def ensure(notebooks: Iterable[NotebookNode]) -> None:
-    """Draw what the book's notebooks show, in one run."""
+    """Draw everything that the book's notebooks show, in one run."""
     of(state for notebook in notebooks for _, _, state in _shown(notebook))
 
 
@@ -79,8 +80,8 @@ def opening_states() -> dict[str, dict]:
 
 
 def write_opening() -> bool:
-    """Bring the package's stills up to date; whether one had to be drawn. What they are made from is looked at first,
-    since to import the explorers takes longer."""
+    """Bring the package's stills up to date; returns whether one had to be drawn. Their sources are compared first,
+    because importing the explorers takes longer."""
     stamp = KEPT / "opening"
     sources = [*EXPLORERS.glob("*.*"), *(EXPLORERS / "kit").glob("*.*"), *PROGRAM.glob("*.mjs"), *OPENING.glob("*.svg")]
     sources += (ROOT / "results").glob("measured.json")

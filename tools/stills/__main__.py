@@ -1,4 +1,5 @@
-"""python -m tools.stills: how every explorer opens, drawn into the package."""
+"""python -m tools.stills: draws every explorer's opening picture into the
+package."""
 
 from tools.stills import OPENING, write_opening
 

@@ -1,9 +1,9 @@
 """The checks of the book's equations, one module per chapter, and the registry that the ledger of equations reads.
 
-An *identity* is a function that builds the two sides; whether they are equal is left to sympy. A *definition* names the
-function that implements it and compares that with the formula written out; a *statement* is measured. Each check
-carries a wrong twin, the same with one slip in it (a sign flipped, a sine for a cosine), which must be refused: a check
-that lets the twin pass checks nothing.
+An *identity* is a function that builds the two sides, and sympy decides whether they are equal. A *definition* names
+the function that implements it and compares it with the formula written out; a *statement* is measured. Each check has
+a wrong twin, the same with one slip in it (a flipped sign, a sine for a cosine), which must be refused: a check that
+accepts its twin checks nothing.
 
     @identity("eq-double-angle", "t", twin="a cosine for the sine")
     def double_angle(wrong=False):
@@ -37,7 +37,8 @@ from ropebook.show import Forms
 
 Pairs = list[tuple[sympy.Basic, sympy.Basic]]
 OUTCOMES = "application/vnd.ropebook.outcomes+json"
-"""The form of what `verify` displays that the site reads: a list, `outcome` of each equation."""
+"""The MIME type for the site in what `verify` displays: a list with the `outcome` of each
+equation."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Proof:
     """One registered check."""
 
     label: str
-    """The equation's on the page, "eq-…"."""
+    """The equation's label on the page, "eq-…"."""
     kind: str
     """"definition", "identity" or "statement"."""
     function: Callable[..., Pairs | list[Claim]]
@@ -68,13 +69,14 @@ class Proof:
     twin: str
     """What is wrong with the twin."""
     source: str
-    """Where it stands: "ropebook/proofs/sinusoidal.py:40"."""
+    """Where the check is: "ropebook/proofs/sinusoidal.py:40"."""
     implements: str = ""
-    """Of a definition: the function that implements it, "ropebook.rope.inv_freq"."""
+    """For a definition, the function that implements it:
+    "ropebook.rope.inv_freq"."""
 
     @property
     def says(self) -> str:
-        """What is checked, in words and plain letters: the first paragraph of the function's docstring."""
+        """What is checked, in plain text: the first paragraph of the function's docstring."""
         return " ".join((self.function.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -88,8 +90,9 @@ def identity(
 
     The function takes ``wrong=False`` and returns the pairs (left, right) of sympy expressions that must be equal,
     scalars or matrices; with ``wrong=True`` those of its twin, which must differ. ``symbols`` names the free symbols as
-    LaTeX prints them, so that a proof about other letters than the page's is noticed (`pairs`); ``twin`` says what is
-    wrong with the twin. Raises ``ValueError`` for a label of another form or one that is taken.
+    LaTeX prints them, so that a proof with other letters than the page's is noticed (`pairs`); ``twin`` says what is
+    wrong with the twin. Raises ``ValueError`` for a malformed label or one that is already
+    taken.
     """
     return _register(label, "identity", twin, symbols=symbols)
 
@@ -158,8 +161,8 @@ def registry() -> MappingProxyType[str, Proof]:
 
 
 def find(label: str) -> Proof:
-    """The proof of one equation. Only its chapter's module is imported, which its label names: a page depends on the
-    proofs that it shows and on no others. Raises ``KeyError`` for a label that nothing checks."""
+    """The proof of one equation. Only the module of its chapter, which the label names, is imported, so that a page
+    depends on no proofs but those it shows. Raises ``KeyError`` for a label that nothing checks."""
     for module in pkgutil.iter_modules(__path__):
         if f"{label}-".startswith(f"eq-{module.name.replace('_', '-')}-"):
             importlib.import_module(f"{__name__}.{module.name}")
@@ -169,7 +172,7 @@ def find(label: str) -> Proof:
 def pairs(proof: Proof, wrong: bool = False) -> Pairs:
     """The two sides of each equality of an identity, or of its wrong twin, checked for form.
 
-    Raises ``ValueError`` if there are none (it would hold for want of anything to prove), or if the identity's free
+    Raises ``ValueError`` if there are none (there would be nothing to prove), or if the identity's free
     symbols are not those that were declared; ``TypeError`` if a side is not a sympy expression or matrix.
     """
     found = list(proof.function(wrong=wrong))
@@ -197,7 +200,8 @@ def pairs(proof: Proof, wrong: bool = False) -> Pairs:
 
 
 def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
-    """What a definition's or statement's check measured, or its wrong twin's; ``ValueError`` if that is nothing."""
+    """What the check of a definition or statement, or its wrong twin, measured; ``ValueError`` if that is
+    nothing."""
     found = list(proof.function(wrong=wrong))
     if not found:
         raise ValueError(
@@ -207,18 +211,19 @@ def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
 
 
 def holds(proof: Proof) -> bool:
-    """Whether the check holds: of an identity, whether sympy simplifies every left − right to zero (numbers can only
-    refuse it); else whether every claim is within what it allows."""
+    """Whether the check holds: for an identity, whether sympy simplifies every left − right to zero (numbers can
+    only refute it); otherwise whether every claim is within its allowed error."""
     return all(one.holds for one in _evidence(proof))
 
 
 def refused(proof: Proof) -> bool:
-    """Whether nothing of the wrong twin holds, no equality and no claim: one slip must spoil each of them."""
+    """Whether the wrong twin fails completely: the slip must break every equality and every claim."""
     return not any(one.holds for one in _evidence(proof, wrong=True))
 
 
 def verify(*labels: str) -> None:
-    """Check each equation and its wrong twin, and show how: what a page says behind an equation's seal.
+    """Check each equation and its wrong twin, and show how; a page shows this behind the equation's
+    seal.
 
     Raises ``AssertionError``, naming the equation, if it does not hold or its twin is accepted; ``KeyError`` for a label
     that nothing checks.
@@ -233,7 +238,7 @@ def verify(*labels: str) -> None:
 
 
 def outcome(proof: Proof) -> dict[str, str | list[str]]:
-    """What a run of the check and of its wrong twin gave, in words. Raises ``AssertionError`` as `verify`."""
+    """The outcome of the check and of its wrong twin, in words. Raises ``AssertionError`` as `verify`."""
     right, wrong = _evidence(proof), _evidence(proof, wrong=True)
     if not all(one.holds for one in right):
         raise AssertionError(f"{proof.label} does not hold")
@@ -251,7 +256,7 @@ def outcome(proof: Proof) -> dict[str, str | list[str]]:
 
 
 class _Evidence(NamedTuple):
-    """One equality or one claim: what came of it, and whether it holds."""
+    """One equality or one claim: its outcome, and whether it holds."""
 
     words: str
     holds: bool
@@ -272,7 +277,7 @@ def _evidence(proof: Proof, wrong: bool = False) -> list[_Evidence]:
 
 
 def _counted(words: Iterable[str]) -> list[str]:
-    """Each sentence once, with how many times it was said."""
+    """Each sentence once, with the number of times it occurs."""
     counts = Counter(words)
     return [f"{one}, {n} times" if n > 1 else one for one, n in counts.items()]
 
@@ -291,14 +296,15 @@ def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
 
 
 def _is_zero(expression: sympy.Expr) -> bool:
-    # Most differences cancel once the functions of sums are multiplied out, and most that are none show it in numbers;
-    # either takes a fiftieth of the time.
+    # Most true equalities cancel once functions of sums are expanded, and numbers refute most false ones; either takes
+    # a fiftieth of the time of simplifying.
     if sympy.expand(expression, trig=True) == 0:
         return True
     return not _counterexample(expression) and sympy.simplify(expression) == 0
 
 
-# What has no value once the free symbols have theirs, or takes long to have one.
+# Expressions that have no value even if all free symbols do, or take long to
+# evaluate.
 _NOT_FOR_NUMBERS = (
     AppliedUndef,
     sympy.Indexed,
@@ -309,8 +315,8 @@ _NOT_FOR_NUMBERS = (
 
 
 def _counterexample(expression: sympy.Expr) -> bool:
-    """Whether it is surely not zero at one place: different primes for the whole numbers, sevenths of them for the
-    rest. False says nothing."""
+    """Whether the expression is certainly nonzero at one point: integer symbols are different primes, the others
+    sevenths of primes. False proves nothing."""
     if expression.has(*_NOT_FOR_NUMBERS):
         return False
     place = {}
@@ -324,7 +330,7 @@ def _counterexample(expression: sympy.Expr) -> bool:
             for name, fact in symbol.assumptions0.items()
         ):
             return False
-    # sympy works with as many digits as it takes for these 30 to be right
+    # sympy works with as many digits as it takes to get these 30 right
     value = expression.subs(place).evalf(30)
     return bool(value.is_finite and abs(value) > 1e-9)
 
@@ -340,7 +346,7 @@ def _free_symbols(side: sympy.Basic) -> set[str]:
 
 def _source(function: Callable) -> str:
     path = Path(function.__code__.co_filename)
-    package = Path(__file__).parents[2]  # the folder that holds ropebook
+    package = Path(__file__).parents[2]  # the folder that contains ropebook
     shown = (
         path.relative_to(package)
         if path.is_relative_to(package)

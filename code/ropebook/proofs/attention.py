@@ -13,7 +13,7 @@ from ropebook.proofs.measuring import off, random
 
 # --- Identities ------------------------------------------------------------------------------------------------------
 
-# three keys: every pair of indices that can behave differently occurs
+# three keys are enough for every kind of index pair to occur
 DOTS = [sympy.Symbol(rf"q \cdot k_{{{key}}}", real=True) for key in (1, 2, 3)]
 P = sympy.symbols("p_1:4", real=True)
 c = sympy.Symbol("c", positive=True)
@@ -85,7 +85,7 @@ def permuted_scores(wrong: bool = False) -> Pairs:
 def _weights_by_hand(
     q: torch.Tensor, k: torch.Tensor, root: float, over_queries: bool = False
 ) -> torch.Tensor:
-    """e^S over its sum, entry by entry; summed over the queries instead of the keys when asked for the wrong thing."""
+    """e^S over its sum, entry by entry; the wrong twin sums over the queries instead of the keys."""
     exps = [[math.exp(float(qm @ kn) / root) for kn in k] for qm in q]
     rows, columns = (
         [sum(row) for row in exps],
@@ -258,7 +258,7 @@ COST = {
     twin="only multiplications counted, not the additions",
 )
 def flops(wrong: bool = False) -> list[Claim]:
-    """4 H_q T² d, counted by going through the loops of the two products."""
+    """4 H_q T² d, counted by running through the loops of the two products."""
     t, d = COST["seq_len"], COST["head_dim"]
     per_step = 1 if wrong else 2
     counted = sum(
@@ -319,7 +319,7 @@ def score_variance(wrong: bool = False) -> list[Claim]:
     """Var(q·k) = d and Var(q·k/√d) = 1 for independent standard normal entries.
 
     The variance of N products has a relative spread of √((2 + 6/d)/N): about a hundredth here, so six hundredths are
-    more than five of them.
+    more than five standard deviations.
     """
     measured = {
         d: attention.score_variance(d, 20_000, torch.Generator().manual_seed(d))
@@ -337,7 +337,8 @@ def score_variance(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-attention-gap", twin="√d, whatever the number of keys")
 def gap(wrong: bool = False) -> list[Claim]:
-    """The two largest of n scores are √d/√(2 ln n) apart in the mean, to a fifth, from 16 to 4096 keys."""
+    """The two largest of n scores are on average √d/√(2 ln n) apart, within a fifth, from 16 to 4096
+    keys."""
     found = []
     for n in (16, 256, 4096):
         for d in (64, 512):

@@ -117,7 +117,7 @@ def commute(wrong: bool = False) -> list[Claim]:
     twin="each section begins anew with the fastest pair",
 )
 def mrope(wrong: bool = False) -> list[Claim]:
-    """Pair i turns by θ_i times the one number of the place that its section names."""
+    """Pair i rotates by θ_i times the coordinate that its section names."""
     base, place = 500.0, [7, 3, 11]
     claims = []
     for sections in ((1, 2, 3), (2, 3, 1)):
@@ -135,7 +135,8 @@ def mrope(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-equal", twin="the column is one further")
 def equal(wrong: bool = False) -> list[Claim]:
-    """⇒: at a place of equal numbers, (9, 9, 9), every pair turns as on a line."""
+    """⇒: at a place with equal coordinates, (9, 9, 9), every pair rotates as on a
+    line."""
     claims = []
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
@@ -150,7 +151,7 @@ def equal(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-values", twin="the output does not move")
 def values(wrong: bool = False) -> list[Claim]:
-    """⇒: with turned values, a text that is moved by s has its output turned by R_s."""
+    """⇒: with rotated values, moving a text by s rotates its output by R_s."""
     q, k, v = random(3, 1, 5, 8)
     places = torch.arange(5)
     here = beyond.attend(q, k, v, places, values="turned")
@@ -168,7 +169,7 @@ def values(wrong: bool = False) -> list[Claim]:
     twin="the values are turned by m − n",
 )
 def back(wrong: bool = False) -> list[Claim]:
-    """Turned back at the output, each value is turned by n − m."""
+    """If the output is rotated back, each value is rotated by n − m."""
     q, k, v = random(3, 5, 8)
     places = torch.arange(5)
     found = beyond.attend(q, k, v, places, values="turned back")
@@ -193,7 +194,8 @@ def back(wrong: bool = False) -> list[Claim]:
     twin="what a row is divided by is turned as well",
 )
 def linear(wrong: bool = False) -> list[Claim]:
-    """Turned features above, features that stand still below; summed over n ≤ m."""
+    """Rotated features in the numerator, unrotated ones in the denominator; summed
+    over n ≤ m."""
     q, k, v = random(3, 5, 4)
     found = beyond.linear_attention(q, k, v, torch.arange(5))
     phi_q, phi_k = beyond.feature(q), beyond.feature(k)
@@ -214,7 +216,8 @@ def linear(wrong: bool = False) -> list[Claim]:
     twin="the state turns the other way",
 )
 def state(wrong: bool = False) -> list[Claim]:
-    """A state that turns by a step at each token holds values turned by n − m."""
+    """A state that rotates by one step at each token contains values rotated by n −
+    m."""
     q, k, v = random(3, 5, 4)
     found = beyond.turning_state(q, k, v, rotation_matrix(1, 4))
     claims = []
@@ -255,7 +258,8 @@ def between(wrong: bool = False) -> list[Claim]:
     twin="the part that turns is left out",
 )
 def latent(wrong: bool = False) -> list[Claim]:
-    """A score is the still part of the query with W_UK times the latent, and its turned part with the one turned key."""
+    """A score is the product of the query's unrotated part with W_UK times the latent, plus that of its rotated part
+    with the shared rotated key."""
     torch.manual_seed(0)
     layer = beyond.LatentAttention(
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5

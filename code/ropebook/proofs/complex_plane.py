@@ -1,8 +1,8 @@
 """The checks of chapter *RoPE in the complex plane*.
 
-The identities hold for every frequency and every pair: nothing in them has a number in it. A score is a sum over pairs, and
-the same identity of one pair, (x, y) of the query with (u, v) of the key, is that of each of its terms, whatever d is.
-Real and imaginary parts are taken by sympy.
+The identities hold for every frequency and every pair: they contain no numbers. A score is a sum over pairs, so an
+identity for one pair, (x, y) of the query with (u, v) of the key, holds for each of its terms, whatever d is. sympy
+takes the real and imaginary parts.
 
 The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
 """
@@ -31,7 +31,8 @@ def turn(angle: sympy.Expr) -> sympy.Expr:
 
 
 def turned(pair: tuple[sympy.Expr, sympy.Expr], angle: sympy.Expr) -> sympy.Matrix:
-    """A pair of entries, turned by the rotation matrix: no complex number in it."""
+    """A pair of entries, rotated by the rotation matrix, without complex
+    numbers."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.Matrix([[cos, -sin], [sin, cos]]) * sympy.Matrix(pair)
 
@@ -49,7 +50,7 @@ def real(z: sympy.Expr) -> sympy.Expr:
 def amplitudes(
     one: tuple[sympy.Expr, sympy.Expr], other: tuple[sympy.Expr, sympy.Expr]
 ) -> tuple[sympy.Expr, sympy.Expr]:
-    """a and b of a pair of q and a pair of k."""
+    """a and b for a pair of q and a pair of k."""
     return (
         one[0] * other[0] + one[1] * other[1],
         one[0] * other[1] - one[1] * other[0],
@@ -263,10 +264,9 @@ def odd(wrong: bool = False) -> Pairs:
     "eq-complex-plane-symmetric", twin="base 1: one frequency; and ones for b = 0"
 )
 def symmetric(wrong: bool = False) -> list[Claim]:
-    """⇒: the b of length 1 that keeps S evenest still leaves it an odd part. ⇐: with b = 0, S is even.
-
-    Over all b of length 1 the least size of the odd part Σ_i b_i sin Δθ_i at Δ = 1 … reach is the least singular value
-    of that table. It must not be 0.
+    """⇒: even the b of length 1 that makes S most nearly even leaves an odd part. ⇐: with b = 0, S is even. Over all b
+    of length 1, the smallest norm of the odd part Σ_i b_i sin Δθ_i at Δ = 1 … reach is the smallest singular value of
+    that table. It must not be 0.
     """
     claims = []
     for dim, base, reach in ((8, 10_000.0, 10_000), (16, 100.0, 1000)):
@@ -288,7 +288,8 @@ def symmetric(wrong: bool = False) -> list[Claim]:
     return claims
 
 
-# --- A peak where one likes ------------------------------------------------------------------------------------------
+# --- A peak wherever you like
+# ------------------------------------------------------------------------------------------
 
 
 @definition(

@@ -1,8 +1,8 @@
 """The checks of chapter *Long-range decay and the base*, and of its pages.
 
-Summation by parts is proved by induction, so for every number of pairs. The moments of random queries and keys are taken
-term by term from the expanded square. The definitions are compared with the formulas on the page in plain Python; the
-statements are measured.
+Summation by parts is proved by induction, so for every number of pairs. The moments of random queries and keys are
+taken term by term from the expanded square. The definitions are compared with the formulas on the page, in plain
+Python; the statements are measured.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _pair_score(q: tuple, k: tuple) -> sympy.Expr:
 def _expected(
     expression: sympy.Expr, entries: tuple, mean: sympy.Expr, std: sympy.Expr
 ) -> sympy.Expr:
-    """E of a polynomial, of degree 2 at most in each of the independent entries of this mean and standard deviation."""
+    """The expectation of a polynomial, of degree at most 2 in each of the independent entries with this mean and
+    standard deviation."""
     moments = {0: 1, 1: mean, 2: mean**2 + std**2}
     polynomial = sympy.Poly(sympy.expand(expression), *entries)
     return sum(
@@ -92,11 +93,10 @@ def abel(wrong: bool = False) -> Pairs:
 
 @statement("eq-decay-bound", twin="h_{d/2} is not set to 0: its step is left out")
 def bound(wrong: bool = False) -> list[Claim]:
-    """|score| ≤ Σ |S_{i+1}||h_{i+1} − h_i| ≤ max |h_{i+1} − h_i| Σ |S_{i+1}|: by how much it is ever exceeded.
-
-    Too large a bound would pass; so both lines are also written out, at one distance.
+    """|score| ≤ Σ |S_{i+1}||h_{i+1} − h_i| ≤ max |h_{i+1} − h_i| Σ |S_{i+1}|: the most by which it is
+    exceeded. A bound that is too large would pass, so both lines are also written out, at one distance.
     """
-    # q is nearly k and nearly constant: all its steps are small but the last.
+    # q is nearly k and nearly constant, so all its steps but the last are small.
     generator = torch.Generator().manual_seed(0)
     q = torch.ones(64, dtype=torch.float64)
     q += 0.01 * torch.randn(64, generator=generator)
@@ -127,7 +127,8 @@ def bound(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-floor", twin="a floor of 1")
 def floor(wrong: bool = False) -> list[Claim]:
-    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2; the least in 20000 distances."""
+    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2; the smallest of 20000
+    distances."""
     claims = []
     for dim in (4, 6, 8):
         least = decay.summarize(
@@ -146,7 +147,8 @@ def floor(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-walk", twin="√(πj/2) for √(πj)/2")
 def walk(wrong: bool = False) -> list[Claim]:
-    """Far away the mean of |S_j| is that of random walks, (2/d) Σ_j √(πj)/2."""
+    """At large distances the mean of |S_j| is that of random walks, (2/d) Σ_j
+    √(πj)/2."""
     far = decay.windows(
         lambda distances: decay.mean_partial_sum(distances, 128),
         [10**7, 10**7 + 20_000],
@@ -202,7 +204,8 @@ def random_scores(wrong: bool = False) -> Pairs:
     "eq-decay-similar", r"\Delta", r"\theta_{i}", r"\sigma", twin="σ² for 2σ²"
 )
 def similar(wrong: bool = False) -> Pairs:
-    """E of a pair's share with k = q + ε, E ε = 0, less that with an independent k: 2σ² cos Δθ_i (Men et al., theorem 1)."""
+    """The expectation of a pair's share with k = q + ε, E ε = 0, minus that with an independent k: 2σ² cos Δθ_i (Men et
+    al., theorem 1)."""
     entries = sympy.symbols("q_1 q_2 k_1 k_2", real=True)
     q, k = entries[:2], entries[2:]
     # ε is independent of q, so its share has mean 0

@@ -1,8 +1,8 @@
 """The checks of chapter *Rotary position embedding*.
 
-R_m is block-diagonal: a product, a transpose and a power of such matrices are taken block by block. So an identity of one
-block with a symbolic θ_i is the identity of the whole matrix, whatever d is; only the score adds the blocks up, and that
-sum keeps a symbolic d.
+R_m is block-diagonal: products, transposes and powers of such matrices can be taken block by block. So an identity for
+one block with a symbolic θ_i is an identity for the whole matrix, whatever d is. Only the score adds up the blocks, and
+that sum keeps a symbolic d.
 
 The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
 """
@@ -37,13 +37,13 @@ UNIT = sympy.ImmutableMatrix(sympy.eye(2))
 def block(
     position: sympy.Expr, sign: int = -1, turn: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Block i of R at a position. ``sign`` stands before the upper sine; anything but −1 is wrong."""
+    """Block i of R at a position. ``sign`` is that of the upper sine; anything but −1 is wrong."""
     cos, sin = sympy.cos(position * turn), sympy.sin(position * turn)
     return sympy.ImmutableMatrix([[cos, sign * sin], [sin, cos]])
 
 
 def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
-    """The reflection F. ``sign`` stands before the lower cosine; anything but −1 is wrong."""
+    """The reflection F. ``sign`` is that of the lower cosine; anything but −1 is wrong."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.ImmutableMatrix([[cos, sin], [sin, sign * cos]])
 
@@ -107,7 +107,7 @@ def isometry(wrong: bool = False) -> Pairs:
     """|f(aq + bk) − a f(q) − b f(k)|², multiplied out, with ⟨f(u), f(v)⟩ = ⟨u, v⟩ in each term, is 0."""
     qq, qk, kk = (sympy.Symbol(name, real=True) for name in PRODUCTS)
     gram = sympy.Matrix([[qq, qk], [qk, kk]])
-    # each vector by its coefficients of q and k, and the factor before its f
+    # each vector by its coefficients of q and k, and the factor in front of f
     terms = [
         (sympy.Matrix([a, b]), 1),
         (sympy.Matrix([1, 0]), a if wrong else -a),
@@ -218,7 +218,8 @@ def direction(wrong: bool = False) -> Pairs:
     "eq-derivation-sign", "m", "n", r"\theta_{i}", twin="the sign left as it is"
 )
 def other_sign(wrong: bool = False) -> Pairs:
-    """Turned the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
+    """Rotated the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1,
+    −1)."""
     sign, F = 1 if wrong else -1, mirror(sympy.Integer(0))
     return [
         (block(sign * m).T * block(sign * n), block(m - n)),
@@ -262,7 +263,7 @@ def score(wrong: bool = False) -> Pairs:
     twin="clockwise",
 )
 def rotation(wrong: bool = False) -> list[Claim]:
-    """The plane turned counter-clockwise by mθ."""
+    """The plane rotated counter-clockwise by mθ."""
     angles = [0.3 * position for position in range(-50, 51) if position]
     sign = -1 if wrong else 1
     expected = [
@@ -304,7 +305,8 @@ def matrix(wrong: bool = False) -> list[Claim]:
     twin="positions added as sinusoids, as in the last chapter",
 )
 def demand(wrong: bool = False) -> list[Claim]:
-    """The rotation does what is asked: ⟨f(q, m), f(k, n)⟩ stays when both move by 0 … 99, and f(q, 0) = q."""
+    """The rotation meets the requirement: ⟨f(q, m), f(k, n)⟩ stays the same when both move by 0 … 99, and
+    f(q, 0) = q."""
     q, k = random(2, 8)
     m, n = 7, 3
 
@@ -325,7 +327,7 @@ def powers(wrong: bool = False) -> list[Claim]:
     """⇐: powers of random orthogonal matrices, of determinant 1 and −1, keep the first line. ⇒: of all
     families of 2 × 2 matrices whose O_1 and O_−1 have entries −1, 0 and 1, only such powers keep it for |m|, |n| ≤ 1.
 
-    The second is a search through one small world; the page has the proof.
+    The second is a search through a small finite set; the page has the proof.
     """
     claims = []
     for dim in (2, 3, 8):
@@ -345,7 +347,7 @@ def powers(wrong: bool = False) -> list[Claim]:
     before, after = (
         small[pairs] for pairs in torch.cartesian_prod(*[torch.arange(81)] * 2).T
     )
-    # the first line leaves O_−2 and O_2 no choice
+    # the first line determines O_−2 and O_2
     families = torch.stack(
         (
             after.mT @ before,

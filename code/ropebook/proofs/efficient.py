@@ -1,7 +1,7 @@
 """The checks of chapter *Implementing RoPE*.
 
-The identities are taken entry by entry for d = 4, 6 and 8 (the scores for d = 4), with a letter for each entry of x and for each θ_i. A pair meets
-no other pair in any of them, so a larger d brings nothing new: only more of the same rows.
+The identities are taken entry by entry for d = 4, 6 and 8 (the scores for d = 4), with a letter for each entry of x and
+for each θ_i. None of them mixes one pair with another, so a larger d only adds more rows of the same kind.
 
 The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
 """
@@ -218,10 +218,11 @@ def converted(wrong: bool = False) -> list[Claim]:
     twin="one head too many",
 )
 def cost(wrong: bool = False) -> list[Claim]:
-    """Operations and bytes of three forms for a token, as torch runs them: H heads of d numbers of β bytes.
+    """Operations and bytes of three forms for one token, as torch runs them: H heads of d numbers of β
+    bytes.
 
-    The matrix and the sparse form are counted step by step. Of the fused form the operations are those of the two lines
-    that a compiler joins, and what moves is what enters and leaves them: x, the table and the result.
+    The matrix and the sparse form are counted step by step. For the fused form, the operations are those of the two
+    lines that a compiler joins, and the memory traffic is their input and output: x, the table and the result.
     """
     d, heads, tokens, size = 8, 40, 3, 4
     H = heads
@@ -261,7 +262,8 @@ def cost(wrong: bool = False) -> list[Claim]:
 def angle_error(wrong: bool = False) -> list[Claim]:
     """An angle computed in a type of machine epsilon ε is off by at most ε|mθ|, and so are its cosine and sine.
 
-    For m that the type holds: rounding θ and then mθ, each by at most ε/(2 + ε) of itself, comes to less than ε.
+    For an m that is exact in this type: rounding θ and then mθ, each by at most ε/(2 + ε) of itself, adds up to
+    less than ε.
     """
     dim, claims = 64, []
     for dtype, last in (

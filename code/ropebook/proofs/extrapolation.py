@@ -106,7 +106,8 @@ def _frequencies(dim: int, base: float) -> list[float]:
 
 
 def _off(method: extrapolation.Frequencies, dim: int, base: float, expected):
-    """The largest relative error of θ′ against a list of frequencies; at the length 3000, for those that follow it."""
+    """The largest relative error of θ′ against a list of frequencies; at the length 3000, for methods that follow the
+    length."""
     scaled, _ = method(sinusoidal.inv_freq(dim, base), 3000)
     return max(
         abs(ours / other - 1)
@@ -149,7 +150,8 @@ def interpolation(wrong: bool = False) -> list[Claim]:
     twin="the exponent d/(d + 2)",
 )
 def ntk(wrong: bool = False) -> list[Claim]:
-    """b′ = b s^(d/(d−2)): the base, and the frequencies of NTKAware, which does not ask for the base."""
+    """b′ = b s^(d/(d−2)): the base, and the frequencies of NTKAware, which does not use the base
+    directly."""
     claims = []
     for dim in (4, 64, 128):
         base = 1e4 * 4 ** (dim / (dim + 2 if wrong else dim - 2))
@@ -224,7 +226,7 @@ def by_parts(wrong: bool = False) -> list[Claim]:
     twin="without floor and ceiling",
 )
 def code_ramp(wrong: bool = False) -> list[Claim]:
-    """γ_i falls in a straight line from i = ⌊c(β)⌋ to i = ⌈c(α)⌉, both within 0 … d − 1."""
+    """γ_i falls linearly from i = ⌊c(β)⌋ to i = ⌈c(α)⌉, both within 0 … d − 1."""
     claims = []
     for dim, base, length in ((128, 1e4, 4096), (64, 1e6, 32768), (16, 1e4, 512)):
         low, high = (
@@ -287,7 +289,7 @@ def longrope(wrong: bool = False) -> list[Claim]:
 
 
 def _distances(method: extrapolation.Distances, length: int, rule) -> float:
-    """The largest error of the distances that a method gives to keys from its window on, against ``rule(m, n)``."""
+    """The largest error of a method's distances for keys beyond its window, against ``rule(m, n)``."""
     positions = torch.arange(length)
     ours = method.relative(positions, positions).tolist()
     return max(

@@ -1,4 +1,5 @@
-"""The checks of the book's first page: RoPE in four lines, and the speeds of its pairs."""
+"""The checks of the book's first page: RoPE in four lines, and the frequencies of its
+pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ m, n, theta_0, theta_1 = sympy.symbols("m n theta_0 theta_1", real=True)
 
 
 def rotation(position: sympy.Expr) -> sympy.Matrix:
-    """R at a position, for two pairs with a speed each: every further pair is one more block of the same kind."""
+    """R at a position, for two pairs with different speeds: every further pair is one more block of the same
+    kind."""
     blocks = []
     for theta in (theta_0, theta_1):
         cos, sin = sympy.cos(position * theta), sympy.sin(position * theta)
@@ -41,7 +43,7 @@ def distance(wrong: bool = False) -> Pairs:
     twin="half the head dimension for d, as if d counted pairs",
 )
 def frequencies(wrong: bool = False) -> list[Claim]:
-    """Pair i turns by m b^(−2i/d), for heads of several lengths."""
+    """Pair i rotates by m b^(−2i/d), for heads of several dimensions."""
     claims = []
     for dim in (4, 64, 128):
         d = dim // 2 if wrong else dim

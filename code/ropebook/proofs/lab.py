@@ -1,7 +1,7 @@
 """The checks of chapter *Measured*.
 
 Definitions are compared with the formulas on the page in plain Python, on a model of sixteen numbers per byte whose
-probabilities are far from equal. That a paired difference has the variance that the page says is proved for any number
+probabilities are far from equal. The page's formula for the variance of a paired difference is proved for any number
 of files.
 """
 
@@ -22,7 +22,8 @@ LENGTH = 8  # the small model's L
 
 
 def _small() -> tuple[LanguageModel, Tensor]:
-    """A model with random weights, large enough that its bytes differ in probability, and a text of 25 bytes."""
+    """A model with random weights, large enough that bytes get different probabilities, and a text of 25
+    bytes."""
     model = LanguageModel(
         "rope-100", LENGTH, dim=16, hidden_dim=16, n_layers=1, n_heads=2
     )
@@ -94,7 +95,8 @@ def error(wrong: bool = False) -> list[Claim]:
 def pairing(wrong: bool = False) -> Pairs:
     """Var(ℓ − ℓ′) = Var ℓ + Var ℓ′ − 2 Cov(ℓ, ℓ′), for any number of files N.
 
-    First that the mean of the differences is the difference of the means, which have letters of their own; then the rest.
+    First we show that the mean of the differences is the difference of the means, which have their own symbols; then
+    the rest.
     """
     N = sympy.Symbol("N", integer=True, positive=True)
     j = sympy.Symbol("j", integer=True)
@@ -125,14 +127,15 @@ def pairing(wrong: bool = False) -> Pairs:
 def crossed(wrong: bool = False) -> Pairs:
     """(E M_a + E M_b − E M_e)/(N_s N) = σ_a²/N_s + σ_b²/N + σ_e²/(N_s N), for any N_s and N.
 
-    The parts are independent, with mean 0. So the expected square of a mean is the sum of each part's variance by the number of its
-    values in it; and each sum of squares is one over some means less the one over the mean of all.
+    The parts are independent, with mean 0. So the expected square of a mean is the sum of each part's variance divided
+    by the number of its values in the mean; and each sum of squares is one over some means minus the one over the mean
+    of all.
     """
     S, N = sympy.symbols("N_s N", integer=True, positive=True)
     a, b, e = sympy.symbols(r"\sigma_a \sigma_b \sigma_e", positive=True)
 
     def square(seeds: sympy.Expr, files: sympy.Expr) -> sympy.Expr:
-        """The expected square of a mean over so many seeds and files."""
+        """The expected square of a mean over this many seeds and files."""
         return a**2 / seeds + b**2 / files + e**2 / (seeds * files)
 
     of_seeds = S * N * (square(1, N) - square(S, N))
@@ -154,7 +157,8 @@ def crossed(wrong: bool = False) -> Pairs:
     twin="one byte fewer",
 )
 def context(wrong: bool = False) -> list[Claim]:
-    """The byte after position m is told from the last c_m: m + 1 up to L, then L − r + 1 + (m mod r), where the window moves by r."""
+    """The byte after position m is predicted from the last c_m bytes: m + 1 up to L, then L − r + 1 + (m mod r), where
+    the window moves by r."""
     model, text = _small()
     claims = []
     for step in (2, 4):

@@ -1,5 +1,4 @@
-"""What the checks with numbers share: vectors that look random, how far a result is from what it should be, and a count
-of what torch runs."""
+"""What the numerical checks share: pseudorandom vectors, the error of a result, and a count of what torch runs."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
-    """The largest difference of two real tensors, in float64; NaN if there is one in either.
+    """The largest difference of two real tensors, in float64; NaN if either contains one.
 
     ``expected`` has the shape of ``found``, or is one number for all of it; else ``ValueError``.
 
@@ -33,9 +32,9 @@ def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
 
 
 class Count(TorchDispatchMode):
-    """Counts, while it is entered, the operations of every step that torch runs, and the numbers it reads and writes.
+    """A context that counts the operations of every step that torch runs, and the numbers it reads and writes.
 
-    A tensor of at most ``table`` numbers is taken for cosines and sines. Steps on nothing larger, which make the table,
+    A tensor of at most ``table`` numbers counts as cosines and sines. Steps on such tensors only, which make the table,
     are not counted; views move nothing.
 
     >>> x, cos = torch.ones(100, 4), torch.ones(4)

@@ -53,7 +53,8 @@ def score(wrong: bool = False) -> list[Claim]:
     twin="1/m: the query itself is not counted",
 )
 def visible(wrong: bool = False) -> list[Claim]:
-    """Under a causal mask with equal scores the first key has the weight 1/(m + 1)."""
+    """Under a causal mask with equal scores, the first key gets the weight 1/(m +
+    1)."""
     written = [1 / (at if wrong else at + 1) for at in range(1, 50)]
     found = relatives.first_share(50)[1:]
     return [Claim("m = 1 … 49", off(found, written), 1e-15)]
@@ -95,7 +96,7 @@ def t5(wrong: bool = False) -> list[Claim]:
 
     claims = []
     for ranges, farthest in ((32, 128), (8, 100)):
-        # no border of two ranges among them, where a logarithm may be rounded to either side
+        # avoids borders between ranges, where a logarithm may be rounded to either side
         apart = [3, ranges // 2 + 1, 23, 31, 45, 70, 99, 500]
         found = relatives.t5_bucket(torch.tensor(apart), ranges, farthest)
         written = [bucket(x, ranges, farthest) for x in apart]
@@ -184,7 +185,8 @@ def transformer_xl(wrong: bool = False) -> list[Claim]:
     twin="the key's factor grows as the query's",
 )
 def xpos(wrong: bool = False) -> Pairs:
-    """A pair's product: the places leave a factor ζ^((m−n)/512) and a turn by (m − n)θ. q and k are complex numbers."""
+    """A pair's product: of the positions, a factor ζ^((m−n)/512) and a rotation by (m − n)θ remain. q and k are complex
+    numbers."""
     q, k = sympy.symbols("q k")
     power = n if wrong else -n
     query = zeta_i ** (m / 512) * sympy.exp(sympy.I * m * theta_i) * q
@@ -265,7 +267,7 @@ def kerple(wrong: bool = False) -> list[Claim]:
     twin="the distance is divided by m, however near the start",
 )
 def fire(wrong: bool = False) -> list[Claim]:
-    """f sees ln(c|Δ| + 1)/ln(c max(m, L) + 1)."""
+    """The input of f is ln(c|Δ| + 1)/ln(c max(m, L) + 1)."""
     scheme = relatives.Fire(1, length=10.0, c=0.5)
     found = scheme.share([4], [0, 3])[0]
     top = 4 if wrong else 10
@@ -279,7 +281,8 @@ def fire(wrong: bool = False) -> list[Claim]:
     twin="the gate of the key itself is left out",
 )
 def cope(wrong: bool = False) -> list[Claim]:
-    """p is the sum of σ(q·k/√d) over the keys from n to m; between two places e is the mean of both, weighted."""
+    """p is the sum of σ(q·k/√d) over the keys from n to m; between two whole positions e is the weighted mean of
+    both."""
     dim, places = 3, 5
     scheme = relatives.CoPE(dim, places).double()
     scheme.table.data = random(places, dim, seed=1)

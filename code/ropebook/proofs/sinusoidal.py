@@ -1,8 +1,8 @@
 """The checks of chapter *Sinusoidal positions*.
 
-The identities hold for every frequency θ and every pair: nothing in them has a number in it. The matrix M_k is
-block-diagonal, so an identity of one block with symbolic θ_i is the identity of the whole matrix; the sums over pairs
-keep a symbolic dimension d and a symbolic θ_i for each i.
+The identities hold for every frequency θ and every pair: they contain no numbers. The matrix M_k is block-diagonal,
+so an identity for one block with symbolic θ_i is an identity for the whole matrix; the sums over pairs keep a
+symbolic dimension d and a symbolic θ_i for each i.
 
 The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
 """
@@ -37,7 +37,7 @@ def encoding_pair(
 def shift_block(
     offset: sympy.Expr, sign: int = -1, frequency: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Block i of M at an offset. ``sign`` stands before the lower sine; anything but −1 is wrong."""
+    """Block i of M at an offset. ``sign`` is that of the lower sine; anything but −1 is wrong."""
     cos, sin = sympy.cos(offset * frequency), sympy.sin(offset * frequency)
     return sympy.ImmutableMatrix([[cos, sin], [sign * sin, cos]])
 
