@@ -64,7 +64,9 @@ class Explorer(anywidget.AnyWidget):
 
     script: ClassVar[str] = ""
 
-    alt = traitlets.Unicode(help="what is to be seen, in a sentence").tag(sync=True)
+    alt = traitlets.Unicode(help="what the figure shows, in a sentence").tag(
+        sync=True
+    )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # traitlets itself makes further subclasses

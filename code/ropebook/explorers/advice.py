@@ -63,8 +63,11 @@ class Advice(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Six rows, one for the model as it is and five for what may be done to it, each with a method, its values and a bar "
-            "that ends where it reaches, on a logarithmic axis of positions with lines at the trained length L and the "
-            "wanted length L′. The model as it is ends at L; YaRN, Self-Extend and a larger base reach L′; dynamic NTK is "
-            "dotted from L on, as it follows the text. The row for the chosen case is marked."
+            "Six rows: one for the model as it is, and five for what may be done "
+            "to it. Each has a method, its settings and a bar that ends where the "
+            "method reaches, on a logarithmic axis of positions with lines at the "
+            "trained length L and the wanted length L′. The model as it is ends "
+            "at L; YaRN, Self-Extend and a larger base reach L′; the bar of "
+            "dynamic NTK is dotted beyond L, because it follows the text. The row "
+            "for the chosen case is marked."
         )

@@ -107,18 +107,18 @@ class Alive(Explorer):
         METHODS,
         "yarn",
         label="Method",
-        note="What is done to the trained model; it is trained no further.",
+        note="What is done to the trained model, without further training.",
     )
     factor = dials.factor(
         4.0,
         max=16,
-        above="texts here are four times as long as L at most",
+        above="texts here are at most four times as long as L",
         note="For texts of up to s·L bytes, L = 256.",
     )
     base = dials.base(
         min=LEAST_BASE,
         below="YaRN’s ramp can run backwards there",
-        above="nearly all pairs would stand still",
+        above="nearly all pairs would hardly turn at all",
         note="The model was trained with b = 10⁴.",
     )
     text = Choice(
@@ -130,7 +130,7 @@ class Alive(Explorer):
     own = Text(
         "",
         label="Your own text",
-        note="Read instead, at most 1025 bytes; empty: the text above.",
+        note="Your own text, at most 1025 bytes. If empty, the text above.",
         more=True,
         lines=True,
     )
@@ -152,8 +152,8 @@ class Alive(Explorer):
         within=Within("length"),
         label="Byte in question",
         below="the first byte has none before it",
-        above="no text goes further",
-        note="What was expected there, and what a head looked at.",
+        above="no text is longer",
+        note="What the model predicted there, and what a head attended to.",
         more=True,
     )
     layer = Whole(
@@ -189,10 +189,12 @@ class Alive(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Bits that each byte of a text costs a small language model, as a curve over the position, with a line at the "
-            "trained length: beyond it the model as trained needs more and more, with a method it goes on. Below, the text "
-            "itself, each byte underlined by what it costs, with a darker ground under those that a head attends to when the "
-            "byte in question is expected."
+            "What each byte of a text costs a small language model, in bits, as a "
+            "curve over the position, with a line at the trained length. Beyond "
+            "it the model as trained needs more and more bits; with a method it "
+            "keeps working. Below is the text itself, with each byte underlined "
+            "according to its cost and a darker background under those that a "
+            "head attends to when it predicts the chosen byte."
         )
 
     @traitlets.validate("own")

@@ -36,7 +36,7 @@ class Bank(Explorer):
         label="Position m",
         below="positions are counted from 0",
         above="no text here is longer",
-        note="It may lie beyond the context.",
+        note="It may be beyond the context.",
         more=True,
     )
     base = dials.base()

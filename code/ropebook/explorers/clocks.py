@@ -53,14 +53,16 @@ class Clocks(Explorer):
         label="Positions shown",
         below="fewer show no wave",
         above="more show only bands",
-        note="Around the position, from 0 at the earliest.",
+        note="Around the position, but never below 0.",
         more=True,
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The binary digits of the positions around one position as square waves of periods 2, 4, 8 and so on, each "
-            "with the sinusoid inside it; beside them the sinusoids of the encoding, from fast to slow; below, a clock "
-            "hand for each pair, with a ring that shows how far it has turned since position 0."
+            "The binary digits of the positions around one position as square "
+            "waves with periods 2, 4, 8 and so on, each with the sinusoid inside "
+            "it. Next to them are the sinusoids of the encoding, from fast to "
+            "slow, and below is a clock hand for each pair, with a ring that "
+            "shows how far it has turned since position 0."
         )

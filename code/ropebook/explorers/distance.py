@@ -61,9 +61,9 @@ class Distance(Explorer):
         max=MOST_LENGTH,
         log=True,
         label="Length L",
-        below="one key alone is no curve",
+        below="a single key is not a curve",
         above="longer texts show only bands",
-        note=f"Keys at 0 to L − 1. Beyond {MOST_SAMPLES} the distant ones are sampled.",
+        note=f"Keys at 0 to L − 1. Beyond {MOST_SAMPLES} distant keys are sampled.",
         more=True,
     )
     vectors = Choice(

@@ -111,11 +111,14 @@ class Explain(Explorer):
     config = Text(
         "",
         label="Your config.json",
-        note="Paste the file here. Empty: the example below.",
+        note="Paste the file here. If empty, the example below is used.",
         lines=True,
     )
     example = Choice(
-        _TITLES, "llama", label="Example", note="Explained while nothing is pasted."
+        _TITLES,
+        "llama",
+        label="Example",
+        note="Explained as long as nothing is pasted.",
     )
     length = Whole(
         0,
@@ -124,8 +127,8 @@ class Explain(Explorer):
         log=True,
         label="Length asked for",
         below="0 stands for the length in the file",
-        above="no model is used so far out",
-        note="Tokens that the model should read. 0: as the file has it.",
+        above="no model reads texts of such a length",
+        note="Tokens that the model should read. 0: the length in the file.",
     )
     second = Switch(
         False,
@@ -137,10 +140,13 @@ class Explain(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The wavelength of each pair of a head as a dot, from fast pairs on the left to slow ones on the right, on a "
-            "logarithmic axis, with lines at the trained length and at the length to be read. Pairs that complete a turn "
-            "within the trained length are blue, those that meet new angles orange, and the others grey. A thin line "
-            "leads to each pair from where it was before scaling. Beneath is what the file says, in words, with what is wrong or suspicious."
+            "The wavelength of each pair of a head as a dot, from fast pairs on "
+            "the left to slow ones on the right, on a logarithmic axis, with "
+            "lines at the trained length and at the length to be read. Pairs that "
+            "complete a turn within the trained length are blue, those that meet "
+            "new angles orange, and the others grey. A thin line leads to each "
+            "dot from where it was before scaling. Below, sentences explain what "
+            "the file says and what is wrong or suspicious in it."
         )
 
     @traitlets.validate("config")

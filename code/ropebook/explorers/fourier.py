@@ -50,7 +50,7 @@ class Fourier(Explorer):
         label="Distance Δ",
         below="distances are counted from 0 here",
         above="the longest range ends there",
-        note="Where the products are added up. An arrow key is one step.",
+        note="Where the products are added up. An arrow key moves it by one.",
         more=True,
         within=Within("span"),
     )
@@ -76,8 +76,8 @@ class Fourier(Explorer):
         log=True,
         label="Pairs summed",
         below="a sum needs one pair",
-        above="the widest head has so many",
-        note="From the fastest on. From d/2 on, all of them.",
+        above="the widest head has no more",
+        note="Starting with the fastest; d/2 or more means all.",
         more=True,
     )
     draw = Whole(
@@ -94,7 +94,9 @@ class Fourier(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The score of a query and a key against their distance, as a sum of waves: above, one wave for each pair of "
-            "dimensions, from fast to slow, all with their crest at one distance; below, their sum, which is highest "
-            "there; beside them, the products of the pairs at another distance, bar by bar, adding up to the score."
+            "The score of a query and a key against their distance, as a sum of "
+            "waves. Above is one wave for each pair of dimensions, from fast to "
+            "slow, all with a crest at the same distance; below is their sum, "
+            "which is highest there. Next to them, bars show the products of the "
+            "pairs at another distance and how they add up to the score."
         )

@@ -29,7 +29,7 @@ class Heatmap(Explorer):
         64,
         max=MOST_DIMS,
         above="more rows than the picture has",
-        note="Even: one sine and one cosine per pair.",
+        note="An even number: one sine and one cosine per pair.",
     )
     length = Whole(
         640,
@@ -49,20 +49,22 @@ class Heatmap(Explorer):
         label="Reference position",
         below="positions are counted from 0",
         above="the longest text ends there",
-        note="The curve shows how like it each position is.",
+        note="The curve compares each position with it.",
         within=Within("length", plus=-1),
     )
     interleaved = Switch(
         False,
         label="Interleaved",
-        note="Rows in the vector’s order, sine and cosine of each pair in turn; or all sines first. The same numbers.",
+        note="Rows in the vector’s order, alternating sine and cosine, or all sines first. The numbers are the same.",
         more=True,
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The sinusoidal encoding as a picture, one column per position and one row per entry: fast waves in the "
-            "first rows, slower and slower ones below. Under it the similarity of each position to a reference "
-            "position: a peak there, and ripples that die away on both sides."
+            "The sinusoidal encoding as a picture, one column per position and "
+            "one row per entry: fast waves in the first rows, slower and slower "
+            "ones below. Under it is the similarity of each position to a "
+            "reference position: a peak there, and ripples that die away on both "
+            "sides."
         )

@@ -40,7 +40,7 @@ class Ladder(Explorer):
     base = dials.base(
         min=LEAST_BASE,
         below="YaRN’s ramp can run backwards there, and at base 1 no pair is slower than another",
-        above="no model goes further",
+        above="no model has a larger base",
         note="Pair i has the wavelength λᵢ = 2π b^(2i/d).",
     )
     dim = dials.dimension(

@@ -57,7 +57,7 @@ class Lock(Explorer):
     )
     base = dials.base(note="θᵢ = b^(−2i/d), in both encodings.")
     dim = dials.dimension(16)
-    pair = dials.pair(2, note="Whose plane is drawn.")
+    pair = dials.pair(2, note="The pair whose plane is drawn.")
     draw = dials.draw(2, DRAWS)
 
     @traitlets.default("alt")

@@ -92,18 +92,18 @@ class Measured(Explorer):
             "order": "order by distance",
         },
         label="Show",
-        note="Bits per byte; a planted record; which of two records was first.",
+        note="Bits per byte, finding a planted record, or telling which of two records came first.",
     )
     text = Choice(
         {"python": "Python", "language": "generated language"},
         label="Text",
-        note="What is read. The language has rules that reach far back.",
+        note="What is read. The generated language has rules that reach far back.",
         more=True,
     )
     run = Choice(
         {LONGER: "RoPE, base 10⁴", "schemes": "all schemes"},
         label="Model",
-        note="The one for the methods, trained twice as long, or all schemes.",
+        note="The one used with the methods, trained twice as long, or all schemes.",
         more=True,
     )
     method = Choice(
@@ -121,7 +121,7 @@ class Measured(Explorer):
     tuned = Switch(
         False,
         label="Fine-tuned",
-        note="Trained a little further with the method, on longer texts.",
+        note="Train the model a little further with the method, on longer texts.",
         more=True,
     )
     position = Whole(
@@ -132,7 +132,7 @@ class Measured(Explorer):
         label="Position or distance",
         below="the picture begins there",
         above="the texts end there",
-        note="Where the figure is read.",
+        note="Where to read off the figure.",
         more=True,
     )
     measured = traitlets.Dict(help="the numbers, see compact").tag(sync=True)
@@ -146,10 +146,13 @@ class Measured(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Bits per byte at each position of long texts, for small models that were trained on short ones: as they are, with "
-            "the chosen method, and where they see only as much text as in training, with lines at the trained length and at "
-            "the wanted one. A faint line for each of three seeds, a thick one for their mean. Below, the difference to the "
-            "models as they are, band by band, with an interval."
+            "Bits per byte at each position of long texts, for small models that "
+            "were trained on short ones: as trained, with the chosen method, and "
+            "when they see only as much text as in training, with lines at the "
+            "trained length and at the wanted one. There is a faint line for each "
+            "of three seeds and a thick one for their mean. Below is the "
+            "difference from the models as trained, band by band, with an "
+            "interval."
         )
 
     def dials(self) -> dict[str, Any]:

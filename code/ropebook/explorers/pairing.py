@@ -36,7 +36,7 @@ class Pairing(Explorer):
         {"interleaved": "interleaved", "half": "half-split"},
         "half",
         label="Pairs of the rotation",
-        note="Places 2i and 2i + 1, or places i and i + d/2.",
+        note="Channels 2i and 2i + 1, or channels i and i + d/2.",
         more=True,
     )
     dim = Even(

@@ -70,7 +70,7 @@ class Patches(Explorer):
         label="Row of the patch",
         below="rows are counted from 0",
         above="the image ends there",
-        note="Counted from above.",
+        note="Counted from the top.",
         more=True,
     )
     column = Whole(

@@ -28,13 +28,13 @@ class Precision(Explorer):
         DTYPES,
         "bfloat16",
         label="Type",
-        note="With 53, 24, 8 and 11 binary digits.",
+        note="They have 53, 24, 8 and 11 binary digits.",
     )
     rounded = Choice(
         STAGES,
         "everything",
         label="What is rounded",
-        note="Only the result; or the frequencies θᵢ too; or the positions too; or both of them and the angles.",
+        note="Only the result; also the frequencies θᵢ; also the positions; or both of these and the angles.",
         more=True,
     )
     first = Whole(
@@ -44,8 +44,8 @@ class Precision(Explorer):
         log=True,
         label="First position",
         below="positions are counted from 0",
-        above="float32 would soon merge positions too",
-        note="An arrow key is one position, a page key twice as far.",
+        above="soon even float32 would merge positions",
+        note="An arrow key moves it by one, a page key doubles it.",
         more=True,
     )
     count = Whole(
@@ -69,7 +69,8 @@ class Precision(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two tables of cosines and sines as pictures, one row for each of many neighbouring positions: exact on the "
-            "left, rounded on the right, where neighbouring rows merge into bands. Beside them the error of every entry, "
-            "the darker the larger."
+            "Two tables of cosines and sines as pictures, one row for each of "
+            "many neighbouring positions: exact on the left, rounded on the "
+            "right, where neighbouring rows merge into bands. Next to them is the "
+            "error of every entry; the darker, the larger."
         )

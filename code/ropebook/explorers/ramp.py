@@ -26,7 +26,7 @@ class Ramp(Explorer):
     base = dials.base(
         min=LEAST_BASE,
         below="the code’s ramp can run backwards there, and at base 1 it has no value",
-        above="no model goes further",
+        above="no model has a larger base",
     )
     dim = dials.dimension(
         128, min=4, below="a ramp needs two pairs", note="Of a head: d/2 pairs."
@@ -42,7 +42,9 @@ class Ramp(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "How much of each pair is interpolated, from none for the fast pairs to all for the slow ones: as YaRN's paper "
-            "writes it, a curve that rises steeply and then creeps to the end, and as its code does it, a straight ramp "
-            "between the same ends; below, the factor between the frequencies that the two make, pair by pair."
+            "How much of each pair is interpolated, from nothing for the fast "
+            "pairs to everything for the slow ones. YaRN's paper describes a "
+            "curve that rises steeply and then creeps to the end; its code draws "
+            "a straight ramp between the same ends. Below is the factor between "
+            "the two resulting frequencies, pair by pair."
         )

@@ -50,7 +50,7 @@ class Rivals(Explorer):
         SCHEMES,
         "alibi",
         label="First scheme, blue",
-        note="T5 imitates ALiBi; other learned numbers are 1.",
+        note="T5 is shown imitating ALiBi; other learned numbers are 1.",
     )
     second = Choice(
         SCHEMES,
@@ -66,7 +66,7 @@ class Rivals(Explorer):
         label="Head h",
         below="heads are counted from 1",
         above="no more heads are drawn",
-        note="The strong line; the other heads are pale.",
+        note="Its line is strong; those of other heads are pale.",
     )
     heads = Whole(
         8,
@@ -74,8 +74,8 @@ class Rivals(Explorer):
         max=MOST_HEADS,
         label="Number of heads H",
         below="there must be a head",
-        above="more lines would cover one another",
-        note="Slopes are shared out among them.",
+        above="more lines would cover each other",
+        note="Slopes are divided among them.",
         more=True,
     )
     offset = Whole(
@@ -85,7 +85,7 @@ class Rivals(Explorer):
         label="Key's place n − m",
         below="the picture ends there",
         above="the picture ends there",
-        note="Below 0: before the query.",
+        note="Below 0 is before the query.",
         more=True,
     )
     base = dials.base(more=True)
@@ -94,7 +94,9 @@ class Rivals(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "What two schemes add to a score, as curves over the key's place, from 256 tokens before the query to 256 after "
-            "it. ALiBi is a roof, two straight lines that fall to both sides, one pair of lines for each head. RoPE is a "
-            "peak with swings at both sides, the same for all heads. The half behind the query, the future, is shaded."
+            "What two schemes add to a score, as curves over the key's position, "
+            "from 256 tokens before the query to 256 after it. ALiBi is a roof: "
+            "two straight lines that fall to both sides, for each head. RoPE is a "
+            "peak with swings on both sides, the same for all heads. The half "
+            "after the query, the future, is shaded."
         )

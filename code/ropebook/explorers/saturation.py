@@ -44,9 +44,9 @@ class Saturation(Explorer):
         min=2,
         max=MOST_KEYS,
         label="Number of keys",
-        below="one key always gets the whole weight",
+        below="a single key always gets the whole weight",
         above="the bars would be too thin to see",
-        note="One key would always get all.",
+        note="A single key would always get all the weight.",
     )
     draw = dials.draw(0, DRAWS)
     scaled = Switch(
@@ -58,7 +58,8 @@ class Saturation(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Softmax weights of random keys as bars. Beside them, against the head dimension d, the weights as a map "
-            "and the size of the gradient by q·k: divided by √d it falls slowly, undivided it stays larger at first and "
-            "then drops steeply."
+            "Softmax weights of random keys as bars. Next to them, against the "
+            "head dimension d, are the weights as a map and the size of the "
+            "gradient with respect to q·k. With division by √d it falls slowly; "
+            "without it, it is larger at first and then drops steeply."
         )

@@ -47,7 +47,7 @@ class Shuffle(Explorer):
     )
     order = Numbers(
         label="Order",
-        note="The places of the typed sentence in their new order, each once: 4,2,3,0,1.",
+        note="The typed sentence’s places in their new order, each once: 4,2,3,0,1.",
         more=True,
     )
     position = Switch(
@@ -64,8 +64,9 @@ class Shuffle(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Attention weights of the words of a sentence as a matrix of shaded cells, one row for each word that "
-            "attends, and beside it the output vector of each word as a strip of colours, above the strip of the same "
+            "Attention weights of the words of a sentence as a matrix of shaded "
+            "cells, one row for each word that attends. Next to it, each word's "
+            "output vector is a strip of colours, above the strip of the same "
             "word in the sentence as typed."
         )
 

@@ -34,7 +34,7 @@ class Timelapse(Explorer):
         log=True,
         label="Length now n",
         below="a text has a token",
-        above="there is room for no more",
+        above="there is no more room",
         note="Tokens so far; the last is the query.",
         within=Within("room"),
     )
@@ -60,14 +60,14 @@ class Timelapse(Explorer):
         1.0,
         max=16,
         below="the base would fall",
-        above="the base would leap",
-        note="Dynamic NTK’s: the scale is s·n/L − (s − 1). Plain: 1.",
+        above="the base would jump",
+        note="Dynamic NTK’s scale is s·n/L − (s − 1); plain: s = 1.",
         more=True,
     )
     base = dials.base(
         min=LEAST_BASE,
-        below="no model goes lower",
-        above="no model goes further",
+        below="no model has a smaller base",
+        above="no model has a larger base",
         note="Up to the trained length.",
     )
     dim = dials.dimension(
@@ -80,7 +80,9 @@ class Timelapse(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The tokens of a text as cells in rows, each in the colour of the base that its key was rotated with when it "
-            "came: one colour up to the trained length, then a new one with every token; the last cell is the new query, "
-            "with the newest base. Below, how far its score with each cached key is off."
+            "The tokens of a text as cells in rows, each in the colour of the "
+            "base with which its key was rotated on arrival: one colour up to the "
+            "trained length, then a new one with every token. The last cell is "
+            "the new query, with the newest base. Below is the error of its score "
+            "with each cached key."
         )

@@ -245,7 +245,7 @@ def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
         **{
             "label": "Base b",
             "below": "a smaller base would make later pairs turn faster",
-            "above": "nearly all pairs would stand still",
+            "above": "nearly all pairs would hardly turn at all",
             "note": "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
             **says,
         },
@@ -295,8 +295,8 @@ def draw(default: int, count: int) -> Whole:
         max=count - 1,
         label="Random draw",
         below="draws are counted from 0",
-        above="no more were drawn",
-        note="Another draw, another query and other keys.",
+        above="there are no more draws",
+        note="Each draw has another query and other keys.",
         more=True,
     )
 
@@ -329,7 +329,7 @@ def factor(default: float, *, max: float = 64, **says: Any) -> Real:
         **{
             "label": "Factor s",
             "below": "L′ would be shorter than L",
-            "above": "no method is used so far out",
+            "above": "no method is used with such factors",
             "note": "The wanted length is L′ = s·L, rounded down.",
             **says,
         },
@@ -367,7 +367,7 @@ def fast_end() -> Real:
         log=True,
         label="Fast end β",
         below=f"β must be more than α, which ends at {MOST_ALPHA}",
-        above="hardly a pair would be kept",
+        above="hardly any pair would be kept",
         note="Turns within L; pairs with more are kept.",
         more=True,
     )
