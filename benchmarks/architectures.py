@@ -1,14 +1,15 @@
-"""Which architectures of transformers does `install` serve? Each one is built tiny and random, and tried.
+"""Which architectures of transformers does `install` support? Builds a tiny random model of each one and
+tries it.
 
     python benchmarks/architectures.py                     # all of them, some minutes on one core
     python benchmarks/architectures.py Llama SmolLM3       # prints these, and writes nothing
 
 An architecture is a configuration with ``rope_parameters``. Methods that replace the table of cosines and sines
-(another base, linear scaling, YaRN) and methods that act in the attention (dynamic NTK, ReRoPE, log-n) are tried apart.
-Each group is "supported", or "refused" with the words of the error. What is supported was compared: a base, linear
-scaling, YaRN and dynamic NTK with transformers' own, for the same weights; ReRoPE and log-n, with a length that is
-never reached, with the plain model. "not_tried" says why a model could not be built small, or does not run on tokens.
-Writes results/architectures.json.
+(another base, linear scaling, YaRN) and methods that act in the attention (dynamic NTK, ReRoPE, log-n) are tried
+separately. Each group is "supported", or "refused" with the error message. "Supported" means that results were
+compared: a base, linear scaling, YaRN and dynamic NTK with transformers' own, for the same weights; ReRoPE and log-n,
+with a length that is never reached, with the plain model. "not_tried" says why no small model could be built, or
+why it does not run on tokens. Writes results/architectures.json.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ SMALL = {
     "num_experts_per_tok": 2,
     "n_group": 1,
     "topk_group": 1,
-    # of latent attention
+    # for latent attention
     "q_lora_rank": 16,
     "kv_lora_rank": 16,
     "qk_rope_head_dim": 8,
@@ -78,7 +79,7 @@ SMALL = {
     "ffn_hidden_size": 48,
     "expert_ffn_hidden_size": 16,
     "zero_expert_num": 2,
-    # of layers without softmax
+    # for layers without softmax
     "attn_layer_indices": [1],
     "linear_num_key_heads": 4,
     "linear_num_value_heads": 4,
@@ -94,7 +95,7 @@ SMALL = {
     "hidden_size_per_layer_input": 8,
     "query_pre_attn_scalar": 8,
 }
-# Whatever their default is.
+# Set regardless of their default.
 ALWAYS = (
     "head_dim",
     "num_experts_per_tok",
@@ -105,20 +106,20 @@ ALWAYS = (
     "attn_layer_indices",
 )
 THEIRS = {
-    # the rotation of another base, which every architecture has
+    # just another base, which every architecture allows
     "base": {"rope_theta": 777.0},
     "linear": {"rope_type": "linear", "factor": 4.0},
     "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": TRAINED},
     "dynamic": {"rope_type": "dynamic", "factor": 1.0},
 }
-# Methods that a default configuration may ask for.
+# Methods that a default configuration may contain.
 OWN = ("linear", "dynamic", "yarn", "llama3", "longrope")
-# which change nothing in a text of LENGTH tokens
+# these change nothing in a text of LENGTH tokens
 IDLE = {"rerope": {"window": 4 * LENGTH}, "log_n": {"trained_length": 4 * LENGTH}}
 GROUPS = {"table": ("base", "linear", "yarn"), "attention": ("dynamic", *IDLE)}
 
 
-# What an error says, in short.
+# Short forms of error messages.
 WHY = {
     "share one rotary_emb": "no table that all layers share",
     "gives cosines and sines": "another kind of table",
@@ -138,7 +139,7 @@ WHY = {
 
 
 def told(error: Exception) -> str:
-    """An error in a line, without the folders of this machine."""
+    """An error on one line, without this machine's folders."""
     line = re.sub(r"(?<=from ')[^']*site-packages/", "", f"{type(error).__name__}: {error}")
     return " ".join(line.split())[:300]
 
@@ -181,14 +182,14 @@ def model_class(config: type) -> type:
 
 
 def has(config: transformers.PreTrainedConfig, name: str) -> bool:
-    """Whether an option is set by default; the width of a head may be left open, or differ from layer to layer."""
+    """Whether an option is set by default; the width of a head may be unset, or differ from layer to layer."""
     try:
         return name in ALWAYS or getattr(config, name, None) is not None
     except AttributeError:
         return False
 
 
-# Some ask for these, when nothing else works.
+# Some need these; tried when nothing else works.
 MORE = (
     {},
     {"layer_types": ["full_attention", "full_attention"]},
@@ -198,13 +199,14 @@ MORE = (
 
 
 def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
-    """A small one, with a layer of each type that the configuration has."""
+    """A small configuration, with a layer of each type."""
     plain = config()
-    # a name may be an alias, as num_experts for num_local_experts: only what the class itself declares
+    # a name may be an alias (num_experts for num_local_experts), so use only what the class itself
+    # declares
     known = config.__dataclass_fields__
     options = {name: value for name, value in SMALL.items() if name in known and has(plain, name)}
     if "kv_lora_rank" in options:
-        # each head has keys of its own, made of a shared vector
+        # each head has its own keys, made from a shared vector
         options["num_key_value_heads"] = options["num_attention_heads"]
         options.pop("head_dim", None)
     kinds = list(dict.fromkeys(getattr(plain, "layer_types", None) or ()))
@@ -220,7 +222,7 @@ def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
         options["sliding_window"] = 16
     options |= {name: value for name, value in more.items() if name in known}
     made = config(**options)
-    # a method of its own, as Llama 3.1 has it, is the checkpoint's, and no part of the architecture
+    # a method in the config, as in Llama 3.1, belongs to the checkpoint, not to the architecture
     every = made.rope_parameters or {}
     for parameters in (every, *every.values()):
         if isinstance(parameters, dict) and "mrope_section" in parameters:
@@ -235,12 +237,12 @@ def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
 
 
 def made(form: type, config: transformers.PreTrainedConfig) -> torch.nn.Module:
-    # other ways through the experts have no float64
+    # other implementations of the experts have no float64
     return form._from_config(config, experts_implementation="eager").eval().double()
 
 
 def weights(form: type, config: transformers.PreTrainedConfig) -> int:
-    """How many numbers a model would have, without making them."""
+    """How many parameters a model would have, without allocating them."""
     with torch.device("meta"):
         return sum(weight.numel() for weight in form._from_config(config).parameters())
 
@@ -258,7 +260,7 @@ def built(config: transformers.PreTrainedConfig, form: type) -> torch.nn.Module:
     return model
 
 
-# --- What comes of them ----------------------------------------------------------------------------------------------
+# --- Results ---------------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -273,7 +275,7 @@ def output(model: torch.nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def asked(config: transformers.PreTrainedConfig) -> dict:
-    """The rope_parameters that a method would change."""
+    """The rope_parameters that a method would replace."""
     parameters = config.rope_parameters or {}
     return parameters.get("full_attention", parameters) or {}
 
@@ -285,7 +287,7 @@ def with_method(config: transformers.PreTrainedConfig, parameters: dict) -> tran
 
 
 def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor) -> dict[str, object]:
-    """What `install` of one method gives against what it should give."""
+    """Compares the result of `install` for one method with what it should be."""
     if name in IDLE:
         method = make(name, **IDLE[name])
     else:
@@ -313,7 +315,8 @@ def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor)
 
 
 def tried(config: type) -> dict[str, object]:
-    """A row: for each group of methods "supported", "refused" and why, or "wrong"; or why nothing could be tried."""
+    """A row: for each group of methods "supported", "refused" and why, or "wrong"; or the reason why nothing could
+    be tried."""
     row: dict[str, object] = {"config": config.__name__}
     model, said = None, ""
     try:
@@ -361,7 +364,7 @@ def refusals(model: torch.nn.Module | None) -> dict[str, object]:
             except ValueError as error:
                 found[group] = {"verdict": "refused", "method": names[0], "said": str(error).splitlines()[0]}
             except Exception:
-                # no verdict, as without values
+                # no verdict, just like without values
                 continue
     return found
 
@@ -393,7 +396,7 @@ def judged(model: torch.nn.Module, form: type, names: tuple[str, ...], plain: to
 
 
 def in_short(row: dict[str, object]) -> dict[str, object]:
-    """The row, with the reason of each refusal in a few words too."""
+    """The row, with a short reason for each refusal."""
     for group in GROUPS:
         said = row.get(group, {}).get("said")
         if said is not None:

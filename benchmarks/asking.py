@@ -5,9 +5,9 @@
     python benchmarks/asking.py attack    the pairs that the maps name, in other distances and other contexts
     python benchmarks/asking.py gather    what the page shows of all this, into results/order.json
 
-An exploration: contexts are new ones, their text is the development part or the generated language, and nothing is
-seen of the held-out part. Needs the weights in results/trials. One thread; a cell takes seconds, a map a minute or
-two. Every file in results/asking is written whole, and what is there is not done again.
+An exploration with new contexts, whose text is the development part or the generated language; the held-out part
+is not used. Needs the weights in results/trials. One thread; a cell takes seconds, a map a minute or two. Every
+file in results/asking is written atomically, and existing ones are skipped.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
 
 FACTOR = extensions.FACTORS[-1]
 LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_ntk_4")
-"""Extensions that are kin of others: with another factor on the scores, or another constant."""
+"""Variants of other extensions: with another factor on the scores, or another constant."""
 SLOW = ("self_extend", "rerope")
 FEW = 4
-"""Contexts of the texts of 8 L for `SLOW` methods, which compute two tables of scores."""
+"""How many contexts in texts of 8 L are used for `SLOW` methods, which compute two tables
+of scores."""
 MAPPED = {
     "order": Layout("order", 512, 256, 512, 8),
     "order within": asking.fewer(LAYOUTS["order within"], 4),
 }
-"""A map is made at distances of L to 2 L: there a frequency that is halved makes no angle that is new. Retrieval is the
-share of answers that are one of the key's records, the right one or the other."""
+"""Maps use distances from L to 2 L, where a halved frequency produces no new angle. Retrieval is the share of answers
+that are one of the key's records, right or wrong."""
 SLOWED = (2, 4, 8, 16)
-"""What the frequency of the pair that the map names is divided by."""
+"""The factors by which the frequency of the map's pair is divided."""
 ATTACKS = {
     "1.5 L to 3 L": Layout("order", 768, 384, 768, 6),
     "L to 8 L": asking.fewer(LAYOUTS["order"], 4),
@@ -66,7 +67,8 @@ def weights_of(name: str) -> Path:
 
 
 def models() -> list[str]:
-    """Names of all trained models with weights with their scheme's own frequencies; by seed, extended ones first."""
+    """Names of all trained models that have weights and their scheme's own frequencies; by seed, extended ones
+    first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
         if run_of(path.stem).get("method", "none") == "none":
@@ -109,7 +111,8 @@ def store(name: str, identity: dict, measured: dict, start: float) -> None:
 
 
 def done(name: str, identity: dict) -> bool:
-    """Whether the file is there. Of other weights, options, contexts or text it may not be."""
+    """Whether the file exists. It must not come from other weights, options, contexts or
+    text."""
     path = folder() / f"{name}.json"
     if not path.exists():
         return False
@@ -133,7 +136,8 @@ def identity_of(
 
 
 def answers(model: LanguageModel, layouts: dict[str, Layout], text: parts.Parts) -> dict[str, list[str]]:
-    """By layout the letters; a layout that a learned scheme does not reach is left out."""
+    """The letters for each layout; a layout that a learned scheme does not reach is left
+    out."""
     found = {}
     for key, layout in layouts.items():
         if model.scheme == "learned" and layout.length >= model.length:
@@ -164,7 +168,7 @@ def cells(names: list[str], text: parts.Parts) -> None:
 
 
 def store_contexts(text: parts.Parts) -> None:
-    """Distances and kinds of all questions, once for all cells."""
+    """Distances and kinds of all questions, the same for all cells."""
     told = {}
     for key, layout in (LAYOUTS | ATTACKS).items():
         asked = asking.contexts(layout, text.development)
@@ -212,7 +216,7 @@ def map_(names: list[str], text: parts.Parts) -> None:
 
 
 def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
-    """Of each pair in the lengths of queries and keys, mean over all heads."""
+    """Each pair's share of the lengths of queries and keys, mean over all heads."""
     norms = heads.pair_norms(model, tokens)
     lengths = norms.q * norms.k
     return means.for_json((lengths / lengths.sum(-1, keepdim=True)).mean((0, 1)))

@@ -1,9 +1,9 @@
 """The base that a context length needs (Men et al. 2024), searched on grids; writes results/base.json.
 
-For each length of the paper's table: the least base of its grid that meets the criterion, beside the published one,
-with the time of the search; a thousand is read as 1024 tokens and as 1000. Then the runs of admissible bases on a finer
-grid. Last, how time and peak memory of one walk along the criterion grow with the length, for a base that meets it
-throughout.
+For each length in the paper's table: the smallest base of its grid that meets the criterion, next to the published one,
+with the time of the search; "k" is read both as 1024 and as 1000 tokens. Then the runs of admissible bases on a finer
+grid. Finally, how the time and peak memory of one walk along the criterion grow with the length, for a base that meets
+it throughout.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ DIM = 128
 GRID = {"digits": 2, "low": 1e3, "high": 1e9}  # the paper's
 FINE = {"digits": 3, "low": 1e3, "high": 1e8}
 FINE_LIMIT = decay.tokens("128k")
-PASSES = 1e9  # a base that meets the criterion at all lengths walked
+PASSES = 1e9  # a base that meets the criterion at all lengths used here
 RUNS = 5
 
 
 class LiveBytes(TorchDispatchMode):
-    """Counts the bytes of the tensors alive, and their peak."""
+    """Counts the bytes of live tensors, and their peak."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def search(where: torch.device, thousand: int) -> list[dict]:
         start = time.perf_counter()
         found = decay.compare(length, published, grid, DIM, where)
         row = {"label": label, **found._asdict(), "search_seconds": round(time.perf_counter() - start, 3)}
-        # How clear of 0 the sums are that decided it: float64 is off by far less than 1e-6 here.
+        # How far the decisive sums are from 0: the error of float64 is far below 1e-6 here.
         row["least_sum_of_ours"] = least_sum(found.ours, length, where)
         row["first_negative_sum"] = kernel_at(found.first_negative, published)
         rows.append(row)
@@ -101,7 +101,7 @@ def fine_runs(where: torch.device) -> dict:
 
 
 def walks(where: torch.device) -> dict:
-    """Seconds (median of RUNS) and peak bytes of one walk of each length, and the powers of the length they follow."""
+    """Seconds (median of RUNS) and peak bytes of one walk of each length, and the exponents with which they grow."""
     rows = []
     for label in decay.PUBLISHED_BASES:
         length = decay.tokens(label)
@@ -109,7 +109,7 @@ def walks(where: torch.device) -> dict:
         rows.append({"label": label, "length": length, "seconds": statistics.median(seconds)})
         rows[-1]["peak_bytes"] = peak_bytes(length, where)
         print(rows[-1], flush=True)
-    long = [row for row in rows if row["length"] >= 2 * decay.CHUNK]  # here the pieces have reached their full size
+    long = [row for row in rows if row["length"] >= 2 * decay.CHUNK]  # from here on the pieces have their full size
     growth = {key: exponent(long, key) for key in ("seconds", "peak_bytes")}
     return {"base": PASSES, "rows": rows, "exponent_from": long[0]["label"], "exponent": growth}
 

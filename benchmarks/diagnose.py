@@ -40,19 +40,20 @@ from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
-# Of each fresh mistake.
+# For each fresh mistake.
 WORLDS = 12
 FIRST_SET = "tests.fresh_mistakes"
 # Every fifth function is sound.
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
 
-# What is tried: set before there are workers, since functions are not sent to them.
+# What is tried: set before workers are forked, because functions cannot be sent to
+# them.
 TRIED = {}
 
 
 def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World, tuple[str, ...]]]:
-    """Worlds at random, and the names of the mistakes that are made in them."""
+    """Random worlds, and the names of the mistakes made in them."""
     generator = random.Random(seed)
     for i in range(count):
         if i % SOUND == 0:
@@ -62,7 +63,8 @@ def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World,
 
 
 def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], str, list[str]]:
-    """The mistakes in a function, the verdict on it, and the names that it was given."""
+    """The mistakes in a function, the verdict on it, and the names that the diagnosis
+    gave."""
     torch.set_num_threads(1)
     world, names = one
     rotation = worlds.compose(world, names, TRIED)
@@ -70,14 +72,14 @@ def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], st
     try:
         report = diagnose(rotation, **how)
     except Exception as error:
-        # counted, and none of the three verdicts
+        # counted separately from the three verdicts
         print(f"{names} in {world}: {type(error).__name__}: {error}", flush=True)
         return names, "raised", []
     return names, report.verdict, list(report.mistakes)
 
 
 def tried(reports: Iterable, mistakes: dict) -> dict:
-    """Verdicts by the number of mistakes, how often each was named, and what those that come alone were called."""
+    """Verdicts by the number of mistakes, how often each mistake was named, and what single ones were called."""
     verdicts = collections.defaultdict(collections.Counter)
     named, seen = collections.Counter(), collections.Counter()
     alone, missed = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
@@ -182,7 +184,7 @@ def fresh_set(module: str, name: str | None, workers: int) -> None:
 
 
 def main() -> None:
-    """Try them, print, and write what was found if all were tried."""
+    """Try them and print the results; write them if all were tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")

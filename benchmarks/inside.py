@@ -1,8 +1,8 @@
 """Looks into the trained models: what their heads do, which frequencies they need; writes results/inside.json.
 
-Of the second experiment (benchmarks/trials.py) the models that methods are put into, and as controls those without
-positions and with ALiBi; all seeds, on the development part, so that nothing is seen of the part that decides. Needs
-their weights in results/trials. Some minutes on one thread.
+Uses the second experiment's models (benchmarks/trials.py) that methods are applied to and, as controls, those
+without positions and with ALiBi; all seeds, on the development part, so that the held-out part stays unseen. Needs
+their weights in results/trials. Takes some minutes on one thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.trials import finished, trained  # noqa: E402
 from ropebook import device, results  # noqa: E402
 from ropebook.lab import inside, parts, scores, trials  # noqa: E402
 
-LONGER = 1024  # bytes, for what is tried beyond L
+LONGER = 1024  # bytes in a text for measurements beyond L
 CONTROLS = ("none", "alibi")
 LOOKED_AT = [*trials.LONGER, *(trial for trial in trials.TRIALS if trial.scheme in CONTROLS)]
 

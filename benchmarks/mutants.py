@@ -2,12 +2,13 @@
 
     python benchmarks/mutants.py attention lab/model --count 100 --seed 0
 
-A mutation swaps an operator or a comparison, a sine for a cosine, moves a constant by one, flips a truth value, or
-drops a minus or a `not`; annotations are left alone, since nothing runs them. It is made in a copy, never in the
-sources. Writes results/mutants.json: per module how many were caught, and each one that was not.
+A mutation swaps an operator or a comparison, a sine for a cosine, changes a constant by one, flips a truth value,
+or drops a minus or a `not`; annotations are left alone, since nothing runs them. Mutations are made in a copy,
+never in the sources. Writes results/mutants.json: how many were caught in each module, and every one that was
+not.
 
-Only the tests that execute the changed line are run (all of them, if it is executed when the module is read), the
-quickest first, in a fork of one process that has the libraries loaded already: most mutants take a second or two.
+Only the tests that execute the changed line are run (all of them if it is executed on import), the quickest
+first, in a fork of one process that has already loaded the libraries: most mutants take a second or two.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded, as in tests/conftest.py
 
-# What the forks find loaded. Not ropebook itself: a fork would test what lies here instead of the mutant.
+# What is loaded before forking. Not ropebook itself, or a fork would test the original instead of the
+# mutant.
 import coverage
 import hypothesis.extra.numpy  # noqa: F401
 import matplotlib.pyplot  # noqa: F401
@@ -81,9 +83,10 @@ def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
 
 
 def _lines(tree: ast.Module) -> dict[int, range]:
-    """For each node the lines of the innermost statement around it; of a compound one, of its head."""
+    """For each node the lines of the innermost statement around it; for a compound statement, those of
+    its head."""
     found = {}
-    for statement in ast.walk(tree):  # from the outside in: the innermost is the last to write
+    for statement in ast.walk(tree):  # from the outside in, so that the innermost statement is written last
         if isinstance(statement, ast.stmt):
             body = getattr(statement, "body", None)
             end = body[0].lineno if body else statement.end_lineno + 1
@@ -93,7 +96,7 @@ def _lines(tree: ast.Module) -> dict[int, range]:
 
 
 def _annotations(tree: ast.Module) -> set[int]:
-    """Every node that stands in an annotation."""
+    """Every node inside an annotation."""
     roots = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
     return {id(inner) for root in roots if root is not None for inner in ast.walk(root)}
 
@@ -115,7 +118,7 @@ def _variants(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def mutate(source: str, place: int) -> str:
-    """The source with the mutation at `place`, and nothing else, changed."""
+    """The source with only the mutation at `place`."""
     tree = ast.parse(source)
     number, variant = divmod(place, 10)
     target = next(node for index, node in enumerate(ast.walk(tree)) if index == number)
@@ -128,7 +131,7 @@ def mutate(source: str, place: int) -> str:
     elif isinstance(target, ast.Constant):
         target.value = (not target.value) if isinstance(target.value, bool) else target.value + (-1 if variant else 1)
     else:
-        # A minus becomes a plus; `not x` becomes `not not x`, which is how to drop it without moving a node.
+        # A minus becomes a plus; `not x` becomes `not not x`, which drops the `not` without moving a node.
         if isinstance(target.op, ast.Not):
             target.operand = ast.UnaryOp(ast.Not(), target.operand)
         else:
@@ -137,7 +140,7 @@ def mutate(source: str, place: int) -> str:
 
 
 def caught(folder: Path, tests: list[str], limit: float) -> bool:
-    """Whether `tests` fail, or do not end within `limit` seconds, on the mutant that lies in `folder`."""
+    """Whether `tests` fail, or do not finish within `limit` seconds, on the mutant in `folder`."""
     child = os.fork()
     if child == 0:
         _test(folder, tests)
@@ -153,7 +156,7 @@ def caught(folder: Path, tests: list[str], limit: float) -> bool:
 
 
 class Durations:
-    """A plugin of pytest that writes how long each test took, in the order of that."""
+    """A pytest plugin that writes how long each test took, sorted by duration."""
 
     def __init__(self, path: Path):
         self.path, self.seconds = path, {}
@@ -166,14 +169,14 @@ class Durations:
 
 
 def _test(folder: Path, arguments: list[str]) -> None:
-    """Run pytest in this process, which is a fork, and end it with the status."""
+    """Run pytest in this process, which is a fork, and exit with its status."""
     os.setpgid(0, 0)
     os.chdir(folder)
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
     os.environ.update(PYTHONPATH=str(folder / "code"), CI="true", COVERAGE_FILE=str(folder / ".coverage"))
-    sys.dont_write_bytecode = True  # two mutants made within a second would share one
+    sys.dont_write_bytecode = True  # otherwise two mutants made within a second would share bytecode
     sys.path[:0] = [str(folder), str(folder / "code")]
     status = 1
     try:
@@ -184,7 +187,7 @@ def _test(folder: Path, arguments: list[str]) -> None:
 
 
 def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
-    """For each line of `file` the tests that execute it, from the coverage that lies in `folder`; "" is its import."""
+    """For each line of `file` the tests that execute it, from the coverage data in `folder`; "" means its import."""
     data = coverage.CoverageData(str(folder / ".coverage"))
     data.read()
     return {

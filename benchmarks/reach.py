@@ -1,5 +1,5 @@
-"""How much of a figure is under the reader's hand: dials that can be turned in sight of the whole picture, and sliders
-that stay where they are while they are dragged."""
+"""How much of a figure is within the reader's reach: dials that can be used while the whole picture is visible, and
+sliders that do not move while they are dragged."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from playwright.sync_api import Locator
 
 SCREENS = {"1280x800": (1280, 800), "390x844": (390, 844)}
 BAR = 64
-"""px at the top of the window that the page's own bar may take."""
+"""Pixels at the top of the window that the page's own bar may cover."""
 STOPS = 13
-"""Places of the slider, end to end."""
+"""Positions of the slider, from end to end."""
 
 MEASURE = """async (figure, { bar, stops }) => {
   for (const more of figure.querySelectorAll('.rb-more')) more.open = true;
@@ -86,7 +86,7 @@ MEASURE = """async (figure, { bar, stops }) => {
 
 
 def measure(figure: Locator) -> dict:
-    """Of an explorer that is alive: ``dials``, how many it has, all folds opened; ``away``, the labels of those that
-    cannot be turned while the whole picture is seen; ``moves_px``, how far a slider or the picture moves at most while
+    """For a running explorer: ``dials``, how many it has with all folds open; ``away``, the labels of those that
+    cannot be used while the whole picture is visible; ``moves_px``, the most that a slider or the picture moves while
     a slider is dragged from end to end."""
     return figure.evaluate(MEASURE, {"bar": BAR, "stops": STOPS})

