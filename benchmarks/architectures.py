@@ -1,5 +1,4 @@
-"""Which architectures of transformers does `install` support? Builds a tiny random model of each one and
-tries it.
+"""Which architectures of transformers does `install` support? Builds a tiny random model of each one and tries it.
 
     python benchmarks/architectures.py                     # all of them, some minutes on one core
     python benchmarks/architectures.py Llama SmolLM3       # prints these, and writes nothing
@@ -201,8 +200,7 @@ MORE = (
 def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
     """A small configuration, with a layer of each type."""
     plain = config()
-    # a name may be an alias (num_experts for num_local_experts), so use only what the class itself
-    # declares
+    # a name may be an alias (num_experts for num_local_experts), so use only what the class itself declares
     known = config.__dataclass_fields__
     options = {name: value for name, value in SMALL.items() if name in known and has(plain, name)}
     if "kv_lora_rank" in options:
@@ -353,7 +351,7 @@ def reads_tokens(form: type) -> bool:
 
 
 def refusals(model: torch.nn.Module | None) -> dict[str, object]:
-    """The verdicts on a model that does not run on tokens alone, if `install` refuses it."""
+    """The verdicts on a model that needs more than tokens, if `install` refuses it."""
     found = {}
     if model is not None:
         for group, names in GROUPS.items():

@@ -1,4 +1,4 @@
-"""Asks the trained models for records at random distances, and finds the pair that order depends on.
+"""Asks the trained models for records at random distances, and finds the pair that carries the order.
 
     python benchmarks/asking.py cells     every model as it was trained; the extended ones with every method for 8 L
     python benchmarks/asking.py map       every model with RoPE: each pair, band and head with another frequency
@@ -40,8 +40,7 @@ LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_n
 """Variants of other extensions: with another factor on the scores, or another constant."""
 SLOW = ("self_extend", "rerope")
 FEW = 4
-"""How many contexts in texts of 8 L are used for `SLOW` methods, which compute two tables
-of scores."""
+"""How many contexts in texts of 8 L are used for `SLOW` methods, which compute two tables of scores."""
 MAPPED = {
     "order": Layout("order", 512, 256, 512, 8),
     "order within": asking.fewer(LAYOUTS["order within"], 4),
@@ -111,8 +110,7 @@ def store(name: str, identity: dict, measured: dict, start: float) -> None:
 
 
 def done(name: str, identity: dict) -> bool:
-    """Whether the file exists. It must not come from other weights, options, contexts or
-    text."""
+    """Whether the file exists. It must not come from other weights, options, contexts or text."""
     path = folder() / f"{name}.json"
     if not path.exists():
         return False
@@ -136,8 +134,7 @@ def identity_of(
 
 
 def answers(model: LanguageModel, layouts: dict[str, Layout], text: parts.Parts) -> dict[str, list[str]]:
-    """The letters for each layout; a layout that a learned scheme does not reach is left
-    out."""
+    """The letters for each layout; a layout that a learned scheme does not reach is left out."""
     found = {}
     for key, layout in layouts.items():
         if model.scheme == "learned" and layout.length >= model.length:

@@ -47,8 +47,7 @@ FIRST_SET = "tests.fresh_mistakes"
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
 
-# What is tried: set before workers are forked, because functions cannot be sent to
-# them.
+# What is tried: set before workers are forked, because functions cannot be sent to them.
 TRIED = {}
 
 
@@ -63,8 +62,7 @@ def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World,
 
 
 def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], str, list[str]]:
-    """The mistakes in a function, the verdict on it, and the names that the diagnosis
-    gave."""
+    """The mistakes in a function, the verdict on it, and the names that the diagnosis gave."""
     torch.set_num_threads(1)
     world, names = one
     rotation = worlds.compose(world, names, TRIED)

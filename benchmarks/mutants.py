@@ -28,8 +28,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded, as in tests/conftest.py
 
-# What is loaded before forking. Not ropebook itself, or a fork would test the original instead of the
-# mutant.
+# What is loaded before forking. Not ropebook itself, or a fork would test the original instead of the mutant.
 import coverage
 import hypothesis.extra.numpy  # noqa: F401
 import matplotlib.pyplot  # noqa: F401
@@ -83,8 +82,7 @@ def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
 
 
 def _lines(tree: ast.Module) -> dict[int, range]:
-    """For each node the lines of the innermost statement around it; for a compound statement, those of
-    its head."""
+    """For each node the lines of the innermost statement around it; for a compound statement, those of its head."""
     found = {}
     for statement in ast.walk(tree):  # from the outside in, so that the innermost statement is written last
         if isinstance(statement, ast.stmt):

@@ -177,8 +177,7 @@ def core() -> None:
 
 
 def explore() -> None:
-    """Most informative first: all texts with the unchanged model, then bands, then pairs from the
-    middle outwards."""
+    """Most informative first: all texts with the unchanged model, then bands, then pairs from the middle outwards."""
     others()
     for changes in ((*BANDS, LINEAR), CORE, SINGLES[:9], SINGLES[9:]):
         for text in chosen():
@@ -195,7 +194,8 @@ def others() -> None:
 
 @dataclass(frozen=True)
 class SinkApart:
-    """The first token seen from at most ``nearest``, or pairs 22 to 26 slowed for it or for the others."""
+    """The first token at a distance of at most ``nearest``, or pairs 22 to 26 slowed either for it or for
+    the others."""
 
     name: str
     nearest: int | None = None
@@ -263,8 +263,7 @@ HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(3
 
 
 def penalty() -> None:
-    """If only the mean score breaks, then keeping it constant repairs the model without changing any
-    frequency."""
+    """If only the mean score breaks, then keeping it constant repairs the model without changing any frequency."""
     bias()
     for text in chosen():
         for change in HELD:
@@ -272,8 +271,7 @@ def penalty() -> None:
 
 
 def pieces(name: str) -> torch.Tensor:
-    """Short texts, each from the beginning of one of the equal parts of a text:
-    (PIECES, SHORT + 1)."""
+    """Short texts, each from the beginning of one of the equal parts of a text: (PIECES, SHORT + 1)."""
     tokens = tokens_of(name)
     step = (len(tokens) - SHORT - 1) // (PIECES - 1)
     return torch.stack([tokens[i * step : i * step + SHORT + 1] for i in range(PIECES)])
@@ -368,8 +366,7 @@ def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
 
 
 def last_losses(model: LlamaModel, rows: torch.Tensor, positions: torch.Tensor, scored: int) -> list[float]:
-    """The mean loss on the last ``scored`` tokens of each row: rows (batch, T + 1), positions
-    (T,)."""
+    """The mean loss on the last ``scored`` tokens of each row: rows (batch, T + 1), positions (T,)."""
     logits = model.lm_head(real.last_states(model, rows[:, :-1], positions)[:, -scored:])
     values = torch.nn.functional.cross_entropy(logits.mT, rows[:, -scored:], reduction="none")
     return [round(one, 4) for one in values.double().mean(1).tolist()]

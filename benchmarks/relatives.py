@@ -30,8 +30,7 @@ FLEX = ("nothing", "rope", "xpos", "alibi", "t5")
 
 
 def schemes() -> dict[str, relatives.Scheme]:
-    """One instance of each scheme that is timed, by its name in
-    `relatives.FACTS`."""
+    """One instance of each scheme that is timed, by its name in `relatives.FACTS`."""
     heads, dim = SHAPE["heads"], SHAPE["head_dim"]
     return {
         "nothing": relatives.Nothing(),

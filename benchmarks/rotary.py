@@ -109,8 +109,7 @@ def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
 
 
 def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> list[Form]:
-    """transformers' own rotation, with tables in the data's type as there; empty if it isn't
-    installed."""
+    """transformers' own rotation, with tables in the data's type as there; empty if it isn't installed."""
     if importlib.util.find_spec("transformers") is None:
         return []
     from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
@@ -180,8 +179,7 @@ def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, 
 
 
 def one_row(tables: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Tables with the same row for every token, which are therefore hardly read from
-    memory."""
+    """Tables with the same row for every token, which are therefore hardly read from memory."""
     return tuple(table[-1:].expand_as(table) for table in tables)
 
 
@@ -281,8 +279,7 @@ def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
 
 
 def largest_error(form: Form, sets: list) -> float:
-    """The largest error of any number, against float64 on the same values; raises if the
-    form is wrong."""
+    """The largest error of any number, against float64 on the same values; raises if the form is wrong."""
     worst = 0.0
     q, k, q_out, k_out = (x.clone() for x in arguments(form, sets, 0))
     cos, sin = (table.double() for table in form.tables)
@@ -400,8 +397,7 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
 
 
 def stores(rounds: int) -> dict:
-    """What it costs to write to memory other than was read: forms on one tensor x, with a tensor y of the same
-    size.
+    """What it costs to write to memory other than was read: forms on one tensor x, with a tensor y of the same size.
 
     "scaled in place" reads x and writes x; "scaled elsewhere" reads x and writes y; "added elsewhere" reads x and y and
     writes y. One thread, measured in CPU time, so that other programs matter little; "times" is
@@ -596,8 +592,7 @@ def targets(part: dict) -> list[dict]:
 
 
 def cuda_targets(part: dict) -> list[dict]:
-    """The required performance of the fused kernel on CUDA: nearly the speed of a copy, and faster than
-    the others."""
+    """The required performance of the fused kernel on CUDA: nearly the speed of a copy, and faster than the others."""
     claims = []
     for layout, direction in itertools.product(checks.LAYOUTS, ("forward", "backward")):
         ours = find(part, "triton", layout, None, direction)

@@ -117,8 +117,7 @@ def of_flash_attention(start: int, tokens: int, dim: int, dtype: torch.dtype) ->
 
 
 def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
-    """The unavoidable part of our forward pass in halves: a copy into new memory, and the first of its three
-    steps."""
+    """The unavoidable part of our forward pass in halves: a copy into new memory, and the first of its three steps."""
     cos, _ = efficient.RotaryEmbedding(dim, layout="half").cos_sin(torch.arange(start, start + tokens))
 
     def first(x: Tensor) -> Tensor:
@@ -209,8 +208,7 @@ def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int
 
 
 def case(found: list[Peer], sets: list[Pair], start: int, backward: bool, rounds: int) -> list[dict]:
-    """Each library's times, its ratios to transformers within a round, and its
-    errors."""
+    """Each library's times, its ratios to transformers within a round, and its errors."""
     calls = CALLS if sets[0][0].shape[2] == 1 else 1
     wrong = {peer.name: errors(peer, sets[0], sets[1], backward, start) for peer in found}  # which also compiles
     times = {peer.name: [] for peer in found}

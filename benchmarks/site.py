@@ -73,8 +73,7 @@ def weigh(chromium: Browser, address: str) -> dict:
 
 
 def _size(response: Response) -> dict[str, int]:
-    """Bytes by address; a blob, a script inside the page itself, doesn't count as a
-    transfer."""
+    """Bytes by address; a blob, a script inside the page itself, doesn't count as a transfer."""
     if response.url.startswith(("blob:", "data:")):
         return {}
     return {response.url: len(response.body()) if response.ok else 0}
@@ -180,7 +179,7 @@ def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
 
 
 def stock_build(folder: Path, chapter: Path) -> Path:
-    """The chapter as Jupyter Book builds it with no settings; returns the folder of the site."""
+    """Builds the chapter with Jupyter Book's default settings; returns the site's folder."""
     notebook = execute.executed(chapter)
     nbformat.write(notebook, folder / f"{chapter.stem}.ipynb")
     (folder / "_toc.yml").write_text(f"format: jb-book\nroot: {chapter.stem}\n")
@@ -206,7 +205,7 @@ def weighed(built: Path, chromium: Browser) -> dict:
 
 
 def stock(built: Path, chromium: Browser) -> dict:
-    """The weight of the first page of each chapter as Jupyter Book alone builds it."""
+    """The weight of each chapter's first page, built with plain Jupyter Book."""
     found = {}
     for chapter in execute.chapters():
         if "_" in chapter.stem.replace("complex_plane", ""):

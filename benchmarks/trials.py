@@ -61,8 +61,7 @@ def folder() -> Path:
 
 
 def in_order() -> list[trials.Trial]:
-    """All trainings, by seed, with each seed's most informative ones first; then those that methods are applied
-    to."""
+    """All trainings, by seed, with each seed's most informative ones first; then those that methods are applied to."""
     return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
 
 
@@ -107,8 +106,7 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """The trainings in `ropebook.lab.variants`; T5's rate is chosen as soon as all candidates are
-    trained."""
+    """The trainings in `ropebook.lab.variants`; T5's rate is chosen as soon as all candidates are trained."""
     train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
     rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
     print(f"T5's table: a rate of {rate}", flush=True)
@@ -129,8 +127,7 @@ def development_bits(trial: trials.Trial) -> float:
 
 
 def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Trains further with another base; weights and numbers are stored as for any
-    training."""
+    """Trains further with another base; weights and numbers are stored as for any training."""
     for trial in wanted:
         for steps in variants.RAISED_STEPS:
             run = variants.raised(trial, steps)
@@ -146,8 +143,7 @@ def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
-    """Writes weights first and numbers last, so that the numbers exist only if the
-    training is finished."""
+    """Writes weights first and numbers last, so that the numbers exist only if the training is finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
     with results.writing(folder() / f"{trial.name}.safetensors") as file:
@@ -202,8 +198,7 @@ def trained(trial: trials.Trial) -> LanguageModel:
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
-    """The forms in which a model is tested: as it was trained (None), and for some models
-    with every extension."""
+    """The forms in which a model is tested: as it was trained (None), and for some models with every extension."""
     if not extended([trial]):
         return [None]
     chosen = folder() / "chosen.json"
@@ -213,8 +208,7 @@ def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
 
 
 def has_last(trial: trials.Trial) -> bool:
-    """Whether some claim compares the model with itself on only the last L
-    bytes."""
+    """Whether some claim compares the model with itself on only the last L bytes."""
     return trial.scheme == "alibi" or bool(extended([trial]))
 
 
@@ -271,8 +265,7 @@ def try_one(
 
 
 def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Chooses the methods' parameters, on the development part, with all seeds; writes
-    results/trials/chosen.json."""
+    """Chooses the methods' parameters, on the development part, with all seeds; writes results/trials/chosen.json."""
     wanted = extended(wanted)
     missing = [trial.name for trial in wanted if not finished(trial)]
     if missing:
@@ -325,8 +318,7 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Writes results/measured.json: the trainings and, once everything has been tested, the results and
-    verdicts."""
+    """Writes results/measured.json: the trainings and, once everything has been tested, the results and verdicts."""
     every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
     told = {trial.name: one for trial in every if (one := finished(trial))}
     if not told:

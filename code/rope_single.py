@@ -41,8 +41,7 @@ def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _PLACES = (*_INTEGERS, torch.float32, torch.float64)
-"""Allowed types of positions: bfloat16 can't tell 256 from 257, nor float16 2048 from
-2049."""
+"""Allowed types of positions: bfloat16 can't tell 256 from 257, nor float16 2048 from 2049."""
 
 
 class RoPE(torch.nn.Module):

@@ -63,8 +63,7 @@ def fingerprint() -> str:
 
 
 def progress(text: str) -> None:
-    """On a terminal, one line that changes; in a log, a line for each chapter rather than each
-    cell."""
+    """On a terminal, one line that changes; in a log, a line for each chapter rather than each cell."""
     if sys.stdout.isatty():
         print(f"\r\033[K  executing {text}", end="", flush=True)
     elif "starting" in text:
@@ -136,8 +135,7 @@ def html() -> Path:
 
 
 def failure(printed: str) -> str:
-    """The output of a failed build, followed by the lines that say why it failed, so that they are easy to
-    see."""
+    """The output of a failed build, followed by the lines that say why it failed, so that they are easy to see."""
     why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
     return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error.", *why])
 

@@ -7,12 +7,10 @@ import shutil
 import subprocess
 import sys
 
-# The first one has no window at all, not even a hidden one, so pages open in half the
-# time.
+# The first one has no window at all, not even a hidden one, so pages open in half the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-# Without these, a browser that runs as root does not start, or asks its vendor's servers for
-# updates.
+# Without these, a browser that runs as root does not start, or asks its vendor's servers for updates.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

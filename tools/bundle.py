@@ -31,19 +31,16 @@ NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
     r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
-# Each of these scripts blocks the page where it is included. Those for searching are only needed on
-# the search page.
+# Each of these scripts blocks the page where it is included. Those for searching are only needed on the search page.
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
 # For scripts that run before the page is parsed; nothing uses what they set.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
-# What the theme's script measures whenever a page changes; page.js does that
-# instead.
+# What the theme's script measures whenever a page changes; page.js does that instead.
 MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
-# Until the theme's script has run, readers who have not chosen a theme would get neither the light
-# nor the dark one.
+# Until the theme's script has run, readers who have not chosen a theme would get neither the light nor the dark one.
 THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
@@ -208,8 +205,7 @@ def _one_link(text: str, target: str) -> str:
 
 
 def _read(static: Path, name: PurePosixPath) -> str:
-    """A style sheet with its imports inlined and its addresses relative to
-    _static."""
+    """A style sheet with its imports inlined and its addresses relative to _static."""
 
     def inline(match: re.Match) -> str:
         return _read(static, _join(name.parent, match[1]))
@@ -260,10 +256,8 @@ def _purge(site: Path, style: str) -> str:
 
 
 def _icons_in_use(static: Path, style: str) -> str:
-    """Reduce the icon font to the characters that the styles use, and refer to the new
-    file."""
-    # Written as escapes or as the characters themselves, which are in Unicode's private use
-    # area.
+    """Reduce the icon font to the characters that the styles use, and refer to the new file."""
+    # Written as escapes or as the characters themselves, which are in Unicode's private use area.
     characters = {int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})\b", style)}
     characters |= {ord(character) for character in style if 0xE000 <= ord(character) <= 0xF8FF}
     options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)

@@ -26,8 +26,7 @@ def in_int8(weights: bytes) -> bytes:
 
 
 def buckets_alone(weights: bytes) -> bytes:
-    """Of a trained model's weights only T5's table, because pages read nothing else of these
-    models."""
+    """Of a trained model's weights only T5's table, because pages read nothing else of these models."""
     from safetensors.torch import load, save  # here: as above
 
     return save({"buckets": load(weights)["buckets"]})
@@ -76,8 +75,7 @@ def contents(root: Path = ROOT, code_text: str = "") -> dict[str, bytes]:
 
 
 def _closed(code: Path, first: set[Path]) -> set[Path]:
-    """These sources with everything that they import, and each explorer with its
-    script."""
+    """These sources with everything that they import, and each explorer with its script."""
     found: set[Path] = set()
     waiting = set(first)
     while waiting:

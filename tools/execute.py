@@ -82,8 +82,7 @@ def chapters() -> list[Path]:
 
 
 def executed(chapter: Path, report: Callable[[str], None] | None = None) -> NotebookNode:
-    """The chapter with its outputs: the cached ones if they are up to date, otherwise
-    new ones.
+    """The chapter with its outputs: the cached ones if they are up to date, otherwise new ones.
 
     Raises ChapterError, which names chapter and cell, if a cell fails; then nothing is cached.
     """
@@ -102,17 +101,14 @@ def is_current(chapter: Path) -> bool:
 
 
 def execute_all(report: Callable[[str], None]) -> list[str]:
-    """Bring every page with code up to date, several at a time; returns the names of those that had to
-    run."""
-    # The last page runs every proof. If it started last, it would run alone at the
-    # end.
+    """Bring every page with code up to date, several at a time; returns the names of those that had to run."""
+    # The last page runs every proof. If it started last, it would run alone at the end.
     stale = [chapter for chapter in reversed(runnable()) if not is_current(chapter)]
 
     def run(count: int) -> None:
         executed(stale[count], lambda text: report(f"[{count + 1}/{len(stale)}] {text}"))
 
-    # One more than can work at once, because a kernel that starts or ends only waits
-    # for messages.
+    # One more than can work at once, because a kernel that starts or ends only waits for messages.
     with ThreadPoolExecutor(max_workers=min(4, (os.cpu_count() or 1) + 1)) as pool:
         running = [pool.submit(run, count) for count in range(len(stale))]
         try:
@@ -140,8 +136,7 @@ def _key(notebook: NotebookNode, files: list[str]) -> dict:
         "constraints": _hash_file("constraints.txt"),
         "files": {name: _hash_file(name) for name in files},
         "python": platform.python_version(),
-        # A chapter may check whether a result exists, so the names matter even if no file was
-        # opened.
+        # A chapter may check whether a result exists, so the names matter even if no file was opened.
         "results": sorted(path.name for path in results.glob("*")) if results.exists() else [],
         "versions": {name: _version(name) for name in VERSIONS_OF},
     }
@@ -204,8 +199,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
         resources={"metadata": {"path": str(ROOT)}},
     )
     try:
-        # The kernel's own log is dropped; what a chapter writes to stderr still reaches its
-        # notebook.
+        # The kernel's own log is dropped; what a chapter writes to stderr still reaches its notebook.
         client.execute(env=environment, stderr=subprocess.DEVNULL)
     except CellExecutionError as error:
         raise ChapterError(f"{chapter.relative_to(ROOT)}, cell {done} of {total}, failed:\n{error}") from error

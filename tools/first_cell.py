@@ -1,5 +1,4 @@
-"""The first cells of a student notebook: they carry the parts of the package that it needs, importable
-anywhere.
+"""The first cells of a student notebook: they carry the parts of the package that it needs, importable anywhere.
 
 The sources travel inside the notebook, packed by xz and written in base85, so that one downloaded file is enough.
 """
@@ -32,7 +31,7 @@ LINE = 1000
 def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
     """Install what is missing, unpack the book's package, put it on the path; say what was done.
 
-    Harmless when it runs again. The text of this function is what a notebook's first cell holds.
+    Harmless when it runs again. The text of this function is in every notebook's first cell.
 
     Args:
         name: name of the folder to make in the system's temporary folder; changes with the sources.

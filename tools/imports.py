@@ -35,8 +35,7 @@ def imported(code: Path, text: str) -> frozenset[Path]:
 
 
 def _files(code: Path, name: str) -> Iterator[Path]:
-    """The files of a dotted name: its module's, and those of the packages around
-    it."""
+    """The files of a dotted name: its module's, and those of the packages around it."""
     parts = name.split(".")
     if parts[0] != "ropebook":
         return

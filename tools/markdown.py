@@ -21,8 +21,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 
-# What Markdown would read as markup: anywhere; at the start of a line; a number there; a character
-# reference.
+# What Markdown would read as markup: anywhere; at the start of a line; a number there; a character reference.
 SPECIAL = re.compile(r"[\\`*_\[\]<$~]|^[ \t]*(?:[#+=>-]|\d{1,9}[.)](?=\s|$))|&(?=#?\w+;)", re.MULTILINE)
 TITLES = MarkdownIt("commonmark").use(dollarmath_plugin)
 TITLES.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${html.escape(tokens[i].content, quote=False)}$")
@@ -30,8 +29,7 @@ ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
 class NotebookError(SphinxError):
-    """Something on a page that a notebook cannot show; the message names page and
-    line."""
+    """Something on a page that a notebook cannot show; the message names page and line."""
 
     category = "Notebook error"
 
@@ -247,7 +245,7 @@ class Writer:
         """A displayed formula. Jupyter takes a blank line as the formula's end, so none may remain."""
         rows = [re.sub(r"(?<!\\)((?:\\\\)*)%.*", r"\1", row).strip() for row in node.astext().split("\n")]
         if node.get("number"):
-            # A tag belongs to the whole formula; environments that number their own rows cannot stand inside one.
+            # A tag belongs to the whole formula; environments that number their own rows cannot be inside one.
             rows = [re.sub(r"\\(begin|end)\{(align|gather)\*?\}", r"\\\1{\2ed}", row) for row in rows]
             rows = [re.sub(r"\\(begin|end)\{equation\*?\}", "", row).strip() for row in rows]
             numbers = self.env.toc_fignumbers.get(self.docname, {}).get("displaymath", {})

@@ -106,8 +106,7 @@ class NotebookBuilder(Builder):
         return first_cells(self.env.titles[docname].astext(), code_text=code_text)
 
     def finish_cell(self, cell: NotebookNode) -> None:
-        """Notebooks fold what the page hides, and drawings become images. What only the site needs is left
-        out."""
+        """Notebooks fold what the page hides, and drawings become images. What only the site needs is left out."""
         tags = cell.metadata.get("tags", [])
         metadata = {"tags": tags} if tags else {}
         folds = {}

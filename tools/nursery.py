@@ -20,8 +20,7 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
 FORKS = sys.platform == "linux"
-"""On other systems, a process whose libraries have started threads can't be forked
-safely."""
+"""On other systems, a process whose libraries have started threads can't be forked safely."""
 
 
 class Kernels(AsyncKernelManager):
@@ -44,8 +43,7 @@ class _Forked(LocalProvisioner):
 
 
 class _Process:
-    """A kernel's process, which is not our child, with the interface that Jupyter
-    needs."""
+    """A kernel's process, which is not our child, with the interface that Jupyter needs."""
 
     stdin = stdout = stderr = None
 
@@ -72,8 +70,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
-    """Starts a kernel with these arguments in this folder; returns its process
-    id."""
+    """Starts a kernel with these arguments in this folder; returns its process id."""
     with _ONE_AT_A_TIME:
         forking = process(tuple(sorted(environment.items())))
         with contextlib.suppress(BrokenPipeError):
@@ -86,8 +83,7 @@ def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
 
 @cache
 def process(environment: tuple[tuple[str, str], ...]) -> subprocess.Popen:
-    """The process that forks kernels, all with this environment; it ends when ours
-    does."""
+    """The process that forks kernels, all with this environment; it ends when ours does."""
     return subprocess.Popen(
         [sys.executable, __file__],
         stdin=subprocess.PIPE,
@@ -107,7 +103,7 @@ def _serve() -> None:
     import torch  # noqa: F401
     from ipykernel import kernelapp
 
-    sys.modules.pop("__mp_main__", None)  # this file's module, so that a page doesn't depend on it
+    sys.modules.pop("__mp_main__", None)  # removes this file's module, so that pages don't depend on it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for finished kernels
     for line in sys.stdin:
         arguments, folder = json.loads(line)

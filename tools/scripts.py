@@ -1,5 +1,4 @@
-"""Check the explorers' scripts with ESLint and TypeScript: python -m
-tools.scripts."""
+"""Check the explorers' scripts with ESLint and TypeScript: python -m tools.scripts."""
 
 from __future__ import annotations
 

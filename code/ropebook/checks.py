@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def integer(
     name: str, value: object, minimum: int | None = None, maximum: int | None = None
 ) -> int:
-    """An integer from ``minimum`` to ``maximum``, both included; ``None`` means no
-    limit.
+    """An integer from ``minimum`` to ``maximum``, both included; ``None`` means no limit.
 
     NumPy integers pass; booleans, floats (``4.0`` too) and tensors do not.
 
@@ -37,8 +36,7 @@ def integer(
     least = value if minimum is None else minimum
     most = value if maximum is None else maximum
     if type(value) is int and least <= value <= most:
-        # nearly always; rotating a token takes less time than composing the words
-        # below
+        # nearly always; rotating a token takes less time than composing the words below
         return value
     if _of_a_graph(value):
         return value
@@ -50,8 +48,7 @@ def integer(
 
 
 def even(name: str, value: object) -> int:
-    """An even integer of at least 2, such as a head dimension that is split into
-    pairs.
+    """An even integer of at least 2, such as a head dimension that is split into pairs.
 
     >>> even("dim", 64)
     64

@@ -61,7 +61,7 @@ def variables(theme: int) -> str:
 
 
 def style_sheet() -> str:
-    """The variables for light pages, for dark ones, and for paper, which is light whatever the page was.
+    """The variables for light pages, for dark ones, and for paper, which is always light.
 
     >>> style_sheet().count("--fig-1")
     3

@@ -28,7 +28,7 @@ def devices() -> list[torch.device]:
 def device(float64: bool = False) -> torch.device:
     """The device to compute on: cuda, else mps, else cpu.
 
-    ``float64=True`` asks for a device that knows float64, which mps does not: in that case the CPU is used.
+    ``float64=True`` asks for a device with float64, which mps lacks: then the CPU is used instead.
 
     >>> torch.ones(2, dtype=torch.float64, device=device(float64=True)).dtype
     torch.float64
@@ -47,7 +47,7 @@ def provenance(
     command: str | None = None,
     on: torch.device | None = None,
 ) -> dict[str, str | int | None]:
-    """Where and with what a number was measured, to be stored beside it.
+    """Where and how a number was measured, to be stored with it.
 
     ``seed`` and ``command`` are needed to measure again; ``on`` is the device that did the work
     (the default: ``device()``). Keys: ``device`` and ``cpu`` (names of the hardware), ``threads`` (of the CPU, as

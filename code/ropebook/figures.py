@@ -108,9 +108,9 @@ def figure(
 ):
     """An empty figure in the book's style: `(fig, ax)`, or `(fig, axes)` as an array for several panels.
 
-    `width` and `height` are in CSS pixels of the drawing, in which text is 12 pixels high; the page scales the whole
-    to its column, up to a quarter larger. The session's matplotlib settings become the book's. Further options go to
-    `Figure.subplots`.
+    `width` and `height` are in CSS pixels of the drawing, in which text is 12 pixels high; the page scales the
+    drawing to its column, up to a quarter larger. The session's matplotlib settings become the book's. Further
+    options go to `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)

@@ -1,8 +1,8 @@
 """A gallery of mistakes: rotations as found in published code and explanations, each wrong in one way, and the
 measurements that find them.
 
-None of them raises an error, and all give tensors of the right shapes. A rotation here takes q, k, v (…, T, d) and their
-positions (T,) and returns q′, k′, v′.
+None of them raises an error, and all return tensors of the right shapes. Here a rotation takes q, k, v (…, T, d) and
+their positions (T,) and returns q′, k′, v′.
 """
 
 from __future__ import annotations
@@ -190,8 +190,7 @@ def key_value(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """k and v are rotated, q is not: the right function on the wrong two of
-    three."""
+    """k and v are rotated, q is not: the right function on the wrong two of three."""
     _, k, v = rotated_values(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 

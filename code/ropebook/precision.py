@@ -66,7 +66,7 @@ def table_error(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
 ) -> Float[Tensor, " *shape"]:
-    """How far cos or sin is off at each position, at worst over the pairs: shape positions.shape, float64, at most 2.
+    """The largest error of cos or sin over the pairs, at each position: shape positions.shape, float64, at most 2.
 
     >>> errors = table_error(torch.tensor([1, 257]), 64, rounded="positions")
     >>> errors[0].item(), errors[1].item() > 0.8
@@ -148,7 +148,7 @@ def pair_errors(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
 ) -> Float[Tensor, "*shape pairs"]:
-    """How far each pair's part of the score is off at worst, as a share of the lengths of that pair of q and of k.
+    """The largest error of each pair's part of the score, as a share of the lengths of that pair of q and of k.
 
     Query at m, key at m − ``distance``, one step of `rounded_cos_sin` done in ``dtype``. With z for cos + i·sin, pair i
     adds Re(q k̄ z_m z̄_n) to the score, so an error of e = ẑ_m ẑ̄_n − z_m z̄_n shows in full where q k̄ points along ē.

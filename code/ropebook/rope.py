@@ -235,8 +235,7 @@ def _tables(
 
 
 def _for_onnx() -> bool:
-    """Whether the graph is being exported to ONNX, which doesn't know our
-    operator."""
+    """Whether the graph is being exported to ONNX, which doesn't know our operator."""
     return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
 
 

@@ -48,7 +48,7 @@ def show(*objects, docstrings: bool = True) -> None:
 
     Args:
         objects: functions or classes whose source file can be read.
-        docstrings: False leaves the docstrings out, where the chapter's text already says what they say.
+        docstrings: False leaves out the docstrings, for when the chapter's text already says the same.
 
     Raises:
         TypeError: for something that has no Python source.
@@ -105,7 +105,7 @@ def check(
     at_most: float | None = None,
     at_least: float | None = None,
 ) -> None:
-    """Print a claim with the number that was measured and the one that is allowed; raise if it does not hold.
+    """Print a claim with the measured error and the allowed one; raise if it does not hold.
 
     >>> check("the rows sum to one", 1.2e-7, at_most=1e-6)
     the rows sum to one: 1.2e-07 (at most 1e-06)
@@ -373,5 +373,5 @@ def glue(**numbers) -> None:
 
 
 def _values(x):
-    """A tensor without its gradient, anything else as it is."""
+    """A tensor without its gradient; anything else unchanged."""
     return x.detach() if hasattr(x, "detach") else x

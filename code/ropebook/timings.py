@@ -48,8 +48,7 @@ def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
 
 
 def passes(form: str, layout: str) -> float:
-    """How often a form moves all heads through memory, by count: once is the
-    minimum.
+    """How often a form moves all heads through memory, by count: once is the minimum.
 
     >>> passes("sparse", "half"), passes("compiled", "half")
     (5.0, 1.0)
@@ -128,7 +127,7 @@ def counts(head_dim: int, n_heads: int) -> Columns:
 
 
 def long_text(measured: dict) -> Columns:
-    """Times of the forms over a long text, float32 beside bfloat16, with the passes that were counted."""
+    """Times of the forms over a long text, float32 next to bfloat16, with the counted passes."""
     wide, narrow = measured["cpu"]["float32"], measured["cpu"]["bfloat16"]
     limits = [entry(part, "limit")["ms"] for part in (wide, narrow)]
     rows = []

@@ -264,13 +264,13 @@ def rotary(
 
     Args:
         q: (batch, heads, tokens, head_dim), bfloat16, float16, float32 or float64; any strides.
-        k: the same but for its number of heads; or None, to rotate q alone.
+        k: the same except for its number of heads; or None, to rotate only q.
         cos, sin: (tokens, rotary_dim/2), or (batch, tokens, rotary_dim/2), float32 or float64, rotary_dim <= head_dim.
             They get no gradient.
         layout: "interleaved" rotates the pairs (2i, 2i+1), "half" the pairs (i, i + rotary_dim/2).
         in_place: write into q and k themselves and return them. Nothing is allocated.
 
-    What lies beyond rotary_dim passes through unchanged. Arithmetic is float32 (float64 for float64 data); the result is
+    Entries beyond rotary_dim pass through unchanged. Arithmetic is float32 (float64 for float64 data); the result is
     cast down once. Gradients flow to q and k, to any order: each is the rotation by the opposite angles.
 
     Raises:

@@ -92,8 +92,8 @@ def attention_weights(
         if mask.dtype == torch.bool
         else scores + mask.to(dtype)
     )
-    # Softmax of a row of −inf is 0/0. Such rows get harmless scores before it and zeros after it: zeros after it alone
-    # would leave NaN in the gradient.
+    # Softmax of a row of −inf is 0/0. Such rows get harmless scores before it and zeros after it: the zeros by
+    # themselves would leave NaN in the gradient.
     closed = (scores == -math.inf).all(-1, keepdim=True)
     return scores.masked_fill(closed, 0.0).softmax(-1).masked_fill(closed, 0.0)
 

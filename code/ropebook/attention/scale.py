@@ -40,8 +40,8 @@ def score_rows(
     """Scores q·k, not divided by anything, of ``rows`` random queries, each with ``n_keys`` keys of its own.
 
     Queries and keys are independent standard normal vectors of length ``dim``. Given the query, its scores are then
-    independent normal numbers of standard deviation |q|; those are drawn, and no keys. Shape (rows, n_keys), float64, on
-    the CPU.
+    independent normal numbers of standard deviation |q|; we draw those instead of keys. Shape (rows, n_keys), float64,
+    on the CPU.
 
     >>> score_rows(64, 4096, 10, torch.Generator().manual_seed(0)).shape
     torch.Size([10, 4096])
@@ -135,8 +135,8 @@ def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
     tensor(0.0625)
     """
     _check_probabilities(p)
-    # Column j is p_j times a vector of 1 − p_j and the other p. Beside the largest p that difference loses its digits,
-    # so there it is summed up, as in the matrix.
+    # Column j is p_j times a vector of 1 − p_j and the other p. For the largest p that difference loses its digits, so
+    # there the other p are summed, as in the matrix.
     largest, at = p.max(-1, keepdim=True)
     rest = p.scatter(-1, at, 0.0)
     missing = (1 - p).scatter(-1, at, rest.sum(-1, keepdim=True))

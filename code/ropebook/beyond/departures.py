@@ -141,8 +141,7 @@ def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
 
 
 def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
-    """Moves rotated keys by ``by`` places: one more rotation, without projecting
-    again."""
+    """Moves rotated keys by ``by`` places: one more rotation, without projecting again."""
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 

@@ -1,8 +1,8 @@
 """Which matrices can rotate a vector by a place with several coordinates: R(m) = exp(m_1 A_1 + m_2
 A_2 + …).
 
-Each A is antisymmetric, so that lengths are kept. The score depends on n − m alone exactly if the A commute. Then there
-is a basis in which all of them consist of 2 × 2 blocks, so only waves remain (`ropebook.beyond.axes`).
+Each A is antisymmetric, so that lengths are kept. The score depends only on n − m if and only if the A commute. Then
+there is a basis in which all of them consist of 2 × 2 blocks, so only waves remain (`ropebook.beyond.axes`).
 """
 
 from __future__ import annotations

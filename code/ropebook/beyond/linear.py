@@ -83,7 +83,7 @@ def linear_attention(
     unrotated products.
 
     It keeps two sums, whatever the length: S (dim, width) of R_n φ(k_n) v_n^T, and z (dim,) of φ(k_n). ``ValueError``
-    unless q, k and v have as many rows.
+    unless q, k and v have the same number of rows.
     """
     _check_of_one_text(q, k, v)
     turned_q, turned_k = (features(x, places, base=base) for x in (q, k))
@@ -107,7 +107,7 @@ def turning_state(
 
     ``step`` (dim, dim): the matrix that takes a row v to R_{−1} v, which is R_1: with each new token, every value is
     rotated back by one step. This is what RoPE on values means here; rotating values and rotating the output back gives
-    the same result. ``ValueError`` unless q, k and v have as many rows.
+    the same result. ``ValueError`` unless q, k and v have the same number of rows.
     """
     _check_of_one_text(q, k, v)
     S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)

@@ -29,8 +29,7 @@ def turned_by(
     back: bool = False,
     layout: str = "interleaved",
 ) -> Vectors:
-    """x with each vector rotated by its place; ``back``: in the opposite
-    direction."""
+    """x with each vector rotated by its place; ``back``: in the opposite direction."""
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)

@@ -15,8 +15,7 @@ from ropebook import checks
 from ropebook.decay.curves import Device, first_below, whole_length
 from ropebook.sinusoidal import distance_kernel
 
-# What Men et al. (2024) found for d = 128: the smallest base for each context
-# length.
+# What Men et al. (2024) found for d = 128: the smallest base for each context length.
 PUBLISHED_BASES = MappingProxyType(
     {
         "1k": 4.3e3,
@@ -83,8 +82,7 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
     low = checks.number("low", low, minimum=1)
     high = checks.number("high", high, minimum=low)
     grid = []
-    # Start one decade early: a logarithm next to a whole number may round to either
-    # side.
+    # Start one decade early: a logarithm next to a whole number may round to either side.
     for decade in range(int(math.log10(low)) - 1, int(math.log10(high)) + 2):
         for mantissa in range(10 ** (digits - 1), 10**digits):
             power = decade - digits + 1
@@ -128,8 +126,8 @@ class Run(NamedTuple):
 def runs(bases: Sequence[float], reaches: Sequence[int], length: int) -> list[Run]:
     """The admissible bases for ``length`` positions, as runs of neighbours on the grid ``bases``.
 
-    ``reaches[j]`` is the `reach` of bases[j], found with a limit of at least ``length``. Between two grid points nothing
-    is known: the runs are those of the grid.
+    ``reaches[j]`` is the `reach` of bases[j], found with a limit of at least ``length``. Nothing is known about bases
+    between two grid points.
 
     >>> runs([1.0, 2.0, 3.0, 4.0], [9, 5, 8, 9], length=8)
     [Run(first=1.0, last=1.0, count=1), Run(first=3.0, last=4.0, count=2)]

@@ -69,8 +69,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
         joined = values if before is None else torch.cat((before, values))
         up = joined.diff() > 0
         local_maxima += int((up[:-1] & ~up[1:]).sum())
-        # If two values are carried over, the step between them has been counted
-        # already.
+        # If two values are carried over, the step between them has been counted already.
         rises += int(up[0 if before is None else len(before) - 1 :].sum())
         before = joined[-2:]
     return Summary(
@@ -79,7 +78,8 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
 
 
 class Windows(NamedTuple):
-    """Mean, least and greatest value of a curve in each window: shape (windows,), float64, on the CPU."""
+    """Mean, smallest and largest value of a curve in each window: shape (windows,), float64, on the
+    CPU."""
 
     mean: Tensor
     least: Tensor
@@ -87,8 +87,8 @@ class Windows(NamedTuple):
 
 
 def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Windows:
-    """The trend behind a curve's swings: mean, least and greatest value over edges[j] ≤ Δ < edges[j +
-    1].
+    """The trend behind a curve's swings: mean, smallest and largest value over edges[j] ≤ Δ < edges[j
+    + 1].
 
     ``edges``: whole distances, at least two, each greater than the one before, the first at least 0.
 

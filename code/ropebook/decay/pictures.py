@@ -34,8 +34,7 @@ from ropebook.figures import (
 from ropebook.sinusoidal import distance_kernel
 
 LEAST_WIDTH = 1.012
-"""The least width of a bar on the logarithmic axis, so that a single base can be
-seen."""
+"""The least width of a bar on the logarithmic axis, so that a single base can be seen."""
 
 
 def trends(length: int = 10**6) -> None:
@@ -172,7 +171,7 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
 
 
 def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
-    """|score|, the paper's bound and the triangle inequality (= 1) for q = k = each of two vectors, by their names."""
+    """|score|, the paper's bound and the triangle inequality (= 1), where q = k is each of two named vectors."""
     places = torch.logspace(0, 5, 200).round().unique().long()
     fig, axes = figure(480, 290, columns=2)
     for ax, (title, vector) in zip(axes, vectors.items(), strict=True):

@@ -43,8 +43,7 @@ def rotation_matrix(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """R_m, which rotates pair i by mθ_i: shape positions.shape + (dim, dim),
-    float64.
+    """R_m, which rotates pair i by mθ_i: shape positions.shape + (dim, dim), float64.
 
     One 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15). ``positions`` as in
     `ropebook.sinusoidal.angles`: negative and fractional ones too.

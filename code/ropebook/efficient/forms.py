@@ -1,5 +1,4 @@
-"""Several ways to compute one product, from the matrix in the paper to one loop over the
-data.
+"""Several ways to compute one product, from the matrix in the paper to one loop over the data.
 
 Every form rotates pair i of x at position m by the angle φ = mθ_i,
 counter-clockwise:
@@ -187,8 +186,7 @@ def rotate_every_two(
 
 
 def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]:
-    """Rotates every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to
-    (−x₂, x₁).
+    """Rotates every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to (−x₂, x₁).
 
     >>> rotate_half(torch.tensor([1, 2, 3, 4]))
     tensor([-3, -4,  1,  2])

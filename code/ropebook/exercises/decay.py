@@ -1,5 +1,4 @@
-"""Exercises on distance: the score of equal vectors, and the pairs that complete a
-turn."""
+"""Exercises on distance: the score of equal vectors, and the pairs that complete a turn."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The frequencies that follow from a table's facts, and what they mean for its
-pairs."""
+"""The frequencies that follow from a table's facts, and what they mean for its pairs."""
 
 from __future__ import annotations
 

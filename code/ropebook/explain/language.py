@@ -46,8 +46,7 @@ def holds(condition: object, facts: Facts) -> bool:
 
 
 def compiled(condition: object) -> Callable[[Facts], bool]:
-    """A condition as a function of the facts, for conditions that are evaluated
-    often.
+    """A condition as a function of the facts, for conditions that are evaluated often.
 
     >>> compiled(["given", "factor"])({"factor": 2})
     True

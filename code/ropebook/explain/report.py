@@ -155,8 +155,7 @@ def explain(
 
 
 def _doubt(reading: Reading, facts: dict, of: str) -> bool:
-    """Report the doubts that apply; returns whether one of them stops the
-    computation."""
+    """Report the doubts that apply; returns whether one of them stops the computation."""
     stops = False
     for when, doubt in _DOUBTS[of]:
         if when(facts):

@@ -98,7 +98,7 @@ def got(found: object) -> str:
 
 
 def first(*found: object) -> object:
-    """The first that is not None, or None.
+    """The first value that is not None, or None.
 
     >>> first(None, 0, 1)
     0

@@ -1,7 +1,8 @@
 """What the report says about every configuration, as data: a subject, a condition, and the
 sentence.
 
-For each subject, the sentences whose condition holds are said. ``True`` always holds.
+The report contains, for each subject, the sentences whose condition holds. ``True``
+always holds.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ MOST_SPAN = 4096
 BITS = 13
 """How many binary digits 4096 has."""
 MOST_WAVES = BITS
-"""How many sinusoids are drawn, one per digit; further ones appear only as
-hands."""
+"""How many sinusoids are drawn, one per digit; further ones appear only as hands."""
 FINE_SAMPLES = 512
 """In short windows curves are also sampled between positions, with about this many samples."""
 

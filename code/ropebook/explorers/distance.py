@@ -19,8 +19,7 @@ CLOSE = (0, 2, 4)
 """Where a column is sampled, in positions, so that both sides of the fastest wave, 2π long, show
 up."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
-"""And where, as shares of its width: unevenly, so that no wave hides between the
-samples."""
+"""And where, as shares of its width: unevenly, so that no wave hides between the samples."""
 
 
 FIGURES = [

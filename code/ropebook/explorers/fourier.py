@@ -13,8 +13,7 @@ MOST_DRAWS = 20
 MOST_ROWS = 16
 """How many waves are drawn."""
 COLUMNS = 720
-"""The waves are computed at the ends of this many columns, from distance 0 to the
-longest."""
+"""The waves are computed at the ends of this many columns, from distance 0 to the longest."""
 FINE_SAMPLES = 512
 """In short ranges the sum is also sampled between whole distances, with at most this many samples."""
 

@@ -10,8 +10,7 @@ from ropebook.explorers.kit import dials
 MOST_DIMS = 512
 MOST_LENGTH = 4096
 MOST_COLUMNS = 640
-"""How many columns the picture has; with more positions, a column blends
-several."""
+"""How many columns the picture has; with more positions, a column blends several."""
 
 
 class Heatmap(Explorer):

@@ -166,8 +166,7 @@ def load() -> dict:
 
 
 def compact(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the results that a page carries, with numbers rounded to three
-    decimals.
+    """The part of the results that a page carries, with numbers rounded to three decimals.
 
     ``cells``, by id such as "rope-10000-3200/yarn/4": by text, bits in each of the windows that end at ``edges``; by task,
     shares of right answers at each of the ``distances``, "far" in long texts and "near" in those of the trained length; all

@@ -10,8 +10,7 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 MOST_LENGTH = 4096
 MOST_KEYS = 256
-"""For how many keys the error is computed; in longer texts they are evenly
-spaced."""
+"""For how many keys the error is computed; in longer texts they are evenly spaced."""
 TOP_ERROR = 1.7
 """Where the axis of errors ends: a little above √2, the error of scores that have become random."""
 

@@ -45,8 +45,7 @@ def least_ntk_factor(
 
 
 def least_group(trained_length: int, target_length: int, window: int) -> int:
-    """The smallest group size with which Self-Extend takes a model from L tokens to
-    L′.
+    """The smallest group size with which Self-Extend takes a model from L tokens to L′.
 
     >>> least_group(4096, 16384, window=1024)
     6
@@ -73,8 +72,7 @@ def choices(
     dim: int = 128,
     base: float = 10_000.0,
 ) -> list[Choice]:
-    """What to use when a model of L tokens should read L′, depending on what may be done
-    to it.
+    """What to use when a model of L tokens should read L′, depending on what may be done to it.
 
     >>> for choice in choices(4096, 16384):
     ...     print(f"{choice.when}: {type(choice.method).__name__}")

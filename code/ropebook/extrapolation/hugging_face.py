@@ -279,7 +279,7 @@ def _attend(
 
 
 def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
-    """Where this call's queries are.
+    """The positions of this call's queries.
 
     Most layers pass positions to their attention. Those belong to the call, so a layer that gradient checkpointing runs
     again in the backward pass sees them again, whatever the model has read since. For other layers we use the model's

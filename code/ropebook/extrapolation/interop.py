@@ -151,7 +151,8 @@ def from_transformers(
     rope_parameters: Mapping[str, object] | object,
     max_position_embeddings: int | None = None,
 ) -> Configured:
-    """The method that a config of transformers asks for: a config, or its ``rope_parameters`` and ``max_position_embeddings``.
+    """The method in a config of transformers, given as a config, or its ``rope_parameters`` and
+    ``max_position_embeddings``.
 
     Covers all of transformers' scaling methods, with their options and defaults; "default" means no method, and is
     refused. A missing "factor" is ``max_position_embeddings`` over the trained length, as in transformers; without

@@ -57,7 +57,7 @@ def ntk_base(base: float, dim: int, factor: float) -> float:
 
 
 def ntk_exponent():
-    """d/(d − 2), solved for by sympy: the x for which base b·s^x divides the last pair by exactly s.
+    """d/(d − 2), found by sympy: the x for which base b·s^x divides the last pair by exactly s.
 
     Whatever x is, the first pair is divided by 1, because b′^0 = 1. Returns a sympy expression in the
     symbol d.
@@ -237,8 +237,7 @@ def rotated(
     factor: float = 1.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*batch seq dim"]:
-    """x (…, T, d) rotated by its positions, with cos and sin multiplied by
-    ``factor``."""
+    """x (…, T, d) rotated by its positions, with cos and sin multiplied by ``factor``."""
     cos, sin = cos_sin(positions.to(x.device), inv_freq, wide(x.dtype))
     return apply_rotary(x, cos * factor, sin * factor, layout=layout)
 

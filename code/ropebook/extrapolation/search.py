@@ -16,7 +16,7 @@ from ropebook.extrapolation.parts import frequencies
 
 
 class Search(NamedTuple):
-    """What `search_factors` found."""
+    """The result of `search_factors`."""
 
     # (d/2,), float64
     factors: Tensor
@@ -75,8 +75,7 @@ def search_factors(
         return changed.clamp(1, most).sort().values
 
     def child(first: Tensor, second: Tensor) -> Tensor:
-        """Takes each entry from one parent or the other, then restores the
-        order."""
+        """Takes each entry from one parent or the other, then restores the order."""
         coin = torch.rand(len(first), generator=generator) < 0.5
         return torch.where(coin, first, second).sort().values
 

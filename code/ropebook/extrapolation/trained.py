@@ -1,5 +1,4 @@
-"""Methods that a model is trained with: another base, or pairs that are not
-rotated."""
+"""Methods that a model is trained with: another base, or pairs that are not rotated."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ def each(
 ) -> Complex[Tensor, "layers heads questions two pairs"]:
     """q_i k̄_i/√d of every question and the two records of its key, the earlier first: complex128 (layers, heads, contexts · n, 2, d/2).
 
-    ``model`` rotates, and has no method; ``asked``: contexts of the order task, no longer than the trained length. ``ValueError`` for a
-    model that does not rotate.
+    ``model`` must rotate, without a method; ``asked``: contexts of the order task, no longer than the trained length.
+    ``ValueError`` for a model that does not rotate.
 
     >>> import numpy as np
     >>> from ropebook.lab.asking import Layout, contexts

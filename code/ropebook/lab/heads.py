@@ -92,7 +92,7 @@ class Attention(NamedTuple):
 
     # mean weight at a distance, over the queries that reach that far back
     weights: Tensor
-    # mean score before the softmax, likewise
+    # mean score before the softmax at a distance, over the same queries
     scores: Tensor
     # share of all weight at a distance: sums to 1 over the distances
     share: Tensor

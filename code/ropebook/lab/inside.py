@@ -3,7 +3,7 @@ changes.
 
 This module measures everything about one model; `heads` has what its heads do, `frequencies` the model with other
 frequencies. Texts are tokens (batch, T), or windows (files, T + 1): inputs and, one to the right, targets. Nothing is
-trained here: the trained model is changed as it is.
+trained here; only trained models are changed.
 """
 
 from __future__ import annotations

@@ -151,8 +151,7 @@ def _shares(
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """The mean of each column over the rows; None for a column that was not
-    reached."""
+    """The mean of each column over the rows; None for a column that was not reached."""
     columns = np.array(rows, dtype=float).mean(0).tolist()
     return [None if math.isnan(mean) else round(mean, 4) for mean in columns]
 

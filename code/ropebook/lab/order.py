@@ -124,8 +124,7 @@ def _map(told: Mapping) -> dict[str, object]:
 
 
 def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]]:
-    """For each kind of question, the shares of right answers and of the other
-    record."""
+    """For each kind of question, the shares of right answers and of the other record."""
     table = np.array([list(row) for row in rows])
     found = {}
     for kind in asking.KINDS:
@@ -140,8 +139,8 @@ def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]
 
 def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
     """One model's numbers by layout: "score"; "kinds", see `_counts`; beyond L also "octaves", scores by the earlier
-    record's distance, and for order "both" and "one": scores where both records lie beyond L, and where the later one
-    lies within."""
+    record's distance, and for order "both" and "one": scores where both records are beyond L, and where the later one
+    is within L."""
     found = {}
     for name, rows in letters.items():
         task = name.split()[0]

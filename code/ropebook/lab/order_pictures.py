@@ -1,5 +1,4 @@
-"""Figures and tables on which pair tells the order: each function takes
-results/order.json."""
+"""Figures and tables on which pair tells the order: each function takes results/order.json."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ def mapped(found: Mapping, id: str) -> list[Mapping]:
 
 
 def change(maps: Sequence[Mapping], way: str, layout: str) -> np.ndarray:
-    """Scores with each pair changed, minus those of the unchanged model: (seeds,
-    pairs)."""
+    """Scores with each pair changed, minus those of the unchanged model: (seeds, pairs)."""
     checks.choice("way", way, WAYS)
     return np.stack(
         [np.array(one["pairs"][way][layout]) - one["plain"][layout] for one in maps]

@@ -88,7 +88,8 @@ def schemes(measured: Mapping) -> Columns:
 
     ``measured``: the whole result, not only its "opened" part. Bits per byte of the Python text, within L and in the
     last band of positions, and how much the seeds differ there (the largest loss minus the smallest);
-    the share of records that are found again in the long texts, near and far; None for a scheme that does not find them within L.
+    the share of records that are retrieved in the long texts, near and far; None for a scheme that does not find them
+    within L.
     """
     opened, distances = measured["opened"], measured["distances"]
     rows = []
@@ -166,7 +167,7 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
     those of the plain model, within L and in the last band; in the last band also bits minus those of the plain model
     with only its last L bytes; records found beyond L.
 
-    The first row is that rival: the plain model with its last L bytes.
+    The first row is that rival itself: the plain model with its last L bytes.
     """
     plain = opened["cells"][LONGER]
     reach = BANDS[-1][1] // LENGTH
@@ -181,8 +182,7 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
         return [less(id, against, text, band) for id in lines]
 
     def within(id: str) -> float:
-        """The options of a method that follows the length, for a text of L
-        bytes."""
+        """The options of a method that follows the length, for a text of L bytes."""
         ended = opened["cells"][id].get("ended")
         if ended is None or id not in opened["differences"]["plain"]:
             return less(id, "plain", "python", 0)
@@ -206,8 +206,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
 
 def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
-    """The claims with these ids, each with its word, and how its comparisons came out: bits on each of the two texts,
-    and records."""
+    """The claims with these ids, each with its verdict, and how its comparisons came out: bits on each of the two
+    texts, and records."""
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
     columns: Columns = {
@@ -254,9 +254,9 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Verdicts of the first experiment ("id", "claim", "verdict") beside the second's, where the word changed: what was
-    asked then, and how its comparisons come out now on the Python text, the only one in the first experiment. "change":
-    "turned round", from for to against or back; "less sure"; "surer".
+    """Verdicts of the first experiment ("id", "claim", "verdict") next to the second's, where the verdict changed: what
+    was asked then, and how its comparisons come out now on the Python text, the only one in the first experiment.
+    "change": "turned round", from for to against or back; "less sure"; "surer".
 
     ``KeyError`` if a claim is no longer asked.
     """

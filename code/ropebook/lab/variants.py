@@ -43,9 +43,9 @@ changes a weight 22,000-fold."""
 class Variant(Trial):
     """A `Trial` with one thing changed. ``variant`` says which, in the run's name.
 
-    ``bias_lr``: peak learning rate of T5's table, in place of ``lr``. ``rotary_dim``: how many entries of each head rotate.
-    ``reach``: the rows keep their length, but a gap at a random place spreads their positions over 0 … reach − 1
-    (Zhu et al. 2023, PoSE, with two chunks).
+    ``bias_lr``: peak learning rate of T5's table, instead of ``lr``. ``rotary_dim``: how many entries of each head
+    rotate. ``reach``: the rows keep their length, but a gap at a random place spreads their positions over 0 … reach −
+    1 (Zhu et al. 2023, PoSE, with two chunks).
 
     >>> Variant("t5", 1, variant="bias-0.1", bias_lr=0.1).name
     't5-1-bias-0.1'
@@ -147,8 +147,7 @@ T5_CANDIDATES = tuple(
 
 
 def t5(rate: float) -> tuple[Variant, ...]:
-    """T5 with the chosen rate, all seeds. ``ValueError`` for a rate that isn't a
-    candidate."""
+    """T5 with the chosen rate, all seeds. ``ValueError`` for a rate that isn't a candidate."""
     checks.choice("rate", rate, BIAS_RATES)
     return tuple(
         Variant("t5", seed, variant=f"bias-{rate}", bias_lr=rate)

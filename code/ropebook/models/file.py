@@ -1,4 +1,4 @@
-"""The file of checkpoints: what a row may hold, and the rows as objects."""
+"""The file of checkpoints: what a row may contain, and the rows as objects."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def sources() -> dict[str, Source]:
 def read(
     data: Mapping,
 ) -> tuple[tuple[Checkpoint, ...], dict[str, Source]]:
-    """Rows and sources from data as the file has it, checked.
+    """Checked rows and sources, from data in the file's format.
 
     Raises:
         ValueError: a row or a source that can't be right; the message names the row, the column and the
@@ -238,7 +238,7 @@ def _row(one: Mapping, known: Mapping[str, Source]) -> Checkpoint:
 
 
 def _asked(name: str, column: str, value: object) -> None:
-    """What each column may hold."""
+    """What each column may contain."""
     if column == "layout":
         checks.choice(name, value, LAYOUTS)
     elif column == "base":

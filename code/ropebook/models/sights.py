@@ -27,7 +27,7 @@ def known(
     """Of the rows that count, those whose values in these columns all have a source.
 
     Raises:
-        ValueError: a name that is none of `COLUMNS`.
+        ValueError: a name that is not in `COLUMNS`.
     """
     for column in columns:
         checks.choice("column", column, COLUMNS)
@@ -62,7 +62,8 @@ def bases(
     limits: Sequence[int] = (1, 4096, 32_768, 131_072, 16_777_216),
     rows: Iterable[Checkpoint] | None = None,
 ) -> list[Group]:
-    """How bases go with lengths: for each stretch between two limits, the least, middle and largest base.
+    """How bases go with lengths: for each range between two limits, the smallest, median and largest
+    base.
 
     Only models whose positions are a single number, because rows and columns of a picture are not lengths of
     text. Where layers differ, the base is that of the layers that see the whole text.

@@ -162,7 +162,7 @@ def registry() -> MappingProxyType[str, Proof]:
 
 def find(label: str) -> Proof:
     """The proof of one equation. Only the module of its chapter, which the label names, is imported, so that a page
-    depends on no proofs but those it shows. Raises ``KeyError`` for a label that nothing checks."""
+    depends only on the proofs it shows. Raises ``KeyError`` for a label that nothing checks."""
     for module in pkgutil.iter_modules(__path__):
         if f"{label}-".startswith(f"eq-{module.name.replace('_', '-')}-"):
             importlib.import_module(f"{__name__}.{module.name}")
@@ -303,8 +303,7 @@ def _is_zero(expression: sympy.Expr) -> bool:
     return not _counterexample(expression) and sympy.simplify(expression) == 0
 
 
-# Expressions that have no value even if all free symbols do, or take long to
-# evaluate.
+# Expressions that have no value even if all free symbols do, or take long to evaluate.
 _NOT_FOR_NUMBERS = (
     AppliedUndef,
     sympy.Indexed,

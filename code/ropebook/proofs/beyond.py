@@ -135,8 +135,7 @@ def mrope(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-equal", twin="the column is one further")
 def equal(wrong: bool = False) -> list[Claim]:
-    """⇒: at a place with equal coordinates, (9, 9, 9), every pair rotates as on a
-    line."""
+    """⇒: at a place with equal coordinates, (9, 9, 9), every pair rotates as on a line."""
     claims = []
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
@@ -216,8 +215,7 @@ def linear(wrong: bool = False) -> list[Claim]:
     twin="the state turns the other way",
 )
 def state(wrong: bool = False) -> list[Claim]:
-    """A state that rotates by one step at each token contains values rotated by n −
-    m."""
+    """A state that rotates by one step at each token contains values rotated by n − m."""
     q, k, v = random(3, 5, 4)
     found = beyond.turning_state(q, k, v, rotation_matrix(1, 4))
     claims = []

@@ -31,8 +31,7 @@ def turn(angle: sympy.Expr) -> sympy.Expr:
 
 
 def turned(pair: tuple[sympy.Expr, sympy.Expr], angle: sympy.Expr) -> sympy.Matrix:
-    """A pair of entries, rotated by the rotation matrix, without complex
-    numbers."""
+    """A pair of entries, rotated by the rotation matrix, without complex numbers."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.Matrix([[cos, -sin], [sin, cos]]) * sympy.Matrix(pair)
 

@@ -147,8 +147,7 @@ def floor(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-walk", twin="√(πj/2) for √(πj)/2")
 def walk(wrong: bool = False) -> list[Claim]:
-    """At large distances the mean of |S_j| is that of random walks, (2/d) Σ_j
-    √(πj)/2."""
+    """At large distances the mean of |S_j| is that of random walks, (2/d) Σ_j √(πj)/2."""
     far = decay.windows(
         lambda distances: decay.mean_partial_sum(distances, 128),
         [10**7, 10**7 + 20_000],

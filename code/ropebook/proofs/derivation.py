@@ -218,8 +218,7 @@ def direction(wrong: bool = False) -> Pairs:
     "eq-derivation-sign", "m", "n", r"\theta_{i}", twin="the sign left as it is"
 )
 def other_sign(wrong: bool = False) -> Pairs:
-    """Rotated the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1,
-    −1)."""
+    """Rotated the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
     sign, F = 1 if wrong else -1, mirror(sympy.Integer(0))
     return [
         (block(sign * m).T * block(sign * n), block(m - n)),

@@ -40,7 +40,7 @@ def column(entries: sympy.IndexedBase, dim: int) -> sympy.ImmutableMatrix:
 def rotation(
     position: sympy.Expr, dim: int, layout: str = "interleaved"
 ) -> sympy.ImmutableMatrix:
-    """R at a position, whole: d × d."""
+    """The whole of R at a position: d × d."""
     matrix = sympy.zeros(dim, dim)
     for i, (first, second) in enumerate(pairs_of(dim, layout)):
         cos, sin = sympy.cos(position * theta[i]), sympy.sin(position * theta[i])
@@ -141,7 +141,8 @@ def scores(wrong: bool = False) -> Pairs:
 
 @identity("eq-efficient-backward", "g", "m", r"\theta", twin="R_m for R_{−m}")
 def backward(wrong: bool = False) -> Pairs:
-    """The gradient of L by x is R_mᵀ g = R_{−m} g, where g is the gradient by R_m x. L stands for g · R_m x."""
+    """The gradient of L with respect to x is R_mᵀ g = R_{−m} g, where g is that with respect to R_m x. Here L
+    is g · R_m x."""
     found = []
     for dim in DIMS:
         for layout in checks.LAYOUTS:

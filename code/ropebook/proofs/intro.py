@@ -1,5 +1,4 @@
-"""The checks of the book's first page: RoPE in four lines, and the frequencies of its
-pairs."""
+"""The checks of the book's first page: RoPE in four lines, and the frequencies of its pairs."""
 
 from __future__ import annotations
 

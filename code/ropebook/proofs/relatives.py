@@ -53,8 +53,7 @@ def score(wrong: bool = False) -> list[Claim]:
     twin="1/m: the query itself is not counted",
 )
 def visible(wrong: bool = False) -> list[Claim]:
-    """Under a causal mask with equal scores, the first key gets the weight 1/(m +
-    1)."""
+    """Under a causal mask with equal scores, the first key gets the weight 1/(m + 1)."""
     written = [1 / (at if wrong else at + 1) for at in range(1, 50)]
     found = relatives.first_share(50)[1:]
     return [Claim("m = 1 … 49", off(found, written), 1e-15)]
@@ -235,7 +234,7 @@ def ahead(wrong: bool = False) -> list[Claim]:
     ]
 
 
-# --- The second rank ------------------------------------------------------------------------------------------------
+# --- Schemes that the chapter only lists ------------------------------------------------------------------------------
 
 
 @definition(

@@ -24,8 +24,7 @@ from ropebook.shapes import Float, Int
 class HeadMap(NamedTuple):
     """For every head, means over queries and texts, float64: (layers, heads) unless another shape is given."""
 
-    # shares of the weight: on the text's first token, on the token itself, on the one
-    # before it
+    # shares of the weight: on the text's first token, on the token itself, on the one before it
     first: Float[Tensor, "layers heads"]
     own: Float[Tensor, "layers heads"]
     previous: Float[Tensor, "layers heads"]

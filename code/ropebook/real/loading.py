@@ -64,7 +64,7 @@ def model(
     *,
     convert: bool = True,
 ) -> LlamaModel:
-    """The model alone, in evaluation mode.
+    """Only the model, in evaluation mode.
 
     ``convert=False`` leaves the rows of W_q and W_k in the file's order whatever the layout is. In layout "half"
     that is the mistake which the book warns about: the rotation then mixes numbers that were never a pair.
@@ -85,7 +85,7 @@ def weights(
     """All weights by the names of `LlamaModel`, float32, the rows of W_q and W_k in the order of ``layout``.
 
     Raises:
-        ValueError: a tensor that is missing, unknown or of another shape than the configuration asks for, or stored in
+        ValueError: a tensor that is missing, unknown or of a shape that does not fit the configuration, or stored in
             a type that gguf cannot dequantise.
     """
     checks.layout(layout)

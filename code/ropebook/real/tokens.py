@@ -27,8 +27,7 @@ _NORMAL = 1  # values of tokenizer.ggml.token_type; control tokens and user-defi
 _SPACES = frozenset(
     "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 ) | frozenset(map(chr, range(0x2000, 0x200B)))
-"""Unicode's White_Space. (Python's ``isspace`` includes four more control
-characters.)"""
+"""Unicode's White_Space. (Python's ``isspace`` includes four more control characters.)"""
 
 _CONTRACTION = re.compile("'(?:s|t|re|ve|m|ll|d)")
 # classes of characters: letters L, digits N, the space itself, other white space w,

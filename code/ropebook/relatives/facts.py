@@ -133,8 +133,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         ),
     }
 )
-"""The schemes by name: first those that the chapter explains, then those that it
-only lists."""
+"""The schemes by name: first those that the chapter explains, then those that it only lists."""
 
 
 def facts_table() -> dict[str, list[str]]:

@@ -68,8 +68,7 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
 
 
 def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
-    """What each scheme costs, by count: columns of a table, in the order of
-    `FACTS`."""
+    """What each scheme costs, by count: columns of a table, in the order of `FACTS`."""
     found = {name: cost(name, n_heads, dim, length) for name in FACTS}
     return {
         "scheme": [FACTS[name].title for name in found],

@@ -24,7 +24,8 @@ class ClosestValues(NamedTuple):
 
 
 class ClosestReturn(NamedTuple):
-    """The distance after which the encoding comes nearest to where it was: |PE_{m+distance} − PE_m| = gap."""
+    """The distance after which the encoding returns closest to where it was: |PE_{m+distance} − PE_m| =
+    gap."""
 
     distance: int
     gap: float
@@ -63,7 +64,8 @@ def closest_values(
 def closest_return(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestReturn:
-    """Of the distances 1 … max_distance, the one after which the encoding comes nearest to where it was.
+    """Of the distances 1 … max_distance, the one after which the encoding returns closest to where it
+    was.
 
     The whole vector is exactly unique on whole positions, for every base and dim: θ_0 = 1 radian, and two different
     whole numbers never differ by a multiple of 2π. The gap says how narrowly.

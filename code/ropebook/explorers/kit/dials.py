@@ -48,7 +48,7 @@ class Within(NamedTuple):
 class Dial(traitlets.TraitType):
     """The base of all dials: a trait that a page shows.
 
-    ``label`` names it and ``note`` says in a sentence what it does; both are for readers. ``more``: the figure's story
+    ``label`` is its name and ``note`` a sentence on what it does; both are for readers. ``more``: the figure's story
     does not need it, so it may be among the "More dials".
     """
 
