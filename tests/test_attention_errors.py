@@ -33,17 +33,17 @@ BAD = [
     (
         lambda: A.attention_weights(X, X[0]),
         ValueError,
-        "k must have q's shape but for heads and length, q's being (2, 4, 5, 8), got (4, 5, 8)",
+        "k must have q's shape except for heads and length; q's is (2, 4, 5, 8), got (4, 5, 8)",
     ),
     (
         lambda: A.attention_weights(X, X[..., :7]),
         ValueError,
-        "k must have q's shape but for heads and length, q's being (2, 4, 5, 8), got (2, 4, 5, 7)",
+        "k must have q's shape except for heads and length; q's is (2, 4, 5, 8), got (2, 4, 5, 7)",
     ),
     (
         lambda: A.attention_weights(X, X[:1]),
         ValueError,
-        "k must have q's shape but for heads and length, q's being (2, 4, 5, 8), got (1, 4, 5, 8)",
+        "k must have q's shape except for heads and length; q's is (2, 4, 5, 8), got (1, 4, 5, 8)",
     ),
     (
         lambda: A.attention_weights(X, X[:, :3]),
@@ -99,7 +99,7 @@ BAD = [
     (
         lambda: A.scaled_dot_product_attention(X, X, X[..., :4, :]),
         ValueError,
-        "v must have k's shape but for the last axis, (2, 4, 5, 8), got (2, 4, 4, 8)",
+        "v must have k's shape except for the last axis, (2, 4, 5, 8), got (2, 4, 4, 8)",
     ),
     (lambda: A.scaled_dot_product_attention(X, X.half(), X), TypeError, "k must have q's dtype"),
     (lambda: A.causal_mask(0), ValueError, "q_len must be an integer >= 1, got 0"),
@@ -193,7 +193,7 @@ BAD = [
     (
         lambda: A.MultiHeadAttention(8, 2, fused=True)(X[0], return_weights=True),
         ValueError,
-        "return_weights must be False with fused=True, which never has the weights, got True",
+        "return_weights must be False with fused=True, which never computes the weights, got True",
     ),
     (
         lambda: A.MultiHeadAttention(8, 2, fused=True)(X[0], X.bool()),

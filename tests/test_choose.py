@@ -68,7 +68,7 @@ def test_without_more_words_it_is_for_heads_of_128_and_base_10000():
 def test_what_needs_nothing_or_cannot_be_done_is_refused():
     with pytest.raises(ValueError, match="target_length must be an integer >= 4097, got 4096"):
         X.choices(4096, 4096)
-    with pytest.raises(ValueError, match="trained_length must let the first pair turn once, got 4"):
+    with pytest.raises(ValueError, match="trained_length must let the first pair complete a turn, got 4"):
         X.least_ntk_factor(inv_freq(8), 4, 16)
 
 

@@ -265,9 +265,9 @@ def test_the_solution_solves_the_equation_of_the_angles():
 
 # What is asked, with a slip in it, and what the derivation says of it.
 SLIPS = [
-    (Phi_g(q, k, m + n), "turn all q by one amount"),  # the sum of the positions
-    (Phi_g(q, k, m), "turn all q by one amount"),  # the query's position alone
-    (Phi_g(q, k, m - n) + m * Phi(q, 0), "turn all q by one amount"),  # a turn that depends on the vector
+    (Phi_g(q, k, m + n), "rotate every q by the same amount"),  # the sum of the positions
+    (Phi_g(q, k, m), "rotate every q by the same amount"),  # the query's position alone
+    (Phi_g(q, k, m - n) + m * Phi(q, 0), "rotate every q by the same amount"),  # a turn that depends on the vector
     (Phi_g(q, k, m - n) + (m - n) * m, r"a step but φ\(m\) − φ\(m − 1\), got -m \+ phi"),  # steps that grow
     (Phi_g(q, k, m - n) + (m - n) * m * Phi(q, 0), r"a step but .*got .*m\*Phi\(q, 0\)"),  # and depend on the vector
 ]
@@ -582,8 +582,8 @@ BAD = [
     ("rotate_exactly([1, 2, 3], 1)", ValueError, r"the length of q must be .* got 3"),
     ("rotate_exactly([1, 2], 0.5)", TypeError, r"position must be an integer, got 0.5"),
     ("rotate_exactly([1, 2], 1, 0)", ValueError, r"base must be an integer >= 1, got 0"),
-    ("phase(sympy.Eq(Phi(q, m) - Phi(k, n), m))", ValueError, "equation must turn all q by one amount"),
-    ("angle_at(sympy.Eq(Phi(q, m) - Phi(k, n), Phi_g(q, k, n)))", ValueError, "one amount, got .*Phi_g"),
+    ("phase(sympy.Eq(Phi(q, m) - Phi(k, n), m))", ValueError, "equation must rotate every q by the same amount"),
+    ("angle_at(sympy.Eq(Phi(q, m) - Phi(k, n), Phi_g(q, k, n)))", ValueError, "the same amount, got .*Phi_g"),
     ("draw_families(1)", ValueError, "positions must be an integer >= 2.* got 1"),
     ("draw_families(angle=None)", TypeError, r"angle must be .* got None"),
     ("reflection(None)", TypeError, r"angle must be .* got None"),

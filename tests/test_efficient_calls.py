@@ -247,13 +247,13 @@ def test_what_is_wrong_is_called_by_its_name(layout):
     rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn
     for given, message in (
         ((q, k.to(away)), "k must be on the device of q, cpu, got meta"),
-        ((q.to(small), k), r"q must be of two bytes a number or more to be rotated, got dtype torch\.float8_e4m3fn"),
-        ((q, k.to(small)), "k must be of two bytes"),
+        ((q.to(small), k), r"q must have at least two bytes per number to be rotated, got dtype torch\.float8_e4m3fn"),
+        ((q, k.to(small)), "k must have at least two bytes"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             rope(*given)
     for call, message in (
-        (lambda: E.apply_rotary(q.to(small), cos, sin, layout=layout), "x must be of two bytes"),
+        (lambda: E.apply_rotary(q.to(small), cos, sin, layout=layout), "x must have at least two bytes"),
         (
             lambda: E.apply_rotary(q, cos.to(away), sin.to(away), layout=layout),
             "x must be on the device of cos and sin, m",

@@ -183,11 +183,11 @@ def test_frequencies_from_which_no_base_can_be_read():
     for name in ("yarn", "partial"):
         with pytest.raises(ValueError, match=r"inv_freq must be base\*\*\(-2i/d\), as it is before any scaling"):
             example(name)(twice)
-    with pytest.raises(ValueError, match=r"inv_freq must fall, for with base 1 no pair is slower.*got \[1.0, 1.0"):
+    with pytest.raises(ValueError, match=r"inv_freq must fall, because with base 1 no pair is slower.*got \[1.0, 1.0"):
         example("yarn")(plain(8, 1))
     with pytest.raises(ValueError, match="long_factors must be one for each of 3 pairs, got 4"):
         example("longrope")(plain(6), 40)
-    with pytest.raises(ValueError, match=r"fraction must leave one of 4 pairs turning, got 0\.2"):
+    with pytest.raises(ValueError, match=r"fraction must leave one of 4 pairs rotating, got 0\.2"):
         X.Proportional(0.2)(plain(8))
     with pytest.raises(ValueError, match=r"fraction \* dim, rounded down, must be an even integer >= 2, got 3"):
         X.Partial(0.4)(plain(8))
@@ -214,7 +214,7 @@ def test_other_bad_arguments():
         X.overshoot(theta, 64, 63, theta)
     with pytest.raises(ValueError, match="trained_length must be an integer >= 2, got 1"):
         X.turned(theta, 1)
-    with pytest.raises(ValueError, match=r"dim must be at least 4, for d/\(d - 2\) has no value, got 2"):
+    with pytest.raises(ValueError, match=r"dim must be at least 4, because d/\(d - 2\) has no value, got 2"):
         X.ntk_base(10000.0, 2, 4.0)
     with pytest.raises(ValueError, match="factor must be a finite number >= 1"):
         X.ntk_base(10000.0, 4, 0.5)

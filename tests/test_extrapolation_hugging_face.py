@@ -210,7 +210,7 @@ def test_half_types_stay_half():
     ("changes", "method", "error", "message"),
     [
         ({}, "rerope", TypeError, "method must be one of ropebook.extrapolation or None, got 'rerope'"),
-        ({}, make("partial", fraction=0.5), ValueError, "method must turn the entries that the weights were"),
+        ({}, make("partial", fraction=0.5), ValueError, "method must rotate the entries that the weights were"),
         (THEIRS["linear"], make("rerope", window=9), ValueError, "must be 'default' for a method .* got 'linear'"),
     ],
 )  # fmt: skip

@@ -251,7 +251,7 @@ def test_a_rotation_that_is_not_the_configs_is_refused(rope_type):
     assert X.rotary_options(method, 16).items() <= right.items()
     wrong = [("base", None, "base must be 500000.0, as in the config of scaling, got 10000.0")]
     wrong += [("base", 5e4, "base must be 500000.0, as in the config of scaling, got 50000.0")]
-    wrong += [("layout", None, "layout must be one of 'interleaved', 'half', for the config .* got None")]
+    wrong += [("layout", None, "layout must be one of 'interleaved', 'half', because the config .* got None")]
     if rope_type == "linear":
         wrong += [("rotary_dim", None, "rotary_dim must be 8, as in the config of scaling, got 16")]
         wrong += [("rotary_dim", 4, "rotary_dim must be 8, as in the config of scaling, got 4")]
@@ -282,7 +282,7 @@ def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
     options = X.rotary_options(method, 8)
     for make in (RotaryEmbedding, lambda dim, **rest: RotaryAttention(dim, n_heads=1, **rest)):
         with pytest.raises(
-            ValueError, match=r"layout must be one of 'interleaved', 'half', for the config .* got None"
+            ValueError, match=r"layout must be one of 'interleaved', 'half', because the config .* got None"
         ):
             make(8, **options)
         make(8, layout="half", **options)

@@ -144,5 +144,5 @@ def test_a_circle_cannot_be_drawn(tmp_path):
     (tmp_path / "ropebook").mkdir()
     (tmp_path / "ropebook" / "one.py").write_text("from ropebook import two")
     (tmp_path / "ropebook" / "two.py").write_text("def late():\n    from ropebook.one import something")
-    with pytest.raises(ValueError, match="circle one → two"):
+    with pytest.raises(ValueError, match="cycle one → two"):
         architecture.drawing(architecture.arrows(tmp_path))

@@ -82,7 +82,7 @@ def test_vectors_and_positions_that_do_not_fit_are_refused(name):
     ):
         with pytest.raises(ValueError, match=message):
             scheme.score(q, q, m, n)
-    with pytest.raises(ValueError, match=r"k must have q's shape but for its length, .* got \(2, 6, 8\)"):
+    with pytest.raises(ValueError, match=r"k must have q's shape except for its length; .* got \(2, 6, 8\)"):
         scheme.score(q, q[:2], PLACES, PLACES)
     with pytest.raises(ValueError, match=r"q must be \(…, heads, seq, dim\), got \(6, 8\)"):
         scheme.score(q[0], q[0], PLACES, PLACES)

@@ -48,7 +48,7 @@ def test_flex_attention_has_no_row_for_what_depends_on_more_than_the_distance(na
 @pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
 def test_what_does_not_fit_together_is_refused(attend):
     q, k, v = vectors()
-    with pytest.raises(ValueError, match="v must have k's shape but for its width"):
+    with pytest.raises(ValueError, match="v must have k's shape except for its width"):
         attend(R.ALiBi(HEADS), q, k, v[..., :1, :])
     with pytest.raises(ValueError, match=r"n must have shape|k must have q's shape"):
         attend(R.ALiBi(HEADS), q, torch.cat((k, k), -2), torch.cat((v, v), -2))

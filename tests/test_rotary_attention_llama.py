@@ -127,7 +127,7 @@ def test_frequencies_that_follow_the_length_are_refused_beside_a_cache():
     scaling.follows_length = True
     layer, x, cache = make(scaling=scaling), draw(2, 3, DIM), R.KVCache(3)
     assert layer(x).shape == x.shape
-    with pytest.raises(ValueError, match="cache must be None where the frequencies follow the length"):
+    with pytest.raises(ValueError, match="cache must be None if the frequencies follow the length"):
         layer(x, cache=cache)
     assert cache.length == 0
 

@@ -33,7 +33,7 @@ def drawing(graph: networkx.DiGraph) -> str:
     """The arrows in Mermaid's syntax, without those that follow from others; ``ValueError`` for a cycle."""
     if not networkx.is_directed_acyclic_graph(graph):
         circle = " → ".join(edge[0] for edge in networkx.find_cycle(graph))
-        raise ValueError(f"imports must run one way, got the circle {circle}")
+        raise ValueError(f"imports must run one way, got the cycle {circle}")
     edges = networkx.transitive_reduction(graph).edges
     lines = [f"  {one} --> {other}" for one, other in sorted(edges)]
     alone = [f"  {node}" for node in sorted(networkx.isolates(graph))]

@@ -198,7 +198,7 @@ def rotatable(name: str, value: object) -> torch.Tensor:
     float8."""
     if floating(name, value).dtype.itemsize == 1:
         raise TypeError(
-            f"{name} must be of two bytes a number or more to be rotated, got dtype {value.dtype}"
+            f"{name} must have at least two bytes per number to be rotated, got dtype {value.dtype}"
         )
     return value
 

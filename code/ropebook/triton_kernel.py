@@ -349,7 +349,7 @@ def _check_data(named: dict[str, Tensor]) -> None:
             )
         if x.shape[0] != q.shape[0] or x.shape[2:] != q.shape[2:]:
             raise ValueError(
-                "q and k may differ in their number of heads only, got shapes "
+                "q and k may differ only in their number of heads, got shapes "
                 f"{tuple(q.shape)} and {tuple(x.shape)}"
             )
         if (x.dtype, x.device) != (q.dtype, q.device):

@@ -111,7 +111,7 @@ def _check_queries_and_keys(q: Tensor, k: Tensor) -> None:
         or k.shape[:-3] != q.shape[:-3]
     ):
         raise ValueError(
-            f"k must have q's shape but for heads and length, q's being {tuple(q.shape)}, got {tuple(k.shape)}"
+            f"k must have q's shape except for heads and length; q's is {tuple(q.shape)}, got {tuple(k.shape)}"
         )
     if q.dim() > 2 and (k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]):
         raise ValueError(
@@ -124,7 +124,7 @@ def _check_values(q: Tensor, k: Tensor, v: Tensor) -> None:
     _check_like("v", checks.floating("v", v), q=q)
     if v.shape[:-1] != k.shape[:-1]:
         raise ValueError(
-            f"v must have k's shape but for the last axis, {tuple(k.shape)}, got {tuple(v.shape)}"
+            f"v must have k's shape except for the last axis, {tuple(k.shape)}, got {tuple(v.shape)}"
         )
 
 

@@ -88,7 +88,7 @@ class MultiHeadAttention(nn.Module):
             )
         if self.fused and return_weights:
             raise ValueError(
-                "return_weights must be False with fused=True, which never has the weights, got True"
+                "return_weights must be False with fused=True, which never computes the weights, got True"
             )
         q, k, v = self.project(x)
         if self.fused:

@@ -60,7 +60,7 @@ def in_blocks(waves: Waves) -> Waves:
     owner = torch.arange(pairs) * n_axes // pairs
     if pairs % n_axes or waves[owner != torch.arange(n_axes)[:, None]].any():
         raise ValueError(
-            f"waves must have pairs of its own for each of {n_axes} axes, and as many, got {pairs} pairs"
+            f"waves must have equally many pairs for each of {n_axes} axes, got {pairs} pairs"
         )
     return waves.unflatten(1, (n_axes, -1)).mT.flatten(1)
 

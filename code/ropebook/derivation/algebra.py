@@ -83,7 +83,9 @@ def angle_at(equation: sympy.Eq) -> sympy.Eq:
     [found] = sympy.solve(here.subs(start.rhs, start.lhs), unknown)
     amount = found - _angle(q, 0)
     if amount.has(q):
-        raise ValueError(f"equation must turn all q by one amount, got {amount}")
+        raise ValueError(
+            f"equation must rotate every q by the same amount, got {amount}"
+        )
     return sympy.Eq(unknown, found)
 
 

@@ -69,7 +69,7 @@ def check_tables(cos: Tensor, sin: Tensor) -> None:
             raise TypeError(f"{name} must be float32 or float64, got {table.dtype}")
     if cos.shape != sin.shape or cos.dtype != sin.dtype:
         raise ValueError(
-            f"cos and sin must be alike, got {cos.dtype} {tuple(cos.shape)} and {sin.dtype} {tuple(sin.shape)}"
+            f"cos and sin must match, got {cos.dtype} {tuple(cos.shape)} and {sin.dtype} {tuple(sin.shape)}"
         )
     if cos.device != sin.device:
         raise ValueError(

@@ -487,5 +487,5 @@ def _check_scaling(
                 )
         if layout is None:
             raise ValueError(
-                f"layout must be one of {', '.join(map(repr, checks.LAYOUTS))}, for the config of scaling does not say it, got None"
+                f"layout must be one of {', '.join(map(repr, checks.LAYOUTS))}, because the config of scaling does not say it, got None"
             )

@@ -38,7 +38,7 @@ def least_ntk_factor(
     first = int(known.sum())
     if first == 0:
         raise ValueError(
-            f"trained_length must let the first pair turn once, got {trained_length}"
+            f"trained_length must let the first pair complete a turn, got {trained_length}"
         )
     needed = (target_length - 1) / (trained_length - 1)
     return needed ** ((len(inv_freq) - 1) / first)

@@ -295,7 +295,7 @@ class DynamicYaRN(Dynamic):
     ) -> Scaled:
         if isinstance(length, torch.SymInt):
             raise ValueError(
-                "length must be a number for dynamic YaRN, which has no one formula for all lengths to export, "
+                "length must be a number for dynamic YaRN, which has no single formula for all lengths to export, "
                 f"got {length}: fix the frequencies (fixed(target_length))"
             )
         scale = self.effective_scale(length)

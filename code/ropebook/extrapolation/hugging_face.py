@@ -143,7 +143,7 @@ class InstalledRotary(nn.Module):
         self.rotary_dim = 2 * table.pairs
         if "rotary_dim" in method.rotary(self.rotary_dim):
             raise ValueError(
-                f"method must turn the entries that the weights were trained with, got {method!r}"
+                f"method must rotate the entries that the weights were trained with, got {method!r}"
             )
         latent = hasattr(config, "kv_lora_rank")
         if latent and getattr(method, "mscale_all_dim", None):

@@ -31,7 +31,7 @@ def grown_to(length: int | None, trained_length: int) -> float:
     if length is None:
         raise ValueError(
             "length must be known where the frequencies follow it, got None: "
-            "give an offset in place of positions, or fix the frequencies (fixed(target_length))"
+            "give an offset instead of positions, or fix the frequencies (fixed(target_length))"
         )
     length = checks.integer("length", length, minimum=1)
     if isinstance(length, torch.SymInt):
@@ -51,7 +51,7 @@ def ntk_base(base: float, dim: int, factor: float) -> float:
     base = checks.number("base", base, minimum=1)
     if checks.even("dim", dim) == 2:
         raise ValueError(
-            "dim must be at least 4, for d/(d - 2) has no value, got 2"
+            "dim must be at least 4, because d/(d - 2) has no value, got 2"
         )
     return base * check_factor(factor) ** (dim / (dim - 2))
 
@@ -174,7 +174,7 @@ def ramp_range(
     log_base = log_base_of(inv_freq)
     if checks.readable(inv_freq) and log_base <= 0:
         raise ValueError(
-            "inv_freq must fall, for with base 1 no pair is slower than another, "
+            "inv_freq must fall, because with base 1 no pair is slower than another, "
             f"got {inv_freq.tolist()}"
         )
     dim = 2 * len(inv_freq)
@@ -272,8 +272,8 @@ def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
     """Returns ``inv_freq`` if it has at least two pairs; else ``ValueError``."""
     if len(inv_freq) < 2:
         raise ValueError(
-            "inv_freq must hold at least 2 pairs, for at d = 2 there is neither a slowest "
-            "beside the fastest nor a value of d/(d - 2), got 1"
+            "inv_freq must hold at least 2 pairs, because a single one is both the fastest "
+            "and the slowest, and d/(d - 2) has no value, got 1"
         )
     return inv_freq
 

@@ -123,7 +123,7 @@ class Proportional(Frequencies):
         turning = int(self.fraction * pairs)
         if turning == 0:
             raise ValueError(
-                f"fraction must leave one of {pairs} pairs turning, got {self.fraction}"
+                f"fraction must leave one of {pairs} pairs rotating, got {self.fraction}"
             )
         turning = torch.arange(pairs) < turning
         return inv_freq * turning.to(inv_freq) / self.factor, 1.0

@@ -66,7 +66,7 @@ class Tokenizer:
         foreign = [a + b for a, b in self._rank if a + b not in self._number]
         if foreign:
             raise ValueError(
-                f"merges must make tokens, got {foreign[0]!r}, which is none"
+                f"merges must make tokens, got {foreign[0]!r}, which isn't one"
             )
         self._letter = byte_letters()
         self._byte = {letter: byte for byte, letter in self._letter.items()}

@@ -107,7 +107,7 @@ def _places(scheme: Scheme, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     places, _ = fit(q, k, *[torch.arange(q.shape[-2], device=q.device)] * 2)
     if v.shape[:-1] != k.shape[:-1]:
         raise ValueError(
-            f"v must have k's shape but for its width, k's being {tuple(k.shape)}, got {tuple(v.shape)}"
+            f"v must have k's shape except for its width; k's is {tuple(k.shape)}, got {tuple(v.shape)}"
         )
     return places
 

@@ -98,7 +98,7 @@ def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tenso
             )
     if q.shape[:-2] != k.shape[:-2] or q.shape[-1] != k.shape[-1]:
         raise ValueError(
-            f"k must have q's shape but for its length, q's being {tuple(q.shape)}, got {tuple(k.shape)}"
+            f"k must have q's shape except for its length; q's is {tuple(q.shape)}, got {tuple(k.shape)}"
         )
     found = []
     for name, places, x in (("m", m, q), ("n", n, k)):

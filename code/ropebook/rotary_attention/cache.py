@@ -101,7 +101,7 @@ class KVCache:
             )
         if k.requires_grad or v.requires_grad:
             raise ValueError(
-                "k and v must not require gradients, for a cache is overwritten in place: use torch.no_grad()"
+                "k and v must not require gradients, because a cache is overwritten in place: use torch.no_grad()"
             )
         _check_same("v", v, "k", k, k.shape)
         if self.length:

@@ -121,7 +121,7 @@ class RotaryAttention(MultiHeadAttention):
             scaling = getattr(self.rotary, "scaling", None)
             if self.follows_length:
                 raise ValueError(
-                    "cache must be None where the frequencies follow the length, for its keys keep those of their time; "
+                    "cache must be None if the frequencies follow the length, because cached keys keep the old ones; "
                     f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
                 )
             if scaling is not None and positions is None:
