@@ -1,7 +1,7 @@
 """A second set of mistakes from public reports, gathered by somebody who hasn't seen the diagnosis, to judge it once.
 
 As in the first set, each function takes a `World` and gives a wrong rotation f(q, k, positions); its docstring says
-what is wrong and where and when that was reported. `SECOND` adds the truth as facts, and what we'd accept as naming
+what is wrong and where and when that was reported. `FRESH` adds the truth as facts, and what we'd accept as naming
 it. Besides the calls of the first set, a mistake may show in "rows" (positions differ between the rows of a batch),
 in "packed" (positions start again within a row) and "again" (a later call, when the function remembers earlier ones).
 
@@ -29,8 +29,8 @@ from tests.fresh_world import (
     with_turn,
 )
 
-SECOND = {}
-fresh = collecting(SECOND)
+FRESH = {}
+fresh = collecting(FRESH)
 
 
 # --- Positions ---

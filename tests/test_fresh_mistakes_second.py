@@ -12,7 +12,8 @@ import torch
 
 from tests.diagnose_world import World
 from tests.fresh_mistakes import FRESH
-from tests.fresh_mistakes_second import SECOND, SOUND, ramp
+from tests.fresh_mistakes_second import FRESH as SECOND
+from tests.fresh_mistakes_second import SOUND, ramp
 
 NAMES = sorted(SECOND)
 ASPECTS = {"position", "frequency", "direction", "pairing", "length", "scale", "entries", "heads", "rows", "twice"}

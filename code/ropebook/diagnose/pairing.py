@@ -37,6 +37,7 @@ def rest(findings: Findings, role: str, turn: Turn) -> None:
 
 
 def pairs(findings: Findings, turn: Turn) -> None:
+    """Whether entries are paired as declared, in the part of a head that should rotate."""
     declared, evidence, found = (
         findings.declared,
         findings.evidence,
@@ -89,6 +90,7 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
 
 
 def pairs_said(turn: Turn) -> str:
+    """The layout, and which entries make the first pairs, in words."""
     if len(turn.first) == 1:
         return "one pair alone: both layouts are the same"
     a, b = turn.first[0], turn.second[0]
