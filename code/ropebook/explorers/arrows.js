@@ -270,8 +270,8 @@ function degrees(angle) {
 function describe({ between, score, distance }, { m }) {
   const [query, key] = WORDS;
   const far = `${count(Math.abs(distance), "token")} ${distance < 0 ? "before" : "after"} “${key}”`;
-  return `“${query}” is at position ${m}, ${far}. The angle between the arrows is ${degrees(between)}, and the score is `
-    + `${exact(score, 2)}.`;
+  return `“${query}” is at position ${m}, ${far}. The angle between the arrows is ${degrees(between)}, and the score `
+    + `is ${exact(score, 2)}.`;
 }
 
 export default explorer({

@@ -273,8 +273,8 @@ function describe({ rope, addedCurve }, { m, n, shift }) {
   const [least, most] = [Math.min(...addedCurve), Math.max(...addedCurve)];
   const where = `Query at ${m + shift}, key at ${n + shift}: distance ${String(m - n).replace("-", "−")}.`;
   const level = `RoPE’s score is ${exact(rope, 4)} at every shift.`;
-  return `${where} ${level} With the encoding added, the score goes from ${exact(least, 2)} to ${exact(most, 2)} as both slide `
-    + `by 0 to ${SHIFTS - 1} positions.`;
+  return `${where} ${level} With the encoding added, the score goes from ${exact(least, 2)} to ${exact(most, 2)} `
+    + `as both slide by 0 to ${SHIFTS - 1} positions.`;
 }
 
 export default explorer({

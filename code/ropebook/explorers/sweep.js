@@ -343,7 +343,8 @@ function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
   const half = belowHalf < 0 ? "stays above half of its peak" : `falls below half of its peak at Δ = ${belowHalf}`;
   const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
   const range = `at distances up to ${length - 1}`;
-  const still = base === 1 ? " All pairs rotate at the same speed, so the score is a single cosine and does not fall at all." : "";
+  const still = base === 1
+    ? " All pairs rotate at the same speed, so the score is a single cosine and does not fall at all." : "";
   return `With base ${base} and ${count(dim / 2, "pair")}, ${range}, the score ${half} and ${zero}. `
     + `On the way it has ${maxima === 1 ? "1 local maximum" : `${maxima} local maxima`}.${still}`;
 }
