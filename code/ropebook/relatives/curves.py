@@ -82,7 +82,7 @@ class Fire(Bias):
     """f(ψ(Δ)/ψ(max(m, L))), ψ(x) = ln(cx + 1), f a small network (1, width, heads), all learned.
 
     However long the text, f gets numbers from 0 to 1. The bias depends on the distance and on the query's position. It
-    is meant for causal models; for keys after the query it uses |Δ|.
+    is meant for causal models; for keys after the query it uses the size of Δ.
     """
 
     def __init__(
