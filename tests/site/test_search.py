@@ -12,9 +12,9 @@ from tests.site.queries import answers, missed
 # What readers wrote who had not seen how the search works, and the pages that answer it: the search was tuned on one
 # part, and tried on the other once.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-# Of 50 queries, how many must have a right page among the first three hits. On 24 November 2026, when the other half was
-# tried for the first and only time, 45 of those that the ranking was tuned on had one, and 43 of the others. An edit of
-# any page may move a query or two.
+# Of 50 queries, how many must have a right page among the first three hits. On 24 November 2026, when the other half
+# was tried for the first and only time, 45 of those that the ranking was tuned on had one, and 43 of the others. An
+# edit of any page may move a query or two.
 LEAST = {"tuned": 43, "held_out": 41}
 # What is written, and a page that has to be among the first three.
 ASKED = {
