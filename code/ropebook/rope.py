@@ -203,8 +203,8 @@ def cos_sin(
 
 
 def check_frequencies(inv_freq: Tensor) -> None:
-    """``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64; ``ValueError`` for NaN or infinity in it, where values
-    may be read (`checks.readable`)."""
+    """``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64; ``ValueError`` if it contains
+    NaN or infinity, which is checked only when its values can be read (`checks.readable`)."""
     if checks.floating("inv_freq", inv_freq).dtype not in _WIDE:
         raise TypeError(
             f"inv_freq must be float32 or float64, got {inv_freq.dtype}"

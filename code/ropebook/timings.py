@@ -213,7 +213,7 @@ def decoding(measured: dict) -> Columns:
 
 
 def peers(measured: dict, length: str = "long") -> Columns:
-    """A row for our code and for each other library: how many times as long as transformers it takes.
+    """A row for our code and for each other library: its time as a multiple of transformers'.
     The median is followed by the first and last decile of the ratios within a round."""
     cases = _cases(measured, length)
     rows = [
@@ -265,7 +265,7 @@ def _ratio(entry: dict) -> str:
 
 
 def stores(measured: dict) -> Columns:
-    """Times of products, sums and copies on one thread, by where they write."""
+    """How long products, sums and copies take on one thread, by where the result is written."""
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
         ("what", "ms", "times the first"),
@@ -299,7 +299,8 @@ def shares(measured: dict) -> Columns:
 
 
 def roofline(measured: dict) -> Figure:
-    """Each form at its counted operations per byte and its measured speed, under the line that memory allows."""
+    """Each form at its counted operations per byte and its measured speed, and as a line the limit that memory
+    bandwidth sets."""
     from ropebook.figures import BLUE, MUTED, ORANGE, figure
 
     part = measured["cpu"]["float32"]

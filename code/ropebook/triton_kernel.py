@@ -125,7 +125,8 @@ def rotate_heads(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """This program's heads of x at the tokens ``token``: 2·PAIRS numbers of each are rotated, PASSED ones copied."""
+    """This program's heads of x at the tokens ``token``: in each head, 2·PAIRS entries are rotated and PASSED more are
+    copied."""
     first_head = tl.program_id(1).to(tl.int64) * BLOCK_HEADS
     # constant bounds, because with NumPy 2.4 and newer, Triton 3.6 cannot interpret a loop up to an argument
     for start in range(0, HEADS, STRIDE):  # pragma: no branch

@@ -123,7 +123,8 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
 
 
 def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
-    """The Frobenius norm of :func:`softmax_jacobian`: how far weights move as dot products do; (…, n) to (…).
+    """The Frobenius norm of :func:`softmax_jacobian`: how much the weights change when the dot products change; (…, n)
+    to (…).
 
     With s = Σ p² it is at most √(s(1 − s)) / divisor, hence at most 1/(2 · divisor) (two entries that share all the
     weight reach it), and it falls to 0 as ``p`` nears one-hot. Computed without the matrix, so that rows of thousands

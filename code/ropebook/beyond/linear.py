@@ -36,8 +36,8 @@ def features(
 ) -> Vectors:
     """φ of each vector, rotated after φ, before it, or not at all.
 
-    Rotated after φ, products depend on the distance and may be negative. Rotated before φ, they are positive but depend
-    on both places.
+    If vectors are rotated after φ, their products depend on the distance and may be negative. If they are rotated
+    before φ, their products are positive but depend on both places.
     """
     checks.choice("turn", turn, TURNS)
     if turn == "before":

@@ -132,7 +132,7 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
         f"Three walks of {dim // 2} steps. At the first distance a short curl and then a long nearly straight line. At the "
         "second a larger tangle and then a bent line. At the third a tangle from beginning to end.",
         f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). Mind the scales: all three "
-        f"walks are {dim // 2} steps long. How far one gets is what the bound counts.",
+        f"walks are {dim // 2} steps long. The bound depends on how far each walk gets from its start.",
     )
 
 

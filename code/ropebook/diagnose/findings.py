@@ -64,7 +64,7 @@ class Findings:
 
     @property
     def both(self) -> bool:
-        """Whether q and k are told apart: a function of one tensor turns them alike."""
+        """Whether q and k are treated separately; a function of a single tensor rotates both alike."""
         return self.call.vectors != ("x",)
 
     @property

@@ -10,7 +10,7 @@ from ropebook.diagnose.measures import Turn
 
 
 def rest(findings: Findings, role: str, turn: Turn) -> None:
-    """Whether entries that turn with no other come back as they went in."""
+    """Whether entries that have no partner come back unchanged."""
     width = findings.declared.rotary_dim or turn.rotary_dim
     start = turn.begins(findings.declared.rotary_dim)
     alone = torch.ones(turn.dim, dtype=torch.bool)

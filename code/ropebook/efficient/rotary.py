@@ -177,8 +177,8 @@ class RotaryEmbedding(nn.Module):
     """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
-    base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: how
-    many rows the table of cosines and sines has to begin with (default 4096). The table starts at position 0 and
+    base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: the
+    initial number of rows of the table of cosines and sines (default 4096). The table starts at position 0 and
     doubles when a text grows past its end. Rows much further away, as with the ``offset`` of a cache that was filled
     elsewhere, are computed but not kept.
 

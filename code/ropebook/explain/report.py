@@ -1,4 +1,4 @@
-"""Explain a configuration: from a file, a text or a dictionary to sentences, findings, frequencies and snippets."""
+"""Explain a configuration: turn a file, string or dictionary into sentences, findings, frequencies and snippets."""
 
 from __future__ import annotations
 

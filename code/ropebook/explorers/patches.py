@@ -24,7 +24,8 @@ FORMS = {
 
 
 class Patches(Explorer):
-    """The score of a patch with all patches of an image of 16 × 16, for q = k = (1, …, 1), as a share of the largest.
+    """The scores of one patch against every patch of a 16 × 16 image, for q = k = (1, …, 1), each as a share of the
+    largest.
 
     ``form``: how places rotate pairs, one of `FORMS`. ``base``, ``dim``: for rows; ``base_columns``, ``dim_columns``:
     for columns. Only the axial form uses the columns' base; the other forms use a single head with dim + dim_columns

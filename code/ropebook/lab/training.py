@@ -289,7 +289,8 @@ class Trainer:
 
 
 def read_checkpoint(path: Path | str) -> dict[str, object]:
-    """What `Trainer.save` wrote, on the CPU: run, sha256, threads, compiled, step, losses, seconds, model, optimizers, random.
+    """What `Trainer.save` wrote, loaded onto the CPU: run, sha256, threads, compiled, step, losses, seconds, model,
+    optimizers, random.
 
     ``pickle.UnpicklingError`` for a file that holds anything else that could run code.
     """

@@ -38,7 +38,7 @@ FIRST = ("layout", "base", "rotates", "shipped", "scaling")
 
 
 class Column(NamedTuple):
-    """A column of the table: its heading, and whether it is shown at once."""
+    """A column of the table: its heading, and whether it is shown initially."""
 
     key: str
     head: str

@@ -90,7 +90,7 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-commute", twin="two turns of space about different axes")
 def commute(wrong: bool = False) -> list[Claim]:
-    """⇒: if A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) is the same with n − m."""
+    """⇒: if A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) = exp((n_1 − m_1) A + (n_2 − m_2) B)."""
     turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
     basis = torch.linalg.qr(random(6, 6))[0]
     claims = []

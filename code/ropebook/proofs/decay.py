@@ -190,7 +190,8 @@ def crossing(wrong: bool = False) -> list[Claim]:
 
 @identity("eq-decay-random", r"\Delta", r"\theta_{i}", twin="entries of mean 1")
 def random_scores(wrong: bool = False) -> Pairs:
-    """Random q, k of mean 0 and variance 1: a pair's share has mean 0 and variance 2 at every Δ, the score 0 and d."""
+    """Random q, k of mean 0 and variance 1: at every Δ, a pair's share of the score has mean 0 and variance 2, and the
+    whole score has mean 0 and variance d."""
     entries = sympy.symbols("q_1 q_2 k_1 k_2", real=True)
     share = _pair_score(entries[:2], entries[2:])
     entry_mean = sympy.Integer(1 if wrong else 0)

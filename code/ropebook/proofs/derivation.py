@@ -53,7 +53,8 @@ def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
 
 @identity("eq-derivation-polar", "k", "m", "n", "q", twin="no conjugate")
 def polar(wrong: bool = False) -> Pairs:
-    """f(q, m)·conj f(k, n) is a length times e^{i·angle}: the two that `derivation.polar_form` found."""
+    """f(q, m)·conj f(k, n) is a length times e^{i·angle}, with the length and angle that `derivation.polar_form`
+    found."""
     vectors = sympy.symbols("q k")
     places = sympy.symbols("m n", integer=True)
     length, angle = (

@@ -184,8 +184,8 @@ def transformer_xl(wrong: bool = False) -> list[Claim]:
     twin="the key's factor grows as the query's",
 )
 def xpos(wrong: bool = False) -> Pairs:
-    """A pair's product: of the positions, a factor ζ^((m−n)/512) and a rotation by (m − n)θ remain. q and k are complex
-    numbers."""
+    """A pair's product depends on the positions only through a factor ζ^((m−n)/512) and a rotation by (m − n)θ. q and k
+    are complex numbers."""
     q, k = sympy.symbols("q k")
     power = n if wrong else -n
     query = zeta_i ** (m / 512) * sympy.exp(sympy.I * m * theta_i) * q
