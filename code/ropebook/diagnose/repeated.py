@@ -48,11 +48,8 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        try:
-            found = call.apart(sent, other.places)
-        except Exception as error:
-            said = f"{other.said}: raises {type(error).__name__}"
-            findings.evidence.setdefault("not asked", said)
+        found = asked(findings, other.said, sent, other.places)
+        if found is None:
             continue
         for role, turned in found.items():
             right = _chosen(whole[role], other, role)
@@ -79,6 +76,24 @@ def vectors(findings: Findings, seq: int, apart: bool = True) -> dict[str, Tenso
     if "crossed" in findings.mistakes:
         given["k"] = given["q"]
     return given
+
+
+def asked(
+    findings: Findings,
+    what: str,
+    given: dict[str, Tensor],
+    positions: Tensor,
+    why: bool = False,
+) -> dict[str, Tensor] | None:
+    """What comes back, or None if the function raises; then the report says what could not be asked, and with ``why``
+    also the error's text."""
+    try:
+        return findings.call.apart(given, positions)
+    except Exception as error:
+        said = f"{what}: raises {type(error).__name__}"
+        said += f": {error}" if why else ""
+        findings.evidence.setdefault("not asked", said.partition("\n")[0])
+        return None
 
 
 def near_enough(findings: Findings, role: str) -> float:
@@ -160,11 +175,8 @@ def far_calls(findings: Findings) -> None:
         if other.name in findings.mistakes:
             continue
         given = vectors(findings, other.places.shape[-1], apart=False)
-        try:
-            found = call.apart(given, other.places)
-        except Exception as error:
-            said = f"{other.said}: raises {type(error).__name__}"
-            findings.evidence.setdefault("not asked", said)
+        found = asked(findings, other.said, given, other.places)
+        if found is None:
             continue
         for role, turn in findings.rotating.items():
             if turn.flaws or turn.order or turn.trembles or not turn.layout:

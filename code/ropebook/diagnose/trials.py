@@ -11,6 +11,7 @@ from torch import Tensor
 from ropebook import mistakes, rope
 from ropebook.diagnose.differences import different
 from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.repeated import asked
 
 SHIFT = 16
 # What is off by less is the same.
@@ -34,18 +35,6 @@ def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
     }
 
 
-def _asked(
-    findings: Findings, what: str, given: dict[str, Tensor], positions: Tensor
-) -> dict[str, Tensor] | None:
-    """What comes back, or None where the function raises: then the report says what could not be asked."""
-    try:
-        return findings.call.apart(given, positions)
-    except Exception as error:
-        said = f"{what}: raises {type(error).__name__}: {error}"
-        findings.evidence.setdefault("not asked", said.partition("\n")[0])
-        return None
-
-
 def crossed(findings: Findings) -> None:
     """What comes back as q is made of q alone, and k of k. Else both are measured on the same vectors."""
     call = findings.call
@@ -55,7 +44,7 @@ def crossed(findings: Findings) -> None:
     own, strange = [], []
     for role, other in (("q", "k"), ("k", "q")):
         sent = {**given, other: torch.zeros_like(given[other])}
-        found = _asked(findings, "q or k of zeros", sent, torch.arange(5))
+        found = asked(findings, "q or k of zeros", sent, torch.arange(5), why=True)
         if found is None:
             return
         sizes = {one: found[one].nan_to_num().abs().max() for one in "qk"}
@@ -81,7 +70,9 @@ def moved(findings: Findings) -> None:
         x = torch.zeros(rows, heads, seq, call.dim, dtype=torch.float64)
         x[place] = vector
         given = dict.fromkeys("qkv", x)
-        found = _asked(findings, "one token alone", given, torch.arange(seq))
+        found = asked(
+            findings, "one token alone", given, torch.arange(seq), why=True
+        )
         if found is None:
             return
         for role, turned in found.items():
@@ -110,7 +101,9 @@ def alike(findings: Findings) -> None:
         found = call.apart(given, 3 * text if call.places else text)
     except Exception:
         # what gaps raise is said where they are asked for
-        found = _asked(findings, "rows and heads that are alike", given, text)
+        found = asked(
+            findings, "rows and heads that are alike", given, text, why=True
+        )
         if found is None:
             return
     head = _sound_head(given, found)
@@ -156,7 +149,9 @@ def _how(findings: Findings, role: str, other: int) -> str:
         one: x[:, :, :1].expand(-1, -1, seq, -1)
         for one, x in _vectors(findings, 1, True).items()
     }
-    found = _asked(findings, "one vector in every place", given, torch.arange(seq))
+    found = asked(
+        findings, "one vector in every place", given, torch.arange(seq), why=True
+    )
     if found is None:
         return ""
     turned = found[role][0]
@@ -184,7 +179,7 @@ def linear(findings: Findings) -> None:
         given = {role: x[:1, :1].expand_as(x) for role, x in given.items()}
     if "crossed" in findings.mistakes:
         given["k"] = given["q"]
-    found = _asked(findings, "sums of vectors", given, torch.arange(seq))
+    found = asked(findings, "sums of vectors", given, torch.arange(seq), why=True)
     if found is None:
         return
     # of a text as short as this one
