@@ -78,8 +78,8 @@ def test_what_speaks_for_a_method(opened, numbers):
     assert columns["method"] == ["last L bytes only", "as it is", "YaRN"]
     assert columns["within L"] == [0.0, 0.0, pytest.approx(0.3, abs=0.1)]
     assert columns["to 8 L"] == [pytest.approx(-3.0, abs=0.1), 0.0, pytest.approx(-3.0, abs=0.1)]
-    assert columns["less last L"] == [0.0, pytest.approx(3.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
-    assert columns["generated: less last L"] == [0.0, pytest.approx(3.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
+    assert columns["minus last L"] == [0.0, pytest.approx(3.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
+    assert columns["generated: minus last L"] == [0.0, pytest.approx(3.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
     letters = [numbers[f"rope-10000-{seed}-3200/yarn/4"]["numbers"]["retrieval"]["2048"] for seed in SEEDS]
     shares = [one[str(d)].count("1") / 96 for one in letters for d in (384, 768, 1536)]
     assert columns["records beyond L"][::2] == [None, pytest.approx(np.mean(shares), abs=1e-4)]
@@ -118,8 +118,8 @@ def test_then_and_now(opened):
 @pytest.mark.parametrize(
     "then, now, change",
     [
-        ("holds", "mostly fails", "turned round"),
-        ("does not hold", "holds", "turned round"),
+        ("holds", "mostly fails", "reversed"),
+        ("does not hold", "holds", "reversed"),
         ("holds", "mostly holds", "by degrees"),
         ("mixed", "undecided", "by degrees"),
         ("no difference", "mostly fails", "surer"),

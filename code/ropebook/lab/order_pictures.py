@@ -137,7 +137,7 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
             ax.plot(distances, line, color=colour, label=label)
         ax.axvline(LENGTH, color=MUTED, linestyle="--", linewidth=1)
         ax.set(title=heading, xlabel="distance Δ (bytes)")
-    axes[0].set(ylabel="score: first less last")
+    axes[0].set(ylabel="score: first minus last")
     axes[0].legend()
     display_figure(fig, alt, f"{caption} {results.caption(found)}")
 
@@ -221,7 +221,7 @@ def methods(
         "order, short": [mean(found, id, "order short", "score") for id in ids],
         "order within L": [mean(found, id, "order within", "score") for id in ids],
         "order beyond": [mean(found, id, "order", "score") for id in ids],
-        "less plain": [gained(found, id, "order") for id in ids],
+        "order gained": [gained(found, id, "order") for id in ids],
         "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
     }
 

@@ -193,8 +193,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
         "method": ["last L bytes only", *lines.values()],
         "within L": [0.0, *map(within, lines)],
         f"to {reach} L": [rival, *column("plain", "python", -1)],
-        "less last L": [0.0, *column("last", "python", -1)],
-        "generated: less last L": [0.0, *column("last", "language", -1)],
+        "minus last L": [0.0, *column("last", "python", -1)],
+        "generated: minus last L": [0.0, *column("last", "language", -1)],
         "records beyond L": [
             None,
             *(
@@ -256,7 +256,7 @@ def counted(counts: Mapping[str, int]) -> str:
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
     """Verdicts of the first experiment ("id", "claim", "verdict") next to the second's, where the verdict changed: what
     was asked then, and how its comparisons come out now on the Python text, the only one in the first experiment.
-    "change": "turned round", from for to against or back; "less sure"; "surer".
+    "change" is "reversed" (from for to against, or back), "less sure", "surer" or "by degrees".
 
     ``KeyError`` if a claim is no longer asked.
     """
@@ -292,5 +292,5 @@ def _change(then: str, now: str) -> str:
     if before == after:
         return "by degrees"
     if before and after:
-        return "turned round"
+        return "reversed"
     return "surer" if after else "less sure"
