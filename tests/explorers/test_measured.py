@@ -248,7 +248,7 @@ def test_a_method_that_was_not_tried_is_shown_as_trained():
     found = expected_of(figure)
     assert (found["lines"], found["idle"]) == ([PLAIN], ["method", "factor"])
     [words] = js.describe(Measured, [figure.dials()])
-    assert words.endswith("ReRoPE was not tried: shown as trained.")
+    assert words.endswith("ReRoPE was not tried, so this is the model as trained.")
 
 
 # ---- In words ----
@@ -281,23 +281,23 @@ def test_loss_in_words():
     last = found["last"][AT_1024 - FIRST]
     assert yarn == (
         f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(found['here'][0])} bits, "
-        f"{two(-found['hereApart'][0])} fewer than the model as trained. With its last 256 bytes only the model as "
-        f"trained needs {two(last)}. Over bytes 513 to 1024 the difference is {signed(by)}, its 95 % interval over "
-        f"seeds and files {signed(low)} to {signed(high)}: 0 is not in it."
+        f"{two(-found['hereApart'][0])} fewer than the model as trained. With only its last 256 bytes, the model as "
+        f"trained needs {two(last)}. Over bytes 513 to 1024 the difference is {signed(by)}. Its 95 % interval over "
+        f"seeds and files, {signed(low)} to {signed(high)}, does not contain 0."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
     assert "more than the model as trained. Over bytes 1 to 256 the difference is +" in within
     assert plain_one.startswith("At byte 1500, 5.9 times the trained length, the model as trained needs ")
-    assert "the fewest bits are those of ALiBi, " in schemes
-    assert schemes.endswith("on average over three seeds. Not there: learned.")
+    assert "the model needs the fewest bits with ALiBi, " in schemes
+    assert schemes.endswith("on average over three seeds. These have no value here: learned.")
     assert "interval" not in schemes
     assert "Over bytes 1025 to 2048 of texts that end there the difference is" in dynamic
     assert dynamic.endswith(
-        "The method follows the length of the text. The curve is of texts of 2048 bytes, read at once; the differences "
-        "beyond L are of texts that end with their band."
+        "The method follows the length of the text. The curve shows texts of 2048 bytes read at once; the differences "
+        "beyond L are for texts that end with their band."
     )
-    assert tuned.endswith("There is no model fine-tuned with NTK-aware: shown without.")
-    assert "With its last 256 bytes only the fine-tuned model needs" in further
+    assert tuned.endswith("No model was fine-tuned with NTK-aware, so this is the model without fine-tuning.")
+    assert "With only its last 256 bytes, the fine-tuned model needs" in further
 
 
 def test_an_interval_with_0_in_it_in_words():
@@ -305,7 +305,7 @@ def test_an_interval_with_0_in_it_in_words():
     figure.measured["cells"][f"{PLAIN}/yarn_chosen/4"]["apart"]["python"][2] = [-0.01, -0.03, 0.01]
     [words] = js.describe(Measured, [figure.dials()])
     assert words.endswith(
-        "the difference is −0.010, its 95 % interval over seeds and files −0.030 to +0.010: 0 is in it."
+        "the difference is −0.010. Its 95 % interval over seeds and files, −0.030 to +0.010, contains 0."
     )
 
 
@@ -320,12 +320,12 @@ def test_records_in_words():
         for task in ("retrieval", "order")
     )
     assert far == (
-        "Of the records planted 768 bytes before they are asked for, these shares are given back: "
+        "Of the records planted 768 bytes before the question, the models find these shares: "
         f"YaRN (chosen β), s = 4: {shares[0]}; as trained: {shares[1]}. Guessing finds 13 %."
     )
     assert order == (
-        "The first or the last of two records is asked for, 768 and 384 bytes back. These shares of the answers are "
-        f"right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
+        "Of two records, 768 and 384 bytes back, the question asks for the first or the last. These shares of the "
+        f"answers are right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
         "One of the two, at random, is right in 50 %."
     )
     assert " % in texts of 256; no positions: " in learned
@@ -345,7 +345,7 @@ def test_an_idle_dial_says_so():
     assert js.inside(Measured, body, cases) == [
         "No effect here: log-n scaling has no such factor.",
         "No effect here: the model as trained has no factor.",
-        "There is no model fine-tuned with ReRoPE: shown without.",
+        "No model was fine-tuned with ReRoPE, so this is the model without fine-tuning.",
         "",
         "No effect here: all schemes are shown as they were trained.",
         "No effect here: records are planted in Python.",
@@ -355,6 +355,6 @@ def test_an_idle_dial_says_so():
 def test_the_note_says_that_the_numbers_are_stored_and_where_they_come_from():
     values = Measured().dials()
     assert js.inside(Measured, "return noteOf(input);", values) == (
-        "Drag across the picture to read it elsewhere. All numbers were measured and are stored (A CPU, 2026-01-31). "
-        "None is computed here but means over the three seeds."
+        "Drag across the picture to read off other values. All numbers were measured and are stored (A CPU, 2026-01-31). "
+        "The page itself computes only means over the three seeds."
     )

@@ -16,13 +16,13 @@ import { loadWeights, startWorker } from "./kit/worker.js";
 import { explorer } from "./kit/mount.js";
 
 const TRAINED_BASE = 10000;
-const SMOOTH = 16; // bytes that the curve is a mean of
+const SMOOTH = 16; // the curve is a mean over so many bytes
 const [ALPHA, BETA] = [1, 32];
 
 // ---- What is read, and how ----
 
 const encode = (text) => Array.from(new TextEncoder().encode(text));
-const isOwn = ({ own }) => encode(own).length > 1; // two bytes at least, or there is nothing to tell
+const isOwn = ({ own }) => encode(own).length > 1; // with fewer than two bytes there is nothing to predict
 
 function bytesOf(values) {
   return encode(isOwn(values) ? values.own : READ[values.text]).slice(0, values.length + 1);
@@ -42,7 +42,7 @@ const FREQUENCIES = {
   yarn: (theta, { factor, base }) => mixed(theta, factor, keptByIndex(theta, TRAINED, base, ALPHA, BETA)),
 };
 
-// YaRN's factor on cosines and sines counts twice in a score; log-n's on a query counts once.
+// YaRN multiplies queries and keys, so its factor enters a score twice; log-n multiplies only queries.
 function scaleOf({ method, factor }, places) {
   return Array.from({ length: places }, (_, m) => {
     if (method === "yarn") return yarnFactor(factor) ** 2;
@@ -50,7 +50,7 @@ function scaleOf({ method, factor }, places) {
   });
 }
 
-// From which distance on queries and keys stand elsewhere, and where: nowhere else, if the method changes no distances.
+// From which distance on queries and keys get other positions, and which. Empty if the method changes no distances.
 function farOf({ method, factor }, places) {
   const all = Array.from({ length: places }, (_, m) => m);
   if (method === "rerope") {
@@ -93,9 +93,9 @@ function compute(dials) {
     shown, // the bytes that were read
     bits,
     plain, // bits of the model as trained
-    byte, // the one in question, counted from 0
-    row: result.row, // what a head attends to when that byte is expected
-    means: [means(bits), means(plain)], // within L and, if the text goes so far, beyond it
+    byte, // the chosen one, counted from 0
+    row: result.row, // what a head attends to when it predicts that byte
+    means: [means(bits), means(plain)], // within L and, if the text is long enough, beyond it
   };
 }
 
@@ -105,8 +105,8 @@ function company({ model, page }) {
   let result = model.get("start");
   let worker;
   let loading;
-  let wanted = ""; // by the dials, and what of it was asked for last
-  let known = ""; // to the worker: the text of which it can tell the attention
+  let wanted = ""; // the key of the last request
+  let known = ""; // the key of the text whose attention the worker can look up
   let id = 0;
   const listeners = [];
   const tell = (what) => listeners.forEach((one) => one(what));
@@ -120,7 +120,7 @@ function company({ model, page }) {
     if (problem) return failed(message);
     if (aside) {
       if (aside === textKey(result.at)) result = { ...result, plain: [...found.bits] };
-    } else if (message.id !== id) return null; // of dials that have been turned on
+    } else if (message.id !== id) return null; // the answer to an earlier setting of the dials
     else if (share !== undefined) return tell({ share });
     else if (found) {
       const [bits, top, shares] = [found.bits, found.top, found.share].map((some) => [...some]);
@@ -180,8 +180,8 @@ function company({ model, page }) {
 // ---- On the page ----
 
 const LEFT = 40;
-const LEVELS = 8; // of the ground behind a byte, and of the line under it
-const DEAR = 8; // bits: the line under such a byte is full
+const LEVELS = 8; // shades of the background of a byte, and of the line under it
+const DEAR = 8; // bits from which on the line under a byte has its full colour
 
 function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"]);
@@ -195,11 +195,11 @@ function build(stage, app) {
   const limits = () => [1, plot.last];
   const sayByte = (values) => `Byte ${values.byte}`;
   const showCurve = across(app, pads.curve, byteDial, {
-    label: "Byte in question, by its position", ends: () => [plot.from, plot.to], limits, text: sayByte,
+    label: "Chosen byte, by its position", ends: () => [plot.from, plot.to], limits, text: sayByte,
     valueAt: (share) => Math.min(plot.last, Math.max(1, Math.round(share * plot.last))),
   });
   const showText = hand(app, pads.text, {
-    label: "Byte in question, in the text", area: true,
+    label: "Chosen byte, in the text", area: true,
     at(x, y) {
       const column = Math.min(plot.columns - 1, Math.max(0, Math.floor(x / plot.cell)));
       const row = Math.max(0, Math.floor((y - plot.textTop) / plot.line));
@@ -244,7 +244,7 @@ function nameOf(at) {
   return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
 }
 
-// The curves: what was found last, and the model as trained, unless it is that or has not been read yet.
+// The curves: the last result, and the model as trained, unless that is the same or has not been computed yet.
 /** @type {[string, number, string][]} */
 const LOOKS = [["ink", 2, ""], ["2", 1.75, "5 4"]];
 
@@ -253,7 +253,7 @@ function itemsOf({ bits, plain }, { result }) {
   return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
 }
 
-// Means of the last bytes, at each byte.
+// At each byte, the mean over the last ones.
 function smoothed(bits) {
   let sum = 0;
   return bits.map((one, k) => {
@@ -295,7 +295,7 @@ function letterOf(byte) {
 function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
   const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
   const [wide, high] = [cell.toFixed(1), line.toFixed(1)];
-  // One path for each level, of what `draws` at the places of that level.
+  // One path for each level: what `draws` returns for each place of that level.
   const leveled = (levels, draws) => {
     const paths = Array.from({ length: LEVELS }, () => "");
     levels.forEach((level, k) => {
@@ -320,8 +320,8 @@ function letters({ columns, cell, line, textTop, last }, data, { result: { at } 
   const [endX, endY] = place(TRAINED);
   const size = Math.min(14, Math.max(11, cell * 1.5));
   return [
-    ...titled(0, head, "The text. Underlined: what costs bits",
-      `Blue: where layer ${at.layer}, head ${at.head} looks from the frame`),
+    ...titled(0, head, "The text, underlined where a byte costs bits",
+      `Blue: what layer ${at.layer}, head ${at.head} attends to from the frame`),
     ...grounds.map((d, level) => svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (level + 1)}` })),
     ...costs.map((d, level) => svg("path", {
       d, style: `stroke: var(--rb-5); stroke-width: 2; opacity: ${(level + 1) / LEVELS}`,
@@ -342,10 +342,10 @@ function letters({ columns, cell, line, textTop, last }, data, { result: { at } 
 const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space" : `“${letterOf(byte)}”`);
 
 function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { result }) {
-  const guessed = `${quoted(result.top[byte - 1])}, ${percent(result.share[byte - 1])}, was expected`;
+  const guessed = `${quoted(result.top[byte - 1])} was expected, with ${percent(result.share[byte - 1])}`;
   return [
     [`Within L, ${nameOf(result.at)}`, exact(within, 2), "bits per byte"],
-    ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2), beyond === undefined ? "the text ends before"
+    ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2), beyond === undefined ? "the text is too short"
       : `bits; as trained ${plain === undefined ? "…" : exact(plain, 2)}`],
     [`Byte ${byte}, ${quoted(shown[byte])}`, exact(bits[byte - 1], 2), `bits; ${guessed}`],
   ];
@@ -354,9 +354,9 @@ function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { re
 function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fresh }, { result }) {
   const most = row.indexOf(Math.max(...row));
   const looked = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
-    + `${count(byte - most, "byte")} before, with ${percent(row[most])}.`;
+    + `${count(byte - most, "byte")} before, with a weight of ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
-    : `A byte beyond the trained length costs ${exact(beyond, 2)} bits, one within it ${exact(within, 2)}`
+    : `On average a byte beyond the trained length costs ${exact(beyond, 2)} bits, one within it ${exact(within, 2)}`
       + (plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`);
   return `${fresh ? "" : "Not read yet at these settings. "}${costs} ${looked}`;
 }
@@ -369,7 +369,7 @@ function parseOwn(text) {
 
 export default explorer({
   title: "The model, reading",
-  note: "It runs in this page: set a dial, or type a text of your own. The first change fetches the model, 0.7 MB.",
+  note: "The model runs in this page. Set a dial, or type your own text. The first change fetches the model, 0.7 MB.",
   dials,
   typed: { own: { parse: parseOwn, format: (text) => text } },
   compute,

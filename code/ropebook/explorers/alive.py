@@ -124,13 +124,13 @@ class Alive(Explorer):
     text = Choice(
         TITLES,
         label="Text",
-        note="What the model reads. It has learnt Python.",
+        note="What the model reads. It was trained on Python.",
         more=True,
     )
     own = Text(
         "",
         label="Your own text",
-        note="Your own text, at most 1025 bytes. If empty, the text above.",
+        note="At most 1025 bytes. If it is empty, the model reads the text above.",
         more=True,
         lines=True,
     )
@@ -150,10 +150,10 @@ class Alive(Explorer):
         min=1,
         max=LONGEST_TEXT,
         within=Within("length"),
-        label="Byte in question",
+        label="Chosen byte",
         below="the first byte has none before it",
         above="no text is longer",
-        note="What the model predicted there, and what a head attended to.",
+        note="The figure shows what the model predicted there, and what a head attended to.",
         more=True,
     )
     layer = Whole(
@@ -211,7 +211,7 @@ class Alive(Explorer):
         return {**super().dials(), "result": self.start}
 
     def _send_weights(self, _: object, content: object, buffers: object) -> None:
-        """Answers a notebook's page that asks for the model."""
+        """Send the model to a notebook's page that asks for it."""
         if content == "weights":
             self.send("weights", [reading.packed()])
 

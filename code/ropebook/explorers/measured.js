@@ -1,4 +1,4 @@
-// The second experiment: bits per byte at each position, or what is found again at each distance, with every method.
+// The second experiment: bits per byte at each position, or records found at each distance, with every method.
 
 import {
   CHOSEN, dials, FOLLOWING, LAST, LONGER, METHODS, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
@@ -17,25 +17,25 @@ function keyOf(run, method, factor, tuned) {
   return [run, method, factor, tuned && "tuned"].filter(Boolean).join("/");
 }
 
-// The cell that the dials ask for; if there is none, that without fine-tuning, without the factor, without the method.
+// The cell that the dials ask for; if it is missing, without fine-tuning, else without factor, else without method.
 function chosenKey({ method, factor, tuned, measured }) {
   return [tuned && keyOf(LONGER, method, factor, true), keyOf(LONGER, method, factor), keyOf(LONGER, method), LONGER]
     .find((key) => key in measured.cells);
 }
 
-// What packed() in measured.py packed, as rows of so many numbers.
+// The rows of `count` numbers that packed() in measured.py made into a text.
 function unpacked(text, count) {
   const found = text.match(/.../g).map((digits) => (digits === "---" ? null : parseInt(digits, 36) / 1000));
   return Array.from({ length: found.length / count }, (_, row) => found.slice(row * count, (row + 1) * count));
 }
 
-// Of each column, over the rows; null where a row has nothing.
+// The mean of each column over the rows; null where a row has no value.
 function meanOf(rows) {
   return rows[0].map((_, k) => (rows.some((row) => row[k] === null) ? null
     : rows.reduce((sum, row) => sum + row[k], 0) / rows.length));
 }
 
-// The numbers that can be chosen from, `measured`, come beside the dials: compact() in measured.py says what they are.
+// `measured`, the numbers to choose from, comes with the dials; compact() in measured.py describes it.
 function compute(dials) {
   const { position, measured, text } = dials;
   const { cells, edges, bands, distances, length } = measured;
@@ -68,8 +68,8 @@ function compute(dials) {
   const ratio = (distance) => Math.max(distance / position, position / distance);
   return {
     lines,
-    against, // what they are compared with
-    factor, // of the chosen one; 0: none
+    against, // the line that the others are compared with
+    factor, // of the chosen cell; 0: none
     tuned,
     follows: method.startsWith(FOLLOWING), // the length of the text
     idle: Object.keys(effects).filter((name) => !effects[name]), // dials without effect
@@ -79,15 +79,15 @@ function compute(dials) {
     here,
     hereSeeds: seeds.map((rows) => rows.map((row) => row[k])),
     window: k, // where the figure is read
-    bytes: [edges[k] + 1, edges[k + 1]], // of it
+    bytes: [edges[k] + 1, edges[k + 1]], // of this window
     hereApart: here.filter((_, i) => lines[i] !== against)
       .map((value) => (value === null ? null : value - here[lines.indexOf(against)])),
-    // for each line but `against`, and each band: mean and interval; of a scheme the difference of each seed
+    // for each line but `against`, and each band: mean and interval; for a scheme, the difference of each seed
     apart: others,
     last: lastBits && lastBits.map((bits, i) => (edges[i] < length ? null : bits)), // with the last L bytes only
     lastApart: last && bands.map(([start], b) => (start < length ? null : last.apart[text][b])),
     band: bands.findIndex(([, stop]) => position <= stop),
-    far: farSeeds.map(meanOf), // given back at each distance, in the long texts
+    far: farSeeds.map(meanOf), // the share found at each distance, in the long texts
     farSeeds,
     near: nearSeeds.map(meanOf), // and in those of the trained length
     nearSeeds,
@@ -107,7 +107,7 @@ function build(stage, app) {
   const readAt = (values) => {
     return values.show === "loss" ? values.position : values.measured.distances[compute(values).distance];
   };
-  let placeAt; // the position, or the band's, at a place of the picture
+  let placeAt; // from a place in the picture to the position, or to the end of its band
   const showPad = hand(app, pad, {
     label: ({ show }) => (show === "loss" ? "Position in the picture" : "Distance in the picture"),
     area: true,
@@ -159,31 +159,31 @@ function build(stage, app) {
   };
 }
 
-// Where what is read stands: at the middle of the window, at the distance.
+// Where the reading line is drawn: at the middle of the window, or at the distance.
 function placeOf({ show, measured }, { at, window, distance }) {
   return show === "loss" ? at[window] : measured.distances[distance];
 }
 
 function titleOf({ show, run, measured }, wide) {
   if (show === "loss") {
-    const seeds = run === "schemes" ? "Means of three seeds; where they are read, a dot for each"
+    const seeds = run === "schemes" ? "Lines: means of three seeds. Where you read, a dot for each seed"
       : "Thick: the mean of three seeds. Faint: each of them";
     return ["Bits per byte at each position", wide ? `Lower is better. ${seeds}`
       : `Lower is better. ${run === "schemes" ? "Dots" : "Faint"}: each seed`];
   }
-  const title = show === "retrieval" ? "Records given back, by distance" : "The first or the last record, as asked";
+  const title = show === "retrieval" ? "Records found, by distance" : "Right answers on order, by distance";
   return [title, wide
     ? `Filled: in texts of ${MOST_TEXT} bytes. Hollow: in texts of ${measured.length}. Dots: each of three seeds`
     : `● texts of ${MOST_TEXT}   ○ of ${measured.length}   · each seed`];
 }
 
-// What a line is compared with by eye: how it is called, if it is drawn.
+// The name of the line that others are compared with by eye; "" if there is none.
 function referenceOf({ show, run, measured }) {
   if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes only`;
   return show === "retrieval" ? "guessing" : "one of the two, at random";
 }
 
-// The names of the lines with their looks, and where they fall into too few rows, what they are here.
+// The names of the lines with their looks, and for the schemes also their values here.
 function legendOf(dials, data) {
   const reference = referenceOf(dials);
   return [...data.lines.map((key, k) => {
@@ -192,7 +192,7 @@ function legendOf(dials, data) {
   }), ...(reference ? [{ name: reference, look: LAST, value: "" }] : [])];
 }
 
-// As many rows as any setting of the other dials needs: nothing below moves.
+// As many rows as any setting of the other dials needs, so that nothing below moves.
 function rowsOf(dials, width) {
   const { show, run } = dials;
   const value = run !== "schemes" ? "" : show === "loss" ? "0.00" : "100 %";
@@ -232,11 +232,12 @@ function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials,
   ];
 }
 
-// A line for each seed, hardly to be seen, or the dots of all seeds at one place.
+// A faint line for each seed.
 function faint(look, paths) {
   return paths.map((d) => svg("path", { d, ...lined(look[0], 1, "opacity: 0.4") }));
 }
 
+// A dot for each seed at one place.
 function dots(x, ys, colour, radius = 2) {
   return ys.map((y) => svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: radius,
     style: `fill: var(--rb-${colour}); opacity: 0.7` }));
@@ -266,7 +267,7 @@ function losses(plot, dials, data) {
   ];
 }
 
-// The differences band by band: of a method with its interval, filled where that leaves 0 out; of schemes each seed.
+// The differences band by band: for a method with its interval, filled if that excludes 0; for schemes, each seed.
 function differences(plot, dials, data, head) {
   const { lines, against, apart, lastApart, band, follows } = data;
   const { wide, both, from, to, lowTop, lowFloor, columns } = plot;
@@ -281,17 +282,17 @@ function differences(plot, dials, data, head) {
   const y = scale([low * step, high * step], [lowFloor, lowTop]);
   const middle = (b) => (columns[b][0] + columns[b][1]) / 2;
   const column = columns.at(-1)[1] - columns.at(-1)[0];
-  const one = keys.length === 1 && apart[0]; // that of the method
+  const one = keys.length === 1 && apart[0]; // of the method
   const textOf = (b) => {
     const [mean, start, stop] = one[b];
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
   };
   const title = schemes ? "Difference to RoPE, base 10⁴"
     : `Difference to the model as trained${both && one ? `: ${textOf(band)}` : ""}`;
-  const told = follows ? "; beyond L of texts that end with the band" : " over seeds and files";
+  const told = follows ? "; beyond L, of texts that end with the band" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`
-    : wide ? `By band, with 95 % intervals${told}. ● leaves 0 out` : "95 % intervals. ● leaves 0 out");
+    : wide ? `By band, with 95 % intervals${told}. ●: 0 excluded` : "95 % intervals. ●: 0 excluded");
   const drawn = ([mean, start, stop], b) => {
     return whisker(middle(b), y(mean), y(start), y(stop), CHOSEN[0], start > 0 || stop < 0);
   };
@@ -330,7 +331,7 @@ function differences(plot, dials, data, head) {
   ];
 }
 
-// Shares of right answers at each distance: in the long texts as lines, in those of the trained length as rings beside.
+// Shares of right answers at each distance: lines for long texts, rings beside them for texts of the trained length.
 function shares(plot, dials, data) {
   const { from, to, top, floor, x } = plot;
   const { distances, chance } = dials.measured;

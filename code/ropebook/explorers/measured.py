@@ -25,7 +25,7 @@ __all__ = ["FOLLOWING", "LONGER", "ROPE", "Measured", "compact", "load", "unpack
 MOST_TEXT = TEXT
 """How many bytes the longest text has."""
 START = 16
-"""Where the axes begin: the first bytes have little context, and cost so much that nothing else would be visible."""
+"""Where the axes begin. The first bytes have little context and cost so much that nothing else would be visible."""
 _TITLES = {name: kind.title for name, kind in extrapolation.METHODS.items()}
 METHODS = {
     "none": "no method",
@@ -103,7 +103,7 @@ class Measured(Explorer):
     run = Choice(
         {LONGER: "RoPE, base 10⁴", "schemes": "all schemes"},
         label="Model",
-        note="The one used with the methods, trained twice as long, or all schemes.",
+        note="The model that methods are applied to, trained twice as long, or all schemes.",
         more=True,
     )
     method = Choice(
@@ -148,11 +148,11 @@ class Measured(Explorer):
         return (
             "Bits per byte at each position of long texts, for small models that "
             "were trained on short ones: as trained, with the chosen method, and "
-            "when they see only as much text as in training, with lines at the "
-            "trained length and at the wanted one. There is a faint line for each "
-            "of three seeds and a thick one for their mean. Below is the "
-            "difference from the models as trained, band by band, with an "
-            "interval."
+            "when they see only as much text as in training. Vertical lines mark "
+            "the trained length and the one that the method is made for. There is "
+            "a faint line for each of three seeds and a thick one for their mean. "
+            "Below is the difference from the models as trained, band by band, "
+            "with an interval."
         )
 
     def dials(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """The ``bytes`` to be read; ``theta``, radians per position; ``scale``, a factor on the scores of each query; from
     the distance ``window`` on (0: nowhere), queries and keys stand at ``farQuery`` and ``farKey``. ``fresh``: the
     result is of these dials. Of the result the bytes that were read (``shown``), the ``bits`` of each but the first,
-    those of the model as trained (``plain``), the ``byte`` in question, what the head attends to there (``row``), and
+    those of the model as trained (``plain``), the chosen ``byte``, what the head attends to there (``row``), and
     ``means``, of both kinds of bits."""
     read = list(text_of(dials["text"], dials["own"], dials["length"]))
     places = torch.arange(len(read) - 1)

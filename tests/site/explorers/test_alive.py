@@ -62,7 +62,7 @@ def test_a_text_of_ones_own_and_its_attention(opened):
     np.testing.assert_allclose(found["plain"], want.start["plain"], atol=1e-3)
     enter(page, "Layer", 3)
     enter(page, "Head", 3)
-    enter(page, "Byte in question", 300)
+    enter(page, "Chosen byte", 300)
     page.wait_for_function(LOOKED, arg=[3, 3, 300])
     want = Alive(own=own, layer=3, head=3, byte=300)
     np.testing.assert_allclose(page.evaluate(FOUND)["row"], want.start["row"], atol=1e-3)

@@ -226,7 +226,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     method = page.get_by_role("combobox", name="Method")
     method.select_option("ReRoPE")
     assert limits(page, "factor") == "No effect here: ReRoPE has no such factor."
-    assert limits(page, "tuned") == "There is no model fine-tuned with ReRoPE: shown without."
+    assert limits(page, "tuned") == "No model was fine-tuned with ReRoPE, so this is the model without fine-tuning."
     expect(page.locator(".rb-stats dt").first).to_have_text("ReRoPE")
     assert setting(page) == {
         "show": "loss",

@@ -4,10 +4,10 @@ import { METHODS, MOST_TEXT, SCHEMES } from "../measured.py";
 import { apartText } from "../kit/intervals.js";
 import { capital, exact, percent } from "../kit/text.js";
 
-// What is to be done, and where the numbers come from.
+// What readers can do, and where the numbers come from.
 export function noteOf({ measured: { device, date } }) {
-  return "Drag across the picture to read it elsewhere. All numbers were measured and are stored "
-    + `(${device}, ${date}). None is computed here but means over the three seeds.`;
+  return "Drag across the picture to read off other values. All numbers were measured and are stored "
+    + `(${device}, ${date}). The page itself computes only means over the three seeds.`;
 }
 
 export function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, key) {
@@ -16,7 +16,7 @@ export function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, k
   return `${METHODS[key.split("/")[1]]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
 }
 
-// What a line is where the figure is read.
+// The value of a line where the figure is read.
 export function valueHere({ show }, { here, far, near, distance }, k) {
   if (show === "loss") return here[k] === null ? "–" : exact(here[k], 2);
   return percent(far[k][distance] ?? near[k][distance]);
@@ -32,15 +32,15 @@ function spread(values, /** @type {(value: number) => string} */ text) {
 export function idleNote(trait, { run, method, tuned }) {
   if (trait === "text") return "No effect here: records are planted in Python.";
   if (run === "schemes") return "No effect here: all schemes are shown as they were trained.";
-  if (trait === "method") return `${capital(METHODS[method])} was not tried: shown as trained.`;
+  if (trait === "method") return `${capital(METHODS[method])} was not tried, so this is the model as trained.`;
   if (trait === "factor") {
     return method === "none" ? "No effect here: the model as trained has no factor."
       : `No effect here: ${METHODS[method]} has no such factor.`;
   }
-  return tuned ? `There is no model fine-tuned with ${METHODS[method]}: shown without.` : "";
+  return tuned ? `No model was fine-tuned with ${METHODS[method]}, so this is the model without fine-tuning.` : "";
 }
 
-// Name, value and remark of what is in large type.
+// Name, value and remark of each number in large type.
 export function readings(dials, data) {
   const { show, run, measured } = dials;
   const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds } = data;
@@ -54,7 +54,7 @@ export function readings(dials, data) {
       ? read(one, `${one === fewest(here) ? "Fewest" : "Most"}: ${nameOf(dials, data, lines[one])}`) : one));
     const bits = lastHere(data);
     return [...lines.map((_, k) => read(k)), [`Last ${measured.length} bytes only`, ...(bits === null
-      ? ["–", "there is no more text"] : [exact(bits, 2), `bits, bytes ${bytes[0]} to ${bytes[1]}`])]];
+      ? ["–", "the text is no longer than that yet"] : [exact(bits, 2), `bits, bytes ${bytes[0]} to ${bytes[1]}`])]];
   }
   const read = (k, title = name(k)) => {
     const short = far[k][distance] === null;
@@ -68,7 +68,7 @@ export function readings(dials, data) {
   return [read(0), read(best, `Most: ${nameOf(dials, data, lines[best])}`), chance];
 }
 
-// Which is least, and which most, of those there are.
+// The index of the least value, and of the greatest, among those that exist.
 function fewest(values) {
   return values.reduce((best, one, k) => (one !== null && (values[best] === null || one < values[best]) ? k : best), 0);
 }
@@ -95,16 +95,15 @@ function describeLoss(data, dials) {
   const where = `At byte ${position}, ${times <= 1 ? "within the trained length"
     : `${Number(times.toPrecision(2))} times the trained length`},`;
   if (dials.run === "schemes") {
-    const [best, worst] = [fewest(here), mostOf(here)].map((k) => {
-      return `those of ${nameOf(dials, data, lines[k])}, ${exact(here[k], 2)}`;
-    });
+    const [best, worst] = [fewest(here), mostOf(here)].map((k) => [nameOf(dials, data, lines[k]), exact(here[k], 2)]);
     const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
-    return `${where} the fewest bits are ${best}, the most ${worst}, on average over three seeds.`
-      + `${gone.length ? ` Not there: ${gone.join(", ")}.` : ""}`;
+    return `${where} the model needs the fewest bits with ${best[0]}, ${best[1]}, and the most with ${worst[0]}, `
+      + `${worst[1]}, on average over three seeds.`
+      + `${gone.length ? ` These have no value here: ${gone.join(", ")}.` : ""}`;
   }
   const bits = lastHere(data);
   const last = bits === null ? ""
-    : ` With its last ${measured.length} bytes only the ${tuned ? "fine-tuned model" : "model as trained"} needs `
+    : ` With only its last ${measured.length} bytes, the ${tuned ? "fine-tuned model" : "model as trained"} needs `
       + `${exact(bits, 2)}.`;
   if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.${last}`;
   const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
@@ -112,10 +111,10 @@ function describeLoss(data, dials) {
   const ends = follows && start >= measured.length;
   return `${where} ${nameOf(dials, data, lines[0])} needs ${exact(here[0], 2)} bits, ${more} than the model as trained.`
     + `${last} Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""} the difference is `
-    + `${apartText(mean)}, its 95 % interval over seeds and files ${apartText(low)} to ${apartText(high)}: `
-    + `0 is ${low > 0 || high < 0 ? "not in it" : "in it"}.`
-    + `${follows ? ` The method follows the length of the text. The curve is of texts of ${MOST_TEXT} bytes, read at `
-      + "once; the differences beyond L are of texts that end with their band." : ""}`;
+    + `${apartText(mean)}. Its 95 % interval over seeds and files, ${apartText(low)} to ${apartText(high)}, `
+    + `${low > 0 || high < 0 ? "does not contain" : "contains"} 0.`
+    + `${follows ? ` The method follows the length of the text. The curve shows texts of ${MOST_TEXT} bytes read at `
+      + "once; the differences beyond L are for texts that end with their band." : ""}`;
 }
 
 function describeTask({ lines, far, near, distance, ...data }, dials) {
@@ -127,8 +126,9 @@ function describeTask({ lines, far, near, distance, ...data }, dials) {
   });
   const back = distances[distance];
   return dials.show === "retrieval"
-    ? `Of the records planted ${back} bytes before they are asked for, these shares are given back: `
+    ? `Of the records planted ${back} bytes before the question, the models find these shares: `
       + `${parts.join("; ")}. Guessing finds ${percent(chance.retrieval)}.`
-    : `The first or the last of two records is asked for, ${back} and ${back / 2} bytes back. These shares of the `
-      + `answers are right: ${parts.join("; ")}. One of the two, at random, is right in ${percent(chance.order)}.`;
+    : `Of two records, ${back} and ${back / 2} bytes back, the question asks for the first or the last. These shares `
+      + `of the answers are right: ${parts.join("; ")}. One of the two, at random, is right in `
+      + `${percent(chance.order)}.`;
 }
