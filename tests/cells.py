@@ -1,4 +1,4 @@
-"""What stands in a page's cells and blocks of code, as it is written there."""
+"""The text of a page's cells and blocks of code, exactly as it is written there."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def cells(page: str) -> list[str]:
 
 
 def cell_with(page: str, words: str) -> str:
-    """The one cell that holds the words."""
+    """The one cell that contains the words."""
     [cell] = [cell for cell in cells(page) if words in cell]
     return cell

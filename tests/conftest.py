@@ -18,8 +18,8 @@ from tests import shapes
 # It must be set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# What is imported and collected stays to the end: to look through it, again and again, for what nobody holds any more
-# takes a fifth of the collection's time. After it Python looks at what the tests made only, and less often.
+# Everything imported and collected stays until the end. Searching it for garbage again and again takes a fifth of the
+# time for collecting the tests. From here on, Python searches only what the tests make, and less often.
 gc.disable()
 
 # Before anything imports ropebook.

@@ -28,7 +28,7 @@ def plain_sums(distance, dim, base):
 
 
 def plain_summary(values):
-    """Everything that `summarize` finds, in plain Python."""
+    """Everything that `summarize` computes, in plain Python."""
     inner = range(1, len(values) - 1)
     return D.Summary(
         mean=sum(values) / len(values),

@@ -89,7 +89,7 @@ class Stages:
         return one(q, "q"), one(k, "k"), v
 
     def where(self, one, x, role):
-        """Which axes a tensor has when it is turned, and which heads and rows are."""
+        """Which axes a tensor has when it is rotated, and which of its heads and rows are rotated."""
         return one(x, role)
 
     def __call__(self, q, k, positions):
@@ -156,7 +156,8 @@ def scaled(*kinds):
 
 
 def twice_shows(world):
-    """Half as fast and turned twice is as fast as without the scaling: no test tells these two apart."""
+    """Rotating twice at half the speed is the same as rotating without the scaling, so no test can tell the two
+    apart."""
     return (world.scaled, world.factor) != ("linear", 2.0)
 
 

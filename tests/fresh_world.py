@@ -71,7 +71,7 @@ def several(world):
 
 
 def kept(world):
-    """How much of each frequency the scaling keeps: 1 if it stays as it is, 0 if it is divided by the factor."""
+    """How much of each frequency the scaling keeps: 1 if it is unchanged, 0 if it is divided by the factor."""
     ratio = world.frequencies / rope.inv_freq(world.rotary_dim, world.base)
     return (ratio - 1 / world.factor) / (1 - 1 / world.factor)
 

@@ -41,7 +41,7 @@ def largest(tensor: torch.Tensor) -> float:
 
 
 def public(module: ModuleType) -> set[str]:
-    """The functions and classes that a module is there for: those in its ``__all__``, or those that are made in it."""
+    """The public functions and classes of a module: those in its ``__all__``, or else those that it defines."""
     if hasattr(module, "__all__"):
         names = set(module.__all__)
     else:

@@ -1,4 +1,5 @@
-"""Trains a tiny model in a process of its own, for test_lab_training: one of several under torchrun, or until it dies.
+"""Trains a tiny model in its own process, for test_lab_training: as one of several under torchrun, or until it is
+killed.
 
 Arguments: the file of the text, the folder of the checkpoint, the run as JSON, a dtype, and how to die: "never",
 "between" (after step 8, the last checkpoint being of step 6) or "saving" (half-way through writing that of step 6).

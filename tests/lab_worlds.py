@@ -1,4 +1,4 @@
-"""Made-up numbers of the second experiment, in which it is known what is so."""
+"""Made-up numbers for the second experiment, built so that the right verdicts are known."""
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def change(numbers, names, **options):
 
 
 def ending(numbers):
-    """The learned scheme's cells as they are: it has no vector beyond L. Changed in place."""
+    """Give the learned scheme's cells their gaps, because it has no vectors beyond L. They are changed in place."""
     for seed in trials.SEEDS:
         told = numbers[f"learned-{seed}"]["numbers"]
         for text in ("python", "language"):

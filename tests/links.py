@@ -46,7 +46,7 @@ def headings(name: str) -> set[str]:
 
 @cache
 def labels() -> set[str]:
-    """Of equations, and of whatever else has a name."""
+    """The labels of equations, and of everything else that has a name."""
     pages = "\n".join(text(path.name) for path in BOOK.glob("*.md"))
     return {
         name for pattern in (r"^:(?:label|name): (\S+)", r"^\(([\w-]+)\)=") for name in re.findall(pattern, pages, re.M)
@@ -55,14 +55,15 @@ def labels() -> set[str]:
 
 @cache
 def glued(name: str) -> set[str]:
-    """The names that the page's cells give to numbers, where they are written out; `*` stands for what is computed."""
+    """The names that the page's cells give to numbers, where they are written out; `*` replaces the parts that are
+    computed."""
     calls = [_call(part) for part in text(name).split("glue(")[1:]]
     names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
     return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'f?"([^"]+)":', call)}
 
 
 def _call(rest: str) -> str:
-    """What stands between a bracket that was opened and the one that closes it."""
+    """The text between a bracket that was opened and the one that closes it."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter == "(") - (letter == ")")
@@ -81,7 +82,7 @@ def has_glue(name: str, key: str) -> bool:
 
 
 def lands(target: str, name: str) -> bool:
-    """Whether a link of the page leads somewhere; what is not the book's is not looked up."""
+    """Whether a link of the page leads somewhere; links to other sites are not looked up."""
     if target.startswith(("https://", "http://")):
         return True
     page, _, anchor = target.partition("#")
@@ -101,13 +102,13 @@ def lost(name: str) -> list[str]:
         if role.startswith("glue"):
             page, _, key = content.rpartition("::")
             key, _, form = key.partition(":")
-            # a number of another page wants a format
+            # a number from another page needs a format
             wrong += [content] * (not has_glue(page or name, key) or bool(page and not form))
     return wrong
 
 
 def typed_numbers(passage: str) -> list[str]:
-    """Numbers that stand in the text itself, not in code, formulas, links or names of types and models."""
+    """Numbers typed into the text itself, not in code, formulas, links or names of types and models."""
     passage = ROLE.sub("", passage)
     passage = re.sub(
         r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^#.*$|\bb?float\d+|[A-Z][\w-]* ?\d(?:\.\d)?\b|-V\d", "", passage, flags=re.M

@@ -63,7 +63,7 @@ def from_transformers(rotate: Callable, layout: str) -> float:
 
 
 def largest_allocation(function):
-    """The most numbers that one operation made anew while the function ran."""
+    """The largest number of new entries that one operation allocated while the function ran."""
 
     class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

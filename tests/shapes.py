@@ -25,7 +25,7 @@ class ShapeError(AssertionError):
 
 
 def checked(function: Callable) -> Callable:
-    """The function, each call of which is checked; inside a ``torch.compile`` as it is."""
+    """The function with every call checked, except inside ``torch.compile``."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -80,7 +80,7 @@ def says_a_shape(hint: object) -> bool:
 
 
 def fits(value: object, hint: object) -> bool:
-    """Whether a value is what an annotation says, as far as that is about shapes."""
+    """Whether a value fits an annotation, as far as shapes are concerned."""
     parts = typing.get_args(hint)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return any(fits(value, part) for part in parts)
@@ -101,7 +101,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
     """Decorates every function of the file with `checked`."""
 
     def get_code(self, fullname: str) -> types.CodeType:
-        # not from a cache, nor into it: that is for those who import without this
+        # neither read from the cache nor written to it, because other imports use it unchecked
         path = self.get_filename(fullname)
         tree = ast.parse(self.get_data(path), path)
         for node in ast.walk(tree):
@@ -115,7 +115,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules of ropebook whose signatures say shapes."""
+    """Finds the modules of ropebook whose signatures declare shapes."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if not name.startswith("ropebook."):
@@ -130,6 +130,6 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, what is imported of ropebook is checked. Without jaxtyping, as on a GPU machine, nothing is."""
+    """From now on, imports from ropebook are checked. Without jaxtyping, as on a GPU machine, nothing is."""
     if importlib.util.find_spec("jaxtyping"):
         sys.meta_path.insert(0, _Finder())

@@ -10,7 +10,7 @@ from ropebook import results
 
 MEASURED = results.load("architectures")
 ROWS = {row["config"]: row for row in MEASURED["rows"]}
-# of each verdict, and of each reason, one that is built quickly
+# for each verdict and each reason, one model that is quick to build
 SAMPLE = [
     "Llama",
     "SmolLM3",

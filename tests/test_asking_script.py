@@ -1,4 +1,5 @@
-"""benchmarks/asking.py from weights to what the page reads, with two tiny models that rotate and one that does not."""
+"""benchmarks/asking.py, from weights to the file that the page reads, with two tiny models that rotate and one that
+doesn't."""
 
 import json
 import sys

@@ -60,7 +60,7 @@ def test_equals_torchs_function_forward_and_backward(device, dtype, kv_heads, ca
         mask[0, 1, 2] = -INF
 
     def theirs(q, k, v):
-        if kv_heads < 6 and device.type != "cpu":  # not every kernel knows groups
+        if kv_heads < 6 and device.type != "cpu":  # not every kernel supports groups
             k, v = (x[:, torch.arange(6) // (6 // kv_heads)] for x in (k, v))
         return F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=k.shape[1] < 6, **options)
 
@@ -172,5 +172,5 @@ def test_what_a_causal_output_depends_on(seed, t):
     later[t + 1 :] += 1
     swapped[[0, t + 1]] = x[[t + 1, 0]]
     assert (causal_output(earlier) - out).abs().max() < 1e-13  # the order of those before does not matter …
-    assert (causal_output(later) - out).abs().max() < 1e-13  # … nor what comes after …
+    assert (causal_output(later) - out).abs().max() < 1e-13  # … and it doesn't depend on what comes after …
     assert (causal_output(swapped) - out).abs().max() > 1e-9  # … but which words they are does

@@ -173,7 +173,7 @@ def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     assert_close(fused_out, out, units)
     assert_close(fused_dx, dx, units)
     for name, grad in grads.items():
-        if name != "k_proj.bias":  # zero but for rounding: a constant added to every key shifts all scores alike
+        if name != "k_proj.bias":  # zero up to rounding: a constant in every key shifts all scores equally
             assert_close(fused_grads[name], grad, units)
 
 

@@ -53,7 +53,7 @@ def test_the_scale_keeps_the_scores_at_variance_one():
 
 @pytest.mark.parametrize("dim", [1, 2, 8])
 def test_score_rows_have_the_moments_of_dot_products(dim):
-    # of d products x·y: E s² = d, E s⁴ = 3d(d + 2); two keys of one query: E s²t² = d(d + 2)
+    # for a sum of d products x·y: E s² = d, E s⁴ = 3d(d + 2); for two keys of one query: E s²t² = d(d + 2)
     s, t = A.score_rows(dim, 2, 400_000, torch.Generator().manual_seed(0)).T
     expected = ((s * s, dim), (t**4, 3 * dim * (dim + 2)), ((s * t) ** 2, dim * (dim + 2)), (s, 0), (s * t, 0))
     for moment, value in expected:
@@ -76,7 +76,7 @@ MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 @pytest.mark.parametrize(("keys", "dim", "without", "with_scale"), MEDIANS)
 def test_without_the_scale_a_row_of_many_keys_keeps_its_gradient(keys, dim, without, with_scale):
     scores = A.score_rows(dim, keys, 2000, torch.Generator().manual_seed(1))
-    spread = math.sqrt(dim / (2 * math.log(keys)))  # of the gap, and so of the gradient's logarithm
+    spread = math.sqrt(dim / (2 * math.log(keys)))  # of the gap, and of the gradient's logarithm
     noise = 3 * math.sqrt(2 / 2000) * spread  # three standard errors of a difference of two such medians
     for divisor, expected, allowed in ((1, without, noise), (dim**0.5, with_scale / dim**0.5, 0.03)):
         median = A.softmax_gradient_norm((scores / divisor).softmax(-1), divisor).median().item()

@@ -110,7 +110,7 @@ def test_blocks_are_sections_in_another_order(axes, pairs):
 
 
 def as_theirs(kind: type, sections: list[int], ids: torch.Tensor, base: float = 500.0) -> tuple[torch.Tensor, ...]:
-    """Vectors, and the same turned by a module of transformers."""
+    """Vectors, and the same vectors rotated by a module of transformers."""
     pairs = sum(sections)
     parameters = {"rope_type": "default", "rope_theta": base, "mrope_section": sections}
     config = SimpleNamespace(

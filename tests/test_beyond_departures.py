@@ -1,4 +1,4 @@
-"""Each departure is what transformers' module does; and what is left of relative scores."""
+"""Each departure does what transformers' module does, and scores stay as relative as the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be a position: links land, and what the page says of the book's functions is what they do."""
+"""What may be a position: links lead somewhere, and the book's functions do what the page says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cells import cells
 from tests.links import lost, prose, text, typed_numbers
 
 PAGE = "beyond_positions.md"
-# What is asked about, and what an example takes for granted.
+# Numbers in questions, and numbers that an example assumes.
 GIVEN = {"0", "1", "2", "3", "4", "5", "13", "14", "20", "24", "27", "28", "32", "64", "100", "1,024", "1970", "0.01"}
 
 
@@ -20,7 +20,7 @@ def test_every_link_lands_and_every_number_is_glued():
 
 
 def test_each_question_has_its_number():
-    """Under each heading stands a cell that computes something."""
+    """Each section has a cell that computes something."""
     sections = re.split(r"^## ", text(PAGE), flags=re.MULTILINE)[1:-1]
     assert len(sections) == 11
     for section in sections:

@@ -115,7 +115,8 @@ def test_the_normaliser_that_stands_still_is_relative_and_does_not_sum_to_one():
     sums = here.sum(-1)
     assert largest(sums[:, 0] - 1) < 1e-12  # a token alone
     assert (sums[:, 1:] < 1).all()
-    # by Cauchy–Schwarz over the pairs: a turned product is never larger than the sum of its pairs' lengths
+    # by Cauchy–Schwarz over the pairs: a rotated product is never larger than the sum over its pairs of the products
+    # of their lengths
     turned = B.linear_weights(q, k, PLACES, normaliser="turned").sum(-1)
     assert largest(turned - 1) < 1e-12
 
@@ -125,7 +126,7 @@ def test_a_state_that_turns_is_values_turned_and_turned_back():
     found = B.turning_state(q, k, v, rotation_matrix(1, DIM))
     plain = (q @ k.mT).tril() @ B.turned_by(v, PLACES)
     assert largest(found - B.turned_by(plain, PLACES, back=True)) < 1e-12
-    # one pair in complex numbers: each step multiplies what is held by e^{−iθ}
+    # one pair in complex numbers: each step multiplies the stored value by e^{−iθ}
     state = torch.zeros(2, DIM, DIM // 2, dtype=torch.complex128)
     theta = torch.tensor([10000.0 ** (-2 * i / DIM) for i in range(DIM // 2)], dtype=torch.float64)
     for n in range(SEQ):

@@ -1,4 +1,4 @@
-"""The cheat sheet says what the chapters say: its code is theirs, its table that of the registry."""
+"""The cheat sheet says what the chapters say: it uses their code and the registry's table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recommended: the values reach the length and are the least that do, and each entry has its evidence."""
+"""The recommendations: their values are the smallest that reach the length, and each entry has its evidence."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.helpers import random
 
 @pytest.fixture(autouse=True)
 def nothing_compiled():
-    """A function that was compiled eight times is refused the ninth, whoever asked before."""
+    """torch refuses to compile a function a ninth time, no matter which test asked before."""
     torch.compiler.reset()
 
 

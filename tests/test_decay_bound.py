@@ -74,7 +74,7 @@ def test_the_mean_falls_on_average_to_the_level_of_a_random_walk_and_not_monoton
     summary = D.summarize(curve, 4096)
     assert summary.rises > 1000
     assert summary.first_negative is None
-    # Where even the slowest of 64 pairs has turned many times, each direction is as good as random.
+    # Where even the slowest of 64 pairs has completed many turns, each direction is as good as random.
     far = D.windows(curve, [10**7, 10**7 + 20_000]).mean.item()
     assert far == pytest.approx(D.random_walk_level(128), rel=0.03)
 

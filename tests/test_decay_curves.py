@@ -102,7 +102,7 @@ def test_memory_does_not_grow_with_the_length():
     ):
         with LargestTensor() as seen:
             walk()
-        assert seen.numel <= D.CHUNK + 2  # a summary carries two values on
+        assert seen.numel <= D.CHUNK + 2  # a summary keeps two values from one piece to the next
 
 
 def test_the_trend_is_that_of_windows_a_third_longer_each():

@@ -58,7 +58,7 @@ def test_models_have_what_the_table_needs():
     for model in D.MODELS:
         assert 0 < D.turned_pairs(model.context, model.dim, model.base) < model.dim // 2
         assert model.dim <= model.head_dim
-    # Llama 3 reads twice the length of Llama 2, and yet fewer of its pairs come round.
+    # Llama 3 reads twice the length of Llama 2, and yet fewer of its pairs complete a turn.
     llama2, llama3 = (next(m for m in D.MODELS if m.name == name) for name in ("Llama 2 7B", "Llama 3 8B"))
     assert D.turned_pairs(4096, llama2.dim, llama2.base) == 46
     mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")

@@ -1,4 +1,4 @@
-"""The figures of the chapter on decay: they draw what the package computes, and say what is to be seen."""
+"""The figures of the chapter on decay: they draw what the package computes, and their texts say what they show."""
 
 from functools import partial
 

@@ -77,7 +77,8 @@ def test_random_scores_neither_decay_nor_prefer_a_distance():
     found = D.random_scores(distances, 32, samples=n)
     assert found.mean.shape == found.std.shape == (2, 3)
     assert (found.mean.abs() < 5 * math.sqrt(32 / n)).all()
-    # Given q the score is normal with variance |q|²; hence its kurtosis 3(1 + 2/d), and std is off by 0.5 % or so.
+    # Given q the score is normal with variance |q|², so its kurtosis is 3(1 + 2/d), and the estimate of std is off
+    # by about 0.5 %.
     assert ((found.std / math.sqrt(32) - 1).abs() < 0.03).all()
 
 

@@ -678,7 +678,7 @@ def test_a_wrong_axis_is_named():
     assert diagnose(turns_along_heads).sound
 
     def broken_as_well(x):
-        """The tokens stand before the heads, and the sine is missing: that is what is said, and no wrong axis."""
+        """The tokens come before the heads, and the sine is missing. The report says so, and does not blame an axis."""
         y = x.transpose(1, 2)
         cos = rope.angles(torch.arange(y.shape[-2]), y.shape[-1]).cos()
         return (y * rope.join(cos, cos, "half") + efficient.rotate_half(y)).transpose(1, 2)

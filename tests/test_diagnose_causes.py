@@ -86,7 +86,7 @@ def test_query_and_key_are_told_apart():
     assert exchanged.mistakes == {"crossed": "q and k come back in each other's place"}
     mixed = said_of({"who": lambda self, one, q, k, v: (one(q + 0.5 * k, "q"), one(k, "k"), v)})
     assert "is made of k as well" in mixed.mistakes["crossed"]
-    # what is wrong beside it is still seen
+    # other mistakes are still seen
     both = {"who": lambda self, one, q, k, v: (one(k, "q"), one(q, "k"), v)}
     both["places"] = lambda self, positions, role, seq: positions.double() + (role == "k")
     assert set(said_of(both).mistakes) == {"crossed", "shifted_key"}

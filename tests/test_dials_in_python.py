@@ -1,4 +1,4 @@
-"""Cells of the book that use the dials of a figure: what they do in a notebook, when a dial is turned."""
+"""Cells of the book that use the dials of a figure: what they do in a notebook when a dial is moved."""
 
 from __future__ import annotations
 

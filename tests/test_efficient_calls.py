@@ -178,7 +178,7 @@ def test_a_model_computes_its_tables_once_a_call(monkeypatch, scaling):
     model = LlamaModel(20, 16, 24, n_layers=4, n_heads=2, scaling=scaling, layout="interleaved")
     assert counted(monkeypatch, model, TOKENS, positions=torch.arange(6) + 3) == 1
     assert counted(monkeypatch, model, TOKENS) == 1
-    # and keeps none beyond it, but for the table of a model without scaling
+    # and keeps none beyond it, except the table of a model without scaling
     assert counted(monkeypatch, model, TOKENS) == (scaling is not None)
     assert model.layers[0].attention.rotary._kept is None
 

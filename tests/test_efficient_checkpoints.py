@@ -41,7 +41,7 @@ def of_meta() -> dict[str, torch.Tensor]:
 
 
 def ours(state: dict[str, torch.Tensor]) -> LlamaModel:
-    """Neighbours are rotated here too, so the weights go in as they are, by name."""
+    """Here, too, neighbours are rotated, so the weights are copied by name without changes."""
     names = {
         "tok_embeddings": "embedding",
         "output": "lm_head",

@@ -148,7 +148,7 @@ def test_the_sparse_form_is_that_of_transformers():
     x = random(2, 3, 5, 8, dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     assert torch.equal(E.rotate_half(x), llama.rotate_half(x))
-    # of the same name there, and another function
+    # transformers' function of the same name is a different one
     assert torch.equal(E.rotate_every_two(x), cohere.rotate_half(x))
     assert torch.equal(E.rotate_every_two(x), gptj.rotate_every_two(x))
     wide = torch.cat((cos, cos), -1)[None], torch.cat((sin, sin), -1)[None]
@@ -245,7 +245,7 @@ def test_in_place_refuses_leaves_and_leaves_them_alone():
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout, dtype):
-    """Each of these views holds some number of its memory in several entries."""
+    """In each of these views, several entries share one number in memory."""
     memory = random(400, dtype=dtype)
     kept = memory.clone()
     shared = memory[:40].view(1, 1, 5, 8)
@@ -290,7 +290,7 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
         return lambda x: rotate(linear(x), cos, sin).sin()
 
     def checkpointed(x):
-        # backward() and not grad(): the reentrant kind knows no other
+        # backward() and not grad(), because the reentrant kind supports nothing else
         linear.weight.grad = None
         checkpoint(inside(E.rotate_in_place), x, use_reentrant=use_reentrant).square().sum().backward()
         return linear.weight.grad

@@ -1,4 +1,5 @@
-"""The rotation for autograd: rotated back by −φ, whatever asks for it; and what is written part by part."""
+"""The rotation for autograd: gradients are rotated back by −φ, whatever asks for them, also when the output is
+written in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ SHAPES = {"(T, d)": (3, 4), "(B, H, T, d)": (1, 2, 3, 4), "a row of each": (2, 1
 
 @pytest.fixture(params=["whole", "part by part", "few"])
 def way(request, monkeypatch):
-    """All numbers at once, two tokens at a time, or as so few are rotated."""
+    """Three ways: all numbers in one piece, two tokens at a time, or the way for few numbers."""
     monkeypatch.setattr(forms, "SMALL", 2**15 if request.param == "few" else 0)
     monkeypatch.setattr(forms, "CHUNK", 2 if request.param == "part by part" else 2**16)
     return request.param
@@ -62,7 +63,7 @@ def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
             assert found.stride() == torch.empty_like(strange).stride()
             if layout == "half":
                 assert torch.equal(found, right)
-            else:  # by a product of complex numbers
+            else:  # as a product of complex numbers
                 assert largest(found.double() - right.double()) <= 4 * torch.finfo(dtype).eps
 
 
@@ -150,7 +151,7 @@ def test_rows_made_in_inference_mode_serve_training():
 
 
 def test_nothing_is_kept_of_what_is_traced():
-    """The table that a transform or a fake mode makes holds no numbers of its own."""
+    """The table that a transform or a fake mode makes contains no actual numbers."""
     for tokens in (1, 5):
         rope, x = E.RotaryEmbedding(8, layout="half"), random(1, 2, tokens, 8)
         torch.func.grad(lambda x, rope=rope: rope(x, x)[0].sum())(x)

@@ -47,7 +47,7 @@ def test_apply_rotary_turns_the_first_entries_only(backend, layout, rotary_dim, 
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """A stand-in for the kernel's module: it notes what it is asked."""
+    """A stand-in for the kernel's module that records its calls."""
     asked = []
 
     def rotary(q, k, cos, sin, *, layout):

@@ -96,7 +96,7 @@ def half(q, k, positions, base=500_000.0, layout="half"):
 
 
 def by_rows(q, k, positions):
-    """Each position and pair by itself."""
+    """One position and one pair at a time."""
     turned = []
     for x in (q, k):
         y, d = x.clone(), x.shape[-1]
@@ -132,7 +132,7 @@ def test_every_mistake_of_the_gallery_is_named(name):
     options = {"base": exercise.base, "layout": exercise.layout}
     for mistake, wrong in mistakes.MISTAKES.items():
         found = check(name, lambda q, k, m, wrong=wrong: wrong(q, k, q, m, **options)[:2])
-        # without values these two are what is left of them
+        # without values, these two mistakes are what remains of them
         expected = {"rotated_values": None, "key_value": "key_only"}.get(mistake, mistake)
         assert found.mistake == expected
     assert check(name, lambda q, k, m: half(q, k, m, **options)).right
@@ -280,7 +280,7 @@ def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_solutions_on_the_page_are_right(chapter):
-    """Every cell runs; what is left open is answered so, and what is solved is right."""
+    """Every cell runs; open questions are marked as open, and solutions are right."""
     answers = {}
     space = {"__name__": "page"}
     page = BOOK / f"{chapter}_exercises.md"
@@ -300,7 +300,7 @@ def test_solutions_on_the_page_are_right(chapter):
 
 
 def test_an_exercise_loads_no_other_chapter():
-    """Else every page of exercises would be executed anew with every chapter's module."""
+    """Otherwise every page of exercises would be executed again when any chapter's module changes."""
     code = (
         "import sys; from ropebook.exercises import EXERCISES, attention; EXERCISES['attention: heads'];"
         "print([name for name in sys.modules if name.startswith(('ropebook.decay', 'ropebook.extrapolation'))])"

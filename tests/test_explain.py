@@ -1,4 +1,5 @@
-"""What is said of a configuration, against transformers: assumptions, frequencies, snippets, hostile files."""
+"""What the report says about a configuration, compared with transformers: assumptions, frequencies, snippets,
+hostile files."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def test_what_is_odd_is_named(name):
 
 
 def test_every_doubt_has_a_case():
-    """So that none is a rule that never holds."""
+    """This way no rule can be one that never holds."""
     named = {name for _, names in cases.CASES.values() for name in names}
     rules = {doubt["name"] for doubt in RULES["doubts"]} | set(RULES["always"])
     rare = {"no-length", "no-maximum-for-factor", "longrope-shrinks", "one-pair", "still-proportional", "two-lengths"}

@@ -1,4 +1,4 @@
-"""The registry, what is refused, and the module as a whole."""
+"""The registry, refused arguments, and the module as a whole."""
 
 import dataclasses
 import math
@@ -60,7 +60,7 @@ def test_transformers_names_are_its_names():
 
 
 def test_the_years_are_those_of_the_first_publication():
-    # Of preprints and posts; arXiv numbers begin with the year and the month.
+    # The years of preprints and posts; arXiv numbers begin with the year and the month.
     assert {name: method.year for name, method in X.METHODS.items()} == {
         "linear": 2023, "ntk": 2023, "dynamic_ntk": 2023, "ntk_by_parts": 2023, "yarn": 2023, "dynamic_yarn": 2023,
         "llama3": 2024, "longrope": 2024, "base": 2023, "partial": 2021, "proportional": 2024, "rerope": 2023,

@@ -43,7 +43,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def built(kind: str, changes: dict | None = None, **rope) -> torch.nn.Module:
-    """With random weights in all matrices and gains, so that what is normalised after the turn differs from it."""
+    """With random weights in all matrices and gains, so that normalising after the rotation makes a difference."""
     options = SIZES | KINDS.get(kind, {}) | (changes or {})
     known = getattr(transformers, f"{kind}Config").__dataclass_fields__
     config = getattr(transformers, f"{kind}Config")(**{name: one for name, one in options.items() if name in known})
@@ -128,7 +128,7 @@ def test_layers_without_positions_keep_none():
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        # norms with a gain act on what is rotated already
+        # norms with a gain act on vectors that are already rotated
         ("HunYuanDenseV1", "got HunYuanDenseV1Model, whose HunYuanDenseV1Attention does not"),
         ("Flint", "must have no attention sinks .* got FlintAttention with s_aux"),
         ("Gemma2", "must have no softcap .* got Gemma2Attention with softcap"),
@@ -186,7 +186,8 @@ def test_cosines_and_sines_are_of_the_type_that_the_model_has_them_in(kind):
 
 
 def test_persimmon_with_weights_written_by_hand():
-    """Heads of 8, of which entries 0 … 3 turn; rows of the matrix: a head's queries, keys, values, then the next's."""
+    """Heads of 8 entries, of which entries 0 … 3 rotate. The matrix has a head's rows for queries, keys and values,
+    then the next head's."""
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16}
     model = built("Persimmon", sizes | {"qk_layernorm": False})
     attention, x = model.model.layers[0].self_attn, torch.randn(1, 10, 16, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The methods that change distances, and the one that changes queries, by brute force."""
+"""The methods that change distances, and the one that changes queries, compared with brute force."""
 
 import itertools
 import math

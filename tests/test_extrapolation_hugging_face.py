@@ -25,7 +25,7 @@ SIZES = {
     "initializer_range": 0.4,
 }
 GROUPED = SIZES | {"num_key_value_heads": 2}
-# of 32 entries a quarter turns
+# a quarter of the 32 entries rotates
 NEOX = SIZES | {"hidden_size": 128, "hidden_act": "gelu"}
 KINDS = {
     "Llama": GROUPED,
@@ -239,7 +239,7 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
 
 @pytest.mark.parametrize("length", [3, 4, 8])
 def test_the_entries_that_do_not_turn_stay_for_any_length(length):
-    """Of 8 entries the last 4 turn: a text of as many tokens is no other case."""
+    """The last 4 of 8 entries rotate. A text of 4 or 8 tokens must not be treated differently."""
     x, positions = torch.arange(16.0 * length).reshape(1, 2, length, 8), torch.arange(length)[None]
     found = turned_from(Turn(4, "half"), x, positions, rope.inv_freq(4).float())
     assert found.shape == x.shape
@@ -291,7 +291,8 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
 
 
 def gemma3(full: dict[str, object] | None = None, **sizes) -> torch.nn.Module:
-    """Of two layers, one with a window of 16 tokens; ``full``: the other one's rope_parameters, beside the base."""
+    """Two layers, one of them with a window of 16 tokens; ``full``: the other one's rope_parameters, apart from the
+    base."""
     config = transformers.Gemma3TextConfig(**GEMMA3 | {"num_hidden_layers": 2} | sizes)
     asked = config.rope_parameters["full_attention"]
     config.rope_parameters["full_attention"] = asked | (full or {})
@@ -416,14 +417,14 @@ def test_what_a_saved_model_would_lack_is_refused(method, message, tmp_path):
 
 
 def gradients(model: torch.nn.Module, calls: list[dict]) -> torch.Tensor:
-    """Of the sum of the calls' losses: all forward passes first, then one backward pass."""
+    """The gradients of the sum of the calls' losses: all forward passes first, then one backward pass."""
     model.zero_grad()
     torch.stack([model(**call, labels=call["input_ids"]).loss for call in calls]).sum().backward()
     return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
 
 
 def stretched(step: int) -> dict:
-    """A text whose positions lie ``step`` apart: the mask says that it is one text all the same."""
+    """A text whose positions are ``step`` apart; the mask says that it is still one text."""
     text = tokens(50)
     return {"input_ids": text, "position_ids": torch.arange(0, 50 * step, step)[None], "attention_mask": text * 0 + 1}
 

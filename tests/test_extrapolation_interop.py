@@ -192,7 +192,7 @@ def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type
         config.rope_parameters[key] = 48
         given = (config,)
     else:
-        # as it is written in a file, which transformers itself would complete
+        # as written in a file; transformers itself would fill in the rest
         del config.rope_parameters[key]
         given = (parameters, 48)
         assert X.from_transformers(config) == X.from_transformers(*given)
@@ -277,7 +277,7 @@ def test_configs_of_no_rotation_are_refused():
 
 @pytest.mark.parametrize("beside", [{}, {"rope_theta": 10000.0}, {"partial_rotary_factor": 1.0}], ids=str)
 def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
-    """Also where the config says neither base nor share, as an older one's rope_scaling does not."""
+    """Also if the config gives neither base nor share, as in older ones with rope_scaling."""
     method = X.from_transformers({"type": "linear", "factor": 4.0} | beside, 4096)
     options = X.rotary_options(method, 8)
     for make in (RotaryEmbedding, lambda dim, **rest: RotaryAttention(dim, n_heads=1, **rest)):

@@ -49,7 +49,7 @@ def test_interpolation_goes_less_than_one_step_beyond_what_was_trained():
         beyond = X.overshoot(theta, trained, target, scaled)
         assert (beyond <= theta * (1 - 1 / 4) + 1e-9).all()
     ntk = X.overshoot(theta, trained, target, X.NTKAware(4.0)(theta)[0])
-    assert ntk.max() > 1  # those between the kept and the interpolated end go further, by a radian and more
+    assert ntk.max() > 1  # the pairs between the kept and the interpolated end go further, by a radian or more
     assert X.overshoot(theta, trained, target, theta).max() > ntk.max()
 
 
@@ -183,7 +183,7 @@ def test_the_two_remedies(name):
     torch.manual_seed(0)
     fixed = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=method, layout="interleaved")
     assert largest(decode(fixed, x, 20) - fixed(x)[:, -1]) < 1e-12
-    assert largest(fixed(x)[:, -1] - exact) > 1e-3  # another model than the dynamic one: its base is that of 64 tokens
+    assert largest(fixed(x)[:, -1] - exact) > 1e-3  # because it has the base for 64 tokens
     assert largest(fixed(torch.cat((x, x), 1)[:, :64])[:, -1] - rotated(torch.cat((x, x), 1)[:, :64])[:, -1]) < 1e-12
 
 

@@ -1,4 +1,4 @@
-"""LongRoPE's search: factors that are known are found."""
+"""LongRoPE's search: it finds factors that are known."""
 
 import math
 
@@ -69,7 +69,7 @@ def test_what_the_search_tries_first():
     # Three entries in ten are moved, one half of them downwards, where they are set to 1 again.
     moved = (first[3:] > 1).double().mean().item()
     assert moved == pytest.approx(0.15, abs=0.01)
-    # By up to a hundredth or up to a factor of e, and all between, evenly in the logarithm.
+    # Changes from a hundredth up to a factor of e, evenly spread in the logarithm.
     most = first[3:].amax(1).log()
     assert (most > 0.0075).double().mean() > 0.9
     for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):

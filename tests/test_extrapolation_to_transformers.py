@@ -1,4 +1,5 @@
-"""From transformers' configs to methods and back: what is written is what transformers reads, and it comes back."""
+"""From transformers' configs to methods and back: transformers reads what we write, and reading it again gives the
+same method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures: themed, small, the same bytes every time, and never without a text that says what is to be seen."""
+"""Figures: themed, small, the same bytes every time, and never without a text that says what they show."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -121,7 +121,7 @@ def test_no_style_element_no_metadata_no_empty_groups():
         assert element.get("style") != "fill: none"
         assert "font-family" not in element.get("style", "")
         assert "rotate(-0" not in element.get("transform", "")
-    # the y axis's label alone is turned
+    # only the label of the y axis is rotated
     assert [element.text for element in root.iter("text") if "rotate(-90" in element.get("transform", "")] == ["a & b"]
 
 

@@ -100,7 +100,8 @@ const index = indexed(data);
 
 
 def with_search(data: dict, body: str, value: object) -> object:
-    """What the statements `body` return beside the search page's script and its index; `value` is their `input`."""
+    """What the statements `body` return when they can use the search page's script and index; `value` is their
+    `input`."""
     return js.evaluate(f"globalThis.sections = {json.dumps(data)};\n{assets.search_script()}", ASK + body, value)
 
 
@@ -152,7 +153,7 @@ def small(*sections: tuple[str, str, str], pages: tuple[int, ...] = (), synonyms
     }
 
 
-# What is written: what stands in the book.
+# What a reader types, and what the book calls it.
 FORMS = {
     "plurals": "One plural.",
     "frequency": "Frequencies.",

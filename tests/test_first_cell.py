@@ -1,4 +1,4 @@
-"""What a notebook carries, what its first cell does, and that the book's notebooks run alone and say the same."""
+"""What a notebook carries, what its first cell does, and that the book's notebooks run alone with the same results."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ def closure(lines: list[str]) -> dict[str, importlib.metadata.Distribution]:
 
 @pytest.fixture(scope="session")
 def public(tmp_path_factory) -> Path:
-    """An environment that holds what requirements.txt asks for and nothing else; returns its Python.
+    """An environment with what requirements.txt asks for and nothing else; returns its Python.
 
     Its files are links to those of the environment that runs the tests.
     """
@@ -448,7 +448,8 @@ def test_a_notebook_carries_every_file_that_its_page_opened(chapter):
     assert names - set(needs(chapter)) == set()
 
 
-# With what the others have not: sympy's proofs, figures with dials, a result that travels lighter, trained weights.
+# These have things that the others lack: sympy's proofs, figures with dials, a result that is carried in part,
+# trained weights.
 ALONE = [path for path in CHAPTERS if path.stem in ("derivation_only", "complex_plane", "lab")]
 
 

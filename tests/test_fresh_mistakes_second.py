@@ -1,5 +1,5 @@
 """The second set's mistakes are mistakes, by a reference of its own in float64: none is the declared rotation, in
-either direction. Its sound functions are that rotation. What the diagnosis says of them isn't looked at here.
+either direction. Its sound functions are that rotation. What the diagnosis says about them isn't tested here.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Whatever stands in an address or in the search field, the page's scripts answer: 10,000 of each, drawn at random."""
+"""The page's scripts survive whatever is in an address or in the search field: 10,000 of each, drawn at random."""
 
 import json
 import random
@@ -23,7 +23,7 @@ PIECES = [
 
 
 def drawn(seed: int) -> list[str]:
-    """Texts of a few pieces each, and now and then one that is very long."""
+    """Texts made of a few pieces, with a very long one now and then."""
     draws = random.Random(seed)
     texts = []
     for at in range(MANY):

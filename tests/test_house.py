@@ -1,4 +1,5 @@
-"""The house is in order: arrows run one way, private names stay at home, heavy imports stand where they are used."""
+"""The house is in order: imports run one way, private names stay at home, heavy imports are made where they are
+used."""
 
 from __future__ import annotations
 

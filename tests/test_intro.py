@@ -1,4 +1,4 @@
-"""The first page: its code stands alone, does what transformers does, and its whole numbers are right."""
+"""The first page: its code runs alone and does what transformers does, and the whole numbers in its text are right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def rope():
-    """The page's function, from the cell as it stands, run where nothing else is defined."""
+    """The page's function, from its unchanged cell, run where nothing else is defined."""
     [cell] = re.findall(r"^```\{code-cell\} python\n((?:(?!^```).)*?^def rope\(.*?)^```", PAGE, re.M | re.S)
     names = {}
     exec(cell, names)

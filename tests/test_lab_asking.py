@@ -55,7 +55,7 @@ def always_far(first, found):
 
 
 def folding(period):
-    """Takes every distance for what is left of it after whole periods."""
+    """Mistakes every distance for its remainder after whole periods."""
 
     def choose(first, found):
         by_angle = sorted(found, key=lambda one: one[0] % period)

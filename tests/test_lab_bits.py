@@ -93,8 +93,9 @@ def test_sampled_bits_are_the_last_of_each_length(model):
 
 
 def test_sampled_bits_are_decoding_with_unrotated_keys_in_one_layer():
-    """In one layer a key depends on its byte alone, so that to rotate it anew is to compute it anew. In two it is not:
-    what the second layer's keys are made of saw the frequencies of its own time."""
+    """In one layer a key depends only on its byte, so rotating it again is the same as computing it again. In two
+    layers it isn't, because the inputs of the second layer's keys were computed with the frequencies of their own
+    time."""
     window, lengths, options = random_windows(1, 60)[0], [20, 33, 47, 60], METHOD_OPTIONS["dynamic_ntk"]
     apart = {}
     for n_layers in (1, 2):

@@ -1,4 +1,4 @@
-"""One pair with another frequency: what is changed, where, and what stays."""
+"""One pair with a different frequency: what changes, where, and what stays."""
 
 import pytest
 import torch

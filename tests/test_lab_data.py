@@ -1,4 +1,4 @@
-"""The laboratory's text: which files are read, and on which side they stood when a hash of the name said so.
+"""The laboratory's text: which files are read, and which part they were in when a hash of the name decided.
 
 The library is a small folder made here, never the real one, so that nothing depends on the Python that runs the tests.
 """

@@ -38,7 +38,7 @@ def same(a, b, within=1e-12):
 
 
 def walked(model, tokens):
-    """Each layer, what comes into its attention, and the weights there: the model gone through by hand."""
+    """Each layer with the input and the weights of its attention: the model computed step by step."""
     bias = None
     if model.scheme == "alibi":
         bias = alibi_bias(model.n_heads, tokens.shape[1], device=tokens.device).to(model.embedding.weight.dtype)
@@ -182,7 +182,7 @@ def test_a_head_that_looks_at_the_byte_before():
     (head,) = inside.heads(made([0.1, 0.7, 0.1, 0.0, 0.0, 0.1], [9.0, 1.0, 1.0, 4.0, 9.0, 9.0]))
     assert (head.layer, head.head, head.peak, head.median) == (0, 0, 1, 1)
     assert (head.at_peak, head.first) == (0.7, 0.1)
-    assert head.slope == pytest.approx(math.sqrt(3) / 2)  # of 1, 1, 4 with 1, 2, 3: (1.5·2)/√(2·6)
+    assert head.slope == pytest.approx(math.sqrt(3) / 2)  # the correlation of 1, 1, 4 with 1, 2, 3: (1.5·2)/√(2·6)
 
 
 def test_a_head_that_looks_far():
@@ -270,7 +270,7 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
     same(other(tokens), plain, 1e-11)
     assert (inside.permuted(model, order)(tokens) - plain).abs().max() > 1e-3
     theta = model.layers[0].attention.rotary.inv_freq
-    # each rotated query is the old one with its pairs in the new order: bit for bit but for the projection's rounding
+    # each rotated query is the old one with its pairs in the new order: equal up to the projection's rounding
     (q, k), (old_q, old_k) = inside.queries_and_keys(other, tokens)[0], inside.queries_and_keys(model, tokens)[0]
     for new, old in ((q, old_q), (k, old_k)):
         pairs = old.unflatten(-1, (2, 4)) if layout == "half" else old.unflatten(-1, (4, 2)).mT

@@ -1,4 +1,5 @@
-"""Intervals over seeds and files: against tables of Student's t, by hand, and by how often they hold the truth."""
+"""Intervals over seeds and files: against tables of Student's t, by hand, and by how often they contain the true
+value."""
 
 import math
 
@@ -29,7 +30,7 @@ def test_student_is_that_of_the_tables(probability, freedom, printed):
 
 def test_student_has_no_step_where_its_form_changes():
     assert I.student(0.999, 300) == pytest.approx(I.student(0.999, 300.001), rel=1e-6)
-    assert 4.3027 > I.student(0.975, 2.1) > I.student(0.975, 2.9) > 3.1824  # of 2 and of 3
+    assert 4.3027 > I.student(0.975, 2.1) > I.student(0.975, 2.9) > 3.1824  # for 2 and for 3
 
 
 def test_without_any_spread_between_seeds_it_is_the_interval_over_files():
@@ -129,7 +130,7 @@ def test_a_mean_on_the_margin_is_not_within_it():
         assert I.p_equivalent(I.Interval(mean, 0, 0, 0.0, math.inf), 0.25) == 1.0
 
 
-# Benjamini and Hochberg 1995, section 3.2: fifteen p-values of which four pass at 0.05
+# Benjamini and Hochberg 1995, section 3.2: four of these fifteen p-values pass at 0.05
 PUBLISHED = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528]
 PUBLISHED += [0.7590, 1.0]
 
@@ -138,7 +139,7 @@ def test_the_published_example_of_discoveries():
     assert I.discoveries(PUBLISHED) == [True] * 4 + [False] * 11
     assert I.discoveries(PUBLISHED[::-1]) == [False] * 11 + [True] * 4
     assert I.discoveries([0.04]) == [True]
-    assert I.discoveries([0.02, 0.04]) == [True, True]  # a later one that passes takes the earlier with it
+    assert I.discoveries([0.02, 0.04]) == [True, True]  # if a later one passes, so do the earlier ones
     assert I.discoveries([0.03, 0.04]) == [True, True]
     assert I.discoveries([]) == []
 
@@ -158,7 +159,8 @@ def test_what_has_no_spread_to_measure_is_refused():
 
 
 def test_it_is_seldom_very_sure_of_what_is_not_so():
-    """Far out in the tail too, where a correction for many looks reads: seeds that differ by less than files do."""
+    """This holds far out in the tail too, which a correction for many comparisons uses, if seeds differ less than
+    files do."""
     draws = torch.Generator().manual_seed(0)
     tries, called = 600, {0.01: 0, 0.001: 0}
     for _ in range(tries):

@@ -51,7 +51,7 @@ def test_a_byte_costs_what_bayes_says(monkeypatch):
     languages = list(product(range(3), repeat=2))
 
     def chance(pairs, told):
-        """Of a row of whole pairs and perhaps a noun, under one language."""
+        """The cost of a row of whole pairs, perhaps with a last noun, under one language."""
         p = 1.0
         for noun, verb in pairs:
             p *= L.SHARE[noun] * (verb is None or told[noun] == verb)

@@ -28,7 +28,7 @@ def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, mon
         found, wanted = ours(tokens), slow_method(model, method, METHOD_OPTIONS[method])(tokens)
         assert (found - wanted).abs().max() < EXACT
         assert (found - before).abs().max() > 1e-3  # it does something
-        assert torch.equal(model(tokens), before)  # and leaves the model alone
+        assert torch.equal(model(tokens), before)  # and doesn't change the model
 
 
 def test_a_method_shares_weights_and_one_rotary(model):

@@ -1,4 +1,4 @@
-"""What the page says of order, against the letters that it comes from."""
+"""What the page says about order, compared with the letters behind it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The text in three parts: what is read, on which side it stands, and that the sides share as good as nothing.
+"""The text in three parts: what is read, which part it is in, and that the parts share next to nothing.
 
 Rules are tested on a small folder made here; that they do what they are for, on the library of this Python.
 """

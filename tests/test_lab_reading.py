@@ -1,4 +1,4 @@
-"""A text read byte by byte: the numbers against the model's own, and what is refused."""
+"""A text read byte by byte: the numbers compared with the model's own, and refused arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule by construction: numbers are made up so that each outcome is known, and noise alone is seldom called."""
+"""The rule on made-up numbers, built so that each outcome is known; noise alone is rarely called a difference."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The second rule, while it is a draft: letters are made up so that each outcome is known."""
+"""The second rule, while it is a draft, on made-up letters whose outcomes are known."""
 
 from dataclasses import replace
 

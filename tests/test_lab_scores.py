@@ -1,4 +1,5 @@
-"""What is measured of a trained model: against the model itself, by hand, and on models of known answers."""
+"""What we measure about a trained model: compared with the model itself, by hand, and on models whose answers are
+known."""
 
 import itertools
 

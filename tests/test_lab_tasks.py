@@ -1,4 +1,5 @@
-"""Two tasks in a text: what is planted where, that order cannot be told from content, and what counts as right."""
+"""Two tasks in a text: what is planted where, that content alone doesn't reveal the order, and which answers count
+as right."""
 
 from collections import Counter
 
@@ -111,7 +112,7 @@ def test_questions_follow_from_the_seed(task):
 
 
 class Reader(nn.Module):
-    """Answers by reading: the asked record, or the first that it finds of the key, or nothing."""
+    """Answers by reading: the record asked for, or the first one with the key, or nothing."""
 
     has_bias = False
 

@@ -60,7 +60,7 @@ def finish(trainer, every=100):
 
 
 def state_of(trainer):
-    """All that the next steps follow from."""
+    """Everything that determines the next steps."""
     return {
         "step": trainer.step,
         "losses": trainer.losses,
@@ -200,8 +200,8 @@ SHOWN, HELD_OUT = ["argparse.py", "ast.py", "bdb.py", "cmd.py", "codecs.py"], ["
 
 
 def test_a_small_model_learns(tmp_path):
-    """From 8 bits per byte, where it knows nothing, by four at least; on files that it does not see by 3.5, more
-    than how often each byte occurs can tell."""
+    """The loss falls from 8 bits per byte, that of a model that knows nothing, by at least four. On files that it was
+    not trained on it falls by 3.5, more than byte frequencies alone could explain."""
     library = Path(sysconfig.get_paths()["stdlib"])
     shown, held_out = (data.as_text(b"".join((library / n).read_bytes() for n in names)) for names in (SHOWN, HELD_OUT))
     corpus = Text.of(shown.tobytes())
@@ -251,7 +251,7 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(root, corpus, tmp_p
     assert trainer.step == kept
     assert len(finish(trainer)) == 12 - kept
     ours, theirs = state_of(trainer), dict(uninterrupted)
-    del ours["random"], theirs["random"]  # of this process and the worker: the next test compares them
+    del ours["random"], theirs["random"]  # they are compared in the next test
     assert_same_bits(ours, theirs)
 
 
@@ -343,7 +343,7 @@ def test_a_save_is_on_the_disk_before_it_takes_the_place(corpus, tmp_path, monke
 
 
 def another(corpus, tmp_path, **changes):
-    """The checkpoint of another run, where this one's would lie."""
+    """The checkpoint of another run, in the place of this one's."""
     other = Trainer(tiny(**changes), corpus, tmp_path / "other")
     other.save()
     shutil.copy(other.path, tmp_path / "rope-10000-0.pt")
@@ -376,7 +376,7 @@ def test_another_number_of_threads_is_refused(corpus, tmp_path):
 
 
 def test_a_compiled_run_takes_the_same_steps_with_coarser_products(corpus, tmp_path, monkeypatch):
-    """``torch.compile`` itself needs a minute and a C++ compiler; here it is told from what is done with it."""
+    """``torch.compile`` itself takes a minute and needs a C++ compiler. Here a stand-in shows how it is used."""
     seen = []
 
     def compiles(model):

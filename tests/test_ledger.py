@@ -1,4 +1,5 @@
-"""The ledger: what has no other half is named. (That each check holds and refuses its twin: test_proofs.py.)"""
+"""The ledger names equations without a check, and checks without an equation. (That each check holds and refuses its
+twin: test_proofs.py.)"""
 
 from __future__ import annotations
 

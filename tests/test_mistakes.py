@@ -1,4 +1,4 @@
-"""The gallery of mistakes: each is what it is called, and is caught by its measurements and by no other."""
+"""The gallery of mistakes: each is what its name says, and only its own measurements catch it."""
 
 import inspect
 import math
@@ -18,7 +18,7 @@ CAUGHT_BY = {
     "degrees": {"scores", "gaps"},
     "halved_dim": {"scores", "gaps"},
     "swapped_layout": {"lengths", "shift", "scores", "gaps", "output"},
-    "other_layout": {"scores", "gaps"},  # by no property of a rotation
+    "other_layout": {"scores", "gaps"},  # no property of a rotation catches it
     "rotated_values": {"values", "output"},
     "bf16_table": {"lengths", "shift", "scores", "gaps", "output"},
     "query_only": {"shift", "scores", "gaps", "output"},

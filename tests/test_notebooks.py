@@ -68,7 +68,7 @@ SETTINGS = {
 
 
 class Book:
-    """A small book that Sphinx has read; those of its pages that have code are its chapters."""
+    """A small book that Sphinx has read; the pages with code are its chapters."""
 
     def __init__(self, folder: Path, pages: dict[str, str | nbformat.NotebookNode]) -> None:
         for name, page in pages.items():
@@ -96,7 +96,7 @@ class Book:
         return builder.notebook(name, self.app.env.get_and_resolve_doctree(name, builder))
 
     def cells(self, name: str) -> list[str]:
-        """A notebook's cells, without the first two, that say what it is, and without those that hold only "1"."""
+        """A notebook's cells, without the first two, which say what it is, and without cells that contain only "1"."""
         return [cell.source for cell in self.notebook(name).cells[2:] if cell.source != "1"]
 
 
@@ -361,7 +361,7 @@ MYST = create_md_parser(MdParserConfig(enable_extensions=("colon_fence", "dollar
 
 
 def leftovers(markdown: str) -> list[str]:
-    """What is still MyST, both for a tokenizer that knows MyST and for one that knows CommonMark only."""
+    """Remaining MyST markup, both for a tokenizer that supports MyST and for one that only supports CommonMark."""
     found = []
     for token in MYST.parse(markdown):
         children = {child.type for child in token.children or []}
@@ -426,7 +426,7 @@ def test_equations_have_the_built_pages_numbers(chapter, written_notebooks):
 
 @pytest.fixture
 def ran() -> nbformat.NotebookNode:
-    """A chapter as it is after it has run, with an explorer, a picture and what the site's builder adds."""
+    """A chapter after it has run, with an explorer, a picture and what the site's builder adds."""
     view = {
         "application/vnd.jupyter.widget-view+json": {"model_id": "m", "version_major": 2, "version_minor": 0},
         "text/html": '<svg viewBox="0 0 2 1"></svg>',
@@ -455,7 +455,7 @@ def ran() -> nbformat.NotebookNode:
 
 @pytest.fixture
 def flat(tmp_path, ran) -> Callable:
-    """Makes a notebook of the chapter as it is then."""
+    """Makes a notebook of the chapter in its current state."""
 
     def make() -> nbformat.NotebookNode:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -481,7 +481,7 @@ def test_outputs_and_widgets_are_kept(flat, ran):
 
 
 def drawing(markup: str) -> ElementTree.Element:
-    """The drawing that an image holds."""
+    """The drawing inside an image."""
     return ElementTree.fromstring(base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', markup)[1]))
 
 

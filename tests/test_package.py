@@ -1,4 +1,4 @@
-"""The package as it is imported: the main names from its top, nothing before it is asked for, types for checkers."""
+"""Importing the package: main names at the top, nothing loaded before it is used, types for checkers."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_the_worst_case_of_a_rounded_result(m, dtype):
     found = precision.score_error(torch.tensor([m]), 64, rounded="result", dtype=dtype, generator=seeded())
     entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)  # float64 goes to bfloat16 by way of float32
     here, there = torch.tensor([m]), torch.tensor([m - 1])
-    # turned back, so that the rotation makes it of them
+    # rotated back, so that the rotation gives this vector
     q, k = (turned(torch.full((1, 64), entry, dtype=torch.float64), -at) for at in (here, there))
     q2, k2 = turned(q, here), turned(k, there)
     error = (q2.to(dtype).double() * k2.to(dtype).double() - q2 * k2).sum() / (q.norm() * k.norm())

@@ -178,7 +178,7 @@ def test_what_is_equal_is_proved(left, right):
     [
         (sympy.sin(x), sympy.cos(x)),
         (sympy.sin(x + y), sympy.sin(x - y)),
-        (sympy.sqrt(x**2), x),  # of a positive x it is true
+        (sympy.sqrt(x**2), x),  # it is true for a positive x
         (x, x + sympy.Rational(1, 10**30)),  # no number of digits would tell them apart by chance
         (ROW, ROW.T),
         (ROW, sympy.ImmutableMatrix([[x, -y]])),

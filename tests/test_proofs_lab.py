@@ -59,7 +59,7 @@ def test_its_wrong_twin_is_false_and_not_merely_unproved():
 
 
 def test_the_estimate_is_the_modules():
-    """Without noise: of a table whose parts are known, mean squares and the error that is made of them."""
+    """Without noise: the mean squares of a table whose parts are known, and the error computed from them."""
     seeds, files = torch.tensor([1.0, -1.0]).double(), torch.tensor([3.0, 0.0, -3.0]).double()
     found = crossed(seeds[:, None] + files)
     squares = {"a": seeds.var() * 3, "b": files.var() * 2}

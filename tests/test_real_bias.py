@@ -34,7 +34,7 @@ def text(*shape):
 
 
 def rotated(model, tokens, shift=0):
-    """Of each layer q and k as they meet, the queries ``shift`` positions further on: (heads, T, d)."""
+    """For each layer, q and k as they meet, with queries ``shift`` positions further on: (heads, T, d)."""
 
     def look(attention, x):
         places = torch.arange(x.shape[1])
@@ -53,7 +53,7 @@ def test_the_bias_is_the_mean_score_over_all_queries_and_keys(model):
     for shift in (0, 3, 700):
         means = {"others": [], "first": []}
         for q, k in rotated(model, tokens, shift):
-            # every query at position ``shift``, every key at 0: undo what the token's own place has turned
+            # every query at position ``shift``, every key at 0: undo the rotation by the token's own place
             places = torch.arange(20)
             rotary = model.layers[0].attention.rotary
             q, k = (rotary(x, None, -places) for x in (q, k))

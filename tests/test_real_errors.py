@@ -1,4 +1,4 @@
-"""GGUF files that are damaged, foreign or incomplete are refused in words that name what is wrong and what may be."""
+"""Damaged, foreign or incomplete GGUF files are refused with an error that says what is wrong and what is allowed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests import tiny_gguf
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_1", "Q4_0")
-CLOSE = 1e-5  # of the largest logit: float32, two ways to the same numbers
+CLOSE = 1e-5  # relative to the largest logit; two float32 ways to the same numbers
 TOKENS = torch.randint(300, (2, 40), generator=torch.Generator().manual_seed(0))
 
 

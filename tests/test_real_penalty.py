@@ -1,4 +1,5 @@
-"""Something added to the scores by distance: against tables of scores, and what keeps a mean score as it is."""
+"""Something added to the scores by distance: compared with tables of scores; and which additions leave the mean
+score unchanged."""
 
 from __future__ import annotations
 

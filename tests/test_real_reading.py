@@ -1,4 +1,4 @@
-"""Losses by position: those of the logits, with no more memory than a piece of them."""
+"""Losses by position: they equal those of the full logits, but need memory only for a piece of them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ CODE = ("tarfile", "datetime", "pickletools")
 
 
 def numbers(**by_change):
-    """Of every text, for each change: its losses within and beyond, as functions of the text's place in the list."""
+    """For each change, every text's losses within and beyond, as functions of the text's place in the list."""
     found = {}
     for place, text in enumerate(HELD_OUT):
         found[text.name] = {}

@@ -104,7 +104,7 @@ def test_rotated_values_know_where_they_stand():
     assert R.shift_change(right, x, 50) < 1e-12
     assert R.shift_change(wrong, x, 50) > 0.1
     assert R.shift_change(wrong, x, 0) == 0
-    # each head's output is turned by the shift, as a query at that position is
+    # each head's output is rotated by the shift, like a query at that position
     heads = [A.scaled_dot_product_attention(*wrong.project(x, torch.arange(6) + t), is_causal=True) for t in (0, 50)]
     turned, _ = wrong.rotary(heads[0], heads[0], torch.full((6,), 50))
     assert error(turned, heads[1]) < 1e-12

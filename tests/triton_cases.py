@@ -1,7 +1,7 @@
 """The Triton kernel against torch's ONNX operator in float64: run by test_triton_kernel.py, in a process of its own.
 
-Triton decides when it is imported whether it interprets: hence the process. Where the kernel runs compiled, on CUDA,
-these very cases run there.
+Triton decides at import whether it interprets, so the cases need their own process. Where the kernel runs compiled,
+on CUDA, the same cases run there.
 """
 
 import ctypes

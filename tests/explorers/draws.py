@@ -59,7 +59,7 @@ def normals(label: str, count: int) -> np.ndarray:
 
 
 def word_vector(word: str, dim: int) -> np.ndarray:
-    """The vector that stands for ``word``: (dim,) standard normal numbers.
+    """The vector that represents ``word``: (dim,) standard normal numbers.
 
     >>> word_vector("dog", 16).shape
     (16,)

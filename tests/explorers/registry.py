@@ -203,8 +203,8 @@ ALL = [
             {"base": 1e7, "dim": 64, "length": 640, "reference": 639, "interleaved": True},
             {"base": 1e7, "dim": 62, "length": 641, "reference": 640},  # two positions to a column
             {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},  # four, and one left
-            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair just not turned
-            {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and just turned
+            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair just completes no turn
+            {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and here it just completes one
         ],
         {"dim": 128, "length": 2000},
         extremes=[{"dim": 512, "length": 4096, "reference": 4000}],

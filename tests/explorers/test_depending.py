@@ -39,7 +39,7 @@ def test_a_dial_stays_within_what_another_allows(name, dial, other, most):
     assert (getattr(figure, dial), getattr(figure, other)) == (most(300), 300)
     figure.set_state({other: 500, dial: most(500)})
     assert (getattr(figure, dial), getattr(figure, other)) == (most(500), 500)
-    # What is not asked for gives way from the start.
+    # A dial that was not set by the reader is adjusted from the start.
     assert getattr(kind(**{other: low}), dial) == most(low)
     # The script does the same.
     cases = [{dial: most(300), other: large}, {dial: most(large), other: large}, {dial: most(large), other: 200}]

@@ -16,7 +16,7 @@ from tests.explorers.oracles import oracle
 
 
 def scores_by_turning(dials: dict, keys: np.ndarray) -> np.ndarray:
-    """Query and key turned as complex numbers by their own positions: Re Σ q e^{imθ} conj(k e^{inθ})."""
+    """Query and key, as complex numbers, each rotated by its own position: Re Σ q e^{imθ} conj(k e^{inθ})."""
     dim, draw = dials["dim"], dials["draw"]
     entries = {
         "ones": np.ones((2, dim)),

@@ -45,7 +45,7 @@ def test_a_script_is_its_parts(entry):
 
 @every
 def test_a_dial_is_declared_in_python_only(entry):
-    """The script has what Python declares, and no other place where a dial could be."""
+    """The script has the dials that Python declares, and no others anywhere."""
     found = js.inside(entry.kind, "return figure.dials;")
     assert [dial["trait"] for dial in found] == list(entry.kind.dial_traits())
     own = split(entry.kind._esm)[entry.kind.script]
@@ -155,7 +155,7 @@ def test_dials_go_to_the_page_and_come_back(entry):
 
 @every
 def test_dials_survive_the_address(entry):
-    """format, write, read, parse: what comes out is what went in."""
+    """Format, write, read, parse: the result equals the input."""
     body = """
       return input.map((values) => {
         const entries = figure.dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait])]);

@@ -94,7 +94,7 @@ def test_how_much_of_a_text_is_shown_is_the_same():
 
 
 def test_the_script_never_writes_markup():
-    """What comes from a file becomes text nodes: nothing in the script makes elements of a text."""
+    """Text from a file becomes text nodes: nothing in the script makes elements out of it."""
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(", Explain._esm)
 
 

@@ -268,7 +268,7 @@ PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension
 
 
 def test_a_dial_goes_as_far_as_another_one_lets_it():
-    """On its slider, in its field and in its words; at its own end, that end's reason holds."""
+    """This holds on its slider, in its field and in its words. At its own end, the reason for that end is given."""
     body = """
       return input.dims.map((dim) => {
         const now = present(input.pair, { dim });
@@ -309,7 +309,7 @@ def test_sliders_reach_every_end_and_come_back():
         )
         assert ends == [dial["min"], dial["max"]]
         assert all(back == pytest.approx(value, rel=1e-9) for value, back in round_trip)
-        more = 1 if dial["min"] == 0 else 0  # the ratios are those of the value plus one
+        more = 1 if dial["min"] == 0 else 0  # the ratios are between the values plus one
         low, high = dial["min"] + more, dial["max"] + more
         expected = math.sqrt(low * high) - more if dial.get("log") else (dial["min"] + dial["max"]) / 2
         assert middle == pytest.approx(expected, rel=0.02)

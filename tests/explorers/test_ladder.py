@@ -78,7 +78,8 @@ def test_the_ladder_shows_what_the_papers_say(dials):
 
 
 def test_llama_2_four_times_as_long():
-    """The numbers of the chapter: 18 pairs have not turned; NTK-aware with s itself leaves 2.48 radians over."""
+    """The numbers of the chapter: 18 pairs do not complete a turn, and NTK-aware with s itself leaves an overshoot
+    of 2.48 radians."""
     found = oracle(Ladder).compute(Ladder(**THREE).dials())
     assert found["shown"] == ["linear", "ntk", "yarn"]
     assert (len(found["wavelengths"]) - found["turned"], found["target"]) == (18, 16384)

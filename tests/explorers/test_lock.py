@@ -19,7 +19,7 @@ def as_complex(flat: np.ndarray | list) -> np.ndarray:
 
 
 def by_complex_numbers(dials: dict, shift: int) -> tuple[complex, complex, complex, complex]:
-    """Query and key of every pair, turned and with the encoding added, as complex numbers."""
+    """Query and key of every pair as complex numbers: rotated, and with the encoding added."""
     dim, base = dials["dim"], dials["base"]
     q, k = (as_complex(draws.normals(f"lock {name} {dials['draw']}", dim)) for name in ("query", "key"))
     at = [(dials[name] + shift) * theta(dim, base) for name in "mn"]

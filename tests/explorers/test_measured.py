@@ -32,7 +32,7 @@ def raw(id_: str, seed: int) -> dict:
 
 
 def curves_of(id_: str, text: str = "python") -> np.ndarray:
-    """(seeds, windows), of which the figure shows those from `FIRST` on."""
+    """(seeds, windows); the figure shows the windows from `FIRST` on."""
     return np.array([raw(id_, seed)["numbers"]["curves"][text] for seed in SEEDS])
 
 
@@ -355,6 +355,6 @@ def test_an_idle_dial_says_so():
 def test_the_note_says_that_the_numbers_are_stored_and_where_they_come_from():
     values = Measured().dials()
     assert js.inside(Measured, "return noteOf(input);", values) == (
-        "Drag across the picture to read off other values. All numbers were measured and are stored (A CPU, 2026-01-31). "
-        "The page itself computes only means over the three seeds."
+        "Drag across the picture to read off other values. All numbers were measured and are stored (A CPU, "
+        "2026-01-31). The page itself computes only means over the three seeds."
     )

@@ -18,7 +18,7 @@ from tests.explorers.oracles import computed, oracle
 
 
 def test_the_errors_agree_to_the_last_digits_of_float32():
-    """A cosine of float32 is off by 3e-8, less than what the test above lets pass."""
+    """A cosine in float32 is off by 3e-8, which is less than the test above allows."""
     cases = [
         Precision(dtype="float32", rounded=rounded, first=first).dials()
         for rounded in precision.STAGES
@@ -36,7 +36,8 @@ FLOATS = {"float64": torch.float64, "float32": torch.float32, **HALVES}
 
 
 def awkward_numbers(dtype: torch.dtype) -> list[float]:
-    """Numbers of the type, the ties between neighbours, what lies just beside them, the ends of the range, and less."""
+    """Numbers of the type, the ties between neighbours, numbers right next to the ties, the ends of the range, and
+    smaller ones."""
     source = torch.Generator().manual_seed(3)
     bits = torch.randint(-(2**15), 2**15, (400,), generator=source).to(torch.int16)
     numbers = bits.view(dtype).double()

@@ -19,7 +19,7 @@ RAMP_ENDS = ("alpha", "beta", "trained_length", "base", "dim", "factor", "trunca
 
 
 def ends_of_all_dials(explorer: type, *names: str) -> list[dict]:
-    """Every combination of the limits of these dials, the others as they are."""
+    """Every combination of these dials' limits, with the other dials unchanged."""
     traits = explorer.dial_traits()
     limits = [
         (False, True) if isinstance(traits[n], explorers.Switch) else (traits[n].min, traits[n].max) for n in names

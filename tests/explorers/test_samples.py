@@ -33,7 +33,7 @@ def test_samples_reach_both_ends_and_everything_between():
         values = [dials[name] for dials in drawn]
         assert (min(values), max(values)) == ends
         assert len(set(values)) >= 13
-    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220  # by equal ratios
+    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220  # spaced by equal ratios
     assert {(dials["on"], dials["pairing"]) for dials in drawn} == {
         (on, layout) for on in (True, False) for layout in ("interleaved", "half")
     }

@@ -1,4 +1,4 @@
-"""The still figures: every explorer's own drawing at its corners, and the ones that the package carries."""
+"""The still figures: every explorer's drawing at its corners, and the opening pictures in the package."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_pixels_are_the_pages_own_in_the_dark():
 @every
 def test_the_packages_still_is_fresh(entry):
     """`python -m tools.stills` draws them again."""
-    if entry.name == "measured":  # of the results, not of made-up ones
+    if entry.name == "measured":  # drawn from the results, not from made-up ones
         states = {name: state for name, state in stills.opening_states().items() if name == "measured"}
         if not states:
             pytest.skip("results/measured.json has nothing of the held-out part yet")

@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Made anew at every build, or by count: nobody can have kept them.
+# Generated anew at every build, or numbered, so nobody can have bookmarked them.
 PASSING = re.compile(r"id\d+|codecell.*|pst-.*|sbt-.*|searchbox|seal-.*|meaning-.*|[\da-f]{8}-[\da-f-]{27}|.*tooltip.*")
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 

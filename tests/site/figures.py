@@ -67,7 +67,7 @@ def dials(page: Page, which: int = 0) -> dict:
 
 
 def words(page: Page) -> list[str]:
-    """What stands on the buttons, without the small numbers."""
+    """The text on the buttons, without the small numbers."""
     return page.locator(".rb-word > span:first-child").all_inner_texts()
 
 
@@ -207,7 +207,7 @@ def texts(page: Page) -> list[str]:
 
 
 def marks(page: Page, part: str = "") -> dict[str, tuple[float, float]]:
-    """Where each text of the picture stands, or of one part of it."""
+    """The place of each text in the picture, or in one part of it."""
     return {
         text: (x, y)
         for text, x, y in page.locator(f".rb-stage svg {part} text").evaluate_all(

@@ -4,9 +4,9 @@ from tools.execute import chapters
 from tools.paths import ROOT, pages
 
 CHAPTERS = [f"{path.relative_to(ROOT).with_suffix('')}.html" for path in chapters()]
-# The first page of each chapter, without those in depth.
+# The first page of each chapter, without the depth pages.
 FIRST = [path for path in CHAPTERS if not any(path.startswith(f"{one[:-5]}_") for one in CHAPTERS)]
-# With a figure that has dials.
+# Pages with a figure that has dials.
 EXPLORED = [
     f"{path.relative_to(ROOT).with_suffix('')}.html"
     for path in pages()

@@ -1,4 +1,4 @@
-"""The explorers as they stand in the built pages: their scripts against Python, their dials under the hand."""
+"""The explorers in the built pages: their scripts agree with Python, and their dials work by pointer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_no_id_stands_twice_on_a_page(site, path):
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_every_figure_turns_and_writes_the_address_from_disk(visit, path):
-    """From disk, where a browser allows less than over http."""
+    """Opened from disk, where a browser allows less than over http."""
     visited = visit(path, over="file")
     page = visited.page
     count = page.locator(".explorer").count()

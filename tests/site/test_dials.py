@@ -91,7 +91,7 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
     expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i turns by θᵢ = b^(−2i/d) radians per position.")
     assert page.evaluate(TOPS) == before
     box = page.get_by_role("slider", name="Dimension d, slider").bounding_box()
-    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # a hand that drags wants to see what is below
+    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # somebody who drags needs to see what is below
     expect(page.locator(".rb-limits:visible")).to_have_count(0)
 
 
@@ -127,7 +127,7 @@ def test_what_is_half_typed_survives_a_drawing(opened):
     field.press("Enter")
     assert dials(page)["base"] == 500
     field.fill("7")
-    field.press("ArrowUp")  # a key turns the dial as it is, not what is half typed
+    field.press("ArrowUp")  # a key moves the dial from its current value, not from a half-typed one
     assert dials(page)["base"] > 500
     expect(field).not_to_have_value("7")
 

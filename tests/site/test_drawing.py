@@ -1,4 +1,4 @@
-"""How figures draw: what stands in the picture is changed and not made anew, and shows what a new one would."""
+"""How figures draw: nodes in the picture are changed instead of made anew, and show what new ones would."""
 
 from __future__ import annotations
 

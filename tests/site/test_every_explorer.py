@@ -16,7 +16,7 @@ SIZES = {1280: "a screen", 880: "a notebook's cell", 390: "a phone", 340: "a sma
 
 
 def own(page, entry):
-    """The dials as they stand, without what comes beside them."""
+    """The dials' current values, without the data that come with them."""
     return {name: value for name, value in dials(page).items() if name in entry.kind.dial_traits()}
 
 
@@ -83,7 +83,7 @@ def test_nothing_is_cut_off_overlaps_or_moves_what_is_below(opened, entry):
 
 
 def other_value(name, trait, figure):
-    """Another value of a dial than its present one, and how it is written."""
+    """A value of a dial other than its present one, and how it is written."""
     now = getattr(figure, name)
     if isinstance(trait, Switch):
         return not now, "off" if now else "on"

@@ -211,7 +211,7 @@ def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):
 @pytest.mark.parametrize("over", ["http", "file"])
 def test_a_setting_can_be_shared(opened, over):
     page = opened([Shuffle(), Saturation(dim=32), Saturation()], over=over, fragment="#part-1")
-    assert hash_of(page) == "#part-1"  # nothing was turned: the address is the reader's
+    assert hash_of(page) == "#part-1"  # no dial was moved, so the address is the reader's
     page.get_by_role("textbox", name="Sentence").fill("a & b=c 100% naïve")
     page.get_by_role("button", name="Move the picked word right").click()
     page.get_by_role("switch", name="Position signal").check()
@@ -244,7 +244,7 @@ def test_a_setting_can_be_shared(opened, over):
             {"peak": 2000, "distance": 3000, "span": 4096},
         ),
         (Timelapse, "#timelapse.length=2000&timelapse.room=4096", {"length": 2000, "room": 4096}),
-        # Of dials that do not fit together, the same one gives way as under the hand.
+        # If dials do not fit together, the same one is adjusted as when a reader moves them.
         (Timelapse, "#timelapse.length=4000&timelapse.room=1024", {"length": 1024, "room": 1024}),
         # What a text is checked against is what the address says, wherever it says it.
         (Shuffle, "#shuffle.order=2,0,1&shuffle.words=a+b+c", {"words": "a b c", "order": [2, 0, 1]}),
@@ -297,7 +297,7 @@ def test_following_a_link_turns_the_dials(opened):
     page.wait_for_function("document.querySelector('.explorer-live').ropebook.values().draw === 3")
     assert dials(page) == {"dim": 64, "n_keys": 8, "draw": 3, "scaled": True}
     assert hash_of(page) == "#saturation.draw=3"
-    page.evaluate("location.hash = '#part-0'")  # a heading: the dials stay as they are
+    page.evaluate("location.hash = '#part-0'")  # a heading: the dials don't change
     assert hash_of(page) == "#part-0"
     assert dials(page)["draw"] == 3
 

@@ -1,4 +1,4 @@
-"""What is dragged in a picture, and time that passes by a button: in a figure with one mark on a line."""
+"""Dragging in a picture, and animation by a button, in a figure with one mark on a line."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_pointer_takes_the_handle_along(opened):
     page = opened([Line()])
     knob = page.get_by_role("slider", name="Mark")
     box = knob.bounding_box()
-    page.mouse.move(box["x"] + 22, box["y"] + 10)  # off its middle
+    page.mouse.move(box["x"] + 22, box["y"] + 10)  # away from its middle
     page.mouse.down()
     assert place(page) == 40
     page.mouse.move(box["x"] + 42, box["y"] + 200)  # captured: far below it

@@ -26,7 +26,7 @@ SCREEN = {"viewport": {"width": 1280, "height": 1000}}
 
 
 def drag(page: Page, start: complex, *goals: complex) -> None:
-    """Take what is at ``start`` and lead it along straight lines; places are pixels of the window."""
+    """Press at ``start`` and drag along straight lines; places are in pixels of the window."""
     page.mouse.move(start.real, start.imag)
     page.mouse.down()
     for goal in goals:

@@ -60,7 +60,7 @@ def test_mathematics_is_rendered(shared):
     page = shared.page
     assert page.locator(".katex-error").count() == 0
     assert page.locator("span.math, div.math").count() == page.locator(":is(span.math, div.math):has(.katex)").count()
-    # What a reader sees must hold no markup of the sources.
+    # Readers must not see markup from the sources.
     text = page.evaluate(
         """() => { const copy = document.querySelector('#main-content').cloneNode(true);
                    copy.querySelectorAll('pre, code, script, style, .katex, .katex-mathml').forEach(e => e.remove());
@@ -282,7 +282,7 @@ AXE = """async () => {
 
 
 def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...]]:
-    """What axe finds: theme, rule, element, how to mend it; all folds opened."""
+    """What axe finds, with all folds opened: theme, rule, element, how to fix it."""
     unfold(page)
     page.add_style_tag(content=LAID_OUT)
     page.add_script_tag(content=assets.axe())
@@ -290,7 +290,8 @@ def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...
     for theme, size in looks:
         page.set_viewport_size(size)
         put_on(page, theme)
-        # Boxes that scroll are reached by keys once they are laid out, and axe asks of all at once.
+        # Boxes that scroll can be reached by keys only once they are laid out, and axe checks all of them at the
+        # same time.
         settle(page)
         # Boxes fade in as they open, and half-faded text is pale.
         page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")

@@ -12,7 +12,7 @@ from tests.site.figures import settle
 @every
 def test_every_dial_is_in_reach_and_stays_under_the_hand(opened, entry):
     page = opened([entry.kind()], folded=True)
-    # A figure stands in a text, which goes on above and below it.
+    # There is text above and below a figure.
     page.add_style_tag(content="main { padding-block: 100vh; }")
     for width, height in reach.SCREENS.values():
         page.set_viewport_size({"width": width, "height": height})

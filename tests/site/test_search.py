@@ -16,7 +16,7 @@ QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding
 # was tried for the first and only time, 45 of those that the ranking was tuned on had one, and 43 of the others. An
 # edit of any page may move a query or two.
 LEAST = {"tuned": 43, "held_out": 41}
-# What is written, and a page that has to be among the first three.
+# What a reader types, and a page that has to be among the first three.
 ASKED = {
     "rope_theta": "questions",
     "rope_scaling": "extend",
@@ -51,7 +51,7 @@ ASKED = {
     "value rotated": "derivation_where",
     "permutation equivariance": "attention",
 }
-# What is written, and the page that has to be the very first.
+# What a reader types, and the page that has to come first.
 LEADS = {
     "extend": "extend",
     "32k": "extend",
@@ -60,7 +60,7 @@ LEADS = {
     "wrong base": "shapes_and_errors",
     "molecules": "beyond_positions",
 }
-# Names of configurations, of code and of equations: where they stand comes first.
+# Names of configurations, code and equations: the page where they occur comes first.
 NAMES = [
     *(
         "rope_theta",

@@ -7,7 +7,7 @@ import re
 import pytest
 
 PAGE = "book/cheatsheet.html"
-# A4 less the margins of the sheet, in CSS pixels
+# A4 minus the margins of the sheet, in CSS pixels
 WIDTH = round((210 - 18) / 25.4 * 96)
 CUT = """() => [...document.querySelectorAll('#cheat-sheet :is(table, pre, p, h2)')].filter(
   one => one.getClientRects().length && one.scrollWidth > one.clientWidth + 1

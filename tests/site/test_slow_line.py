@@ -16,7 +16,7 @@ import pytest
 from tests.site.conftest import SETTLED
 from tests.site.figures import Quiet, settle
 
-# From a page's first paint on; what the browser has not told yet is asked for.
+# From a page's first paint on, including entries that the browser has not reported yet.
 WATCH = """
   window.moved = () => { note(watcher.takeRecords()); return sum; };
   let sum = 0;

@@ -69,7 +69,7 @@ def coarse(image) -> np.ndarray:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("figure", [Arrows, Heatmap, Saturation, Shuffle], ids=lambda kind: kind.__name__)
 def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
-    """The SVG, opened by itself, and the PNG beside a photograph of the stage."""
+    """The SVG, opened by itself, and the PNG next to a screenshot of the stage."""
     page = opened([figure()], viewport={"width": 1280, "height": 1600})
     page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
     if theme == "dark":

@@ -20,10 +20,10 @@ def oracle(kind: type[Explorer]) -> ModuleType:
 
 
 def computed(kind: type[Explorer], **dials: Any) -> dict[str, Any]:
-    """What an explorer shows at these dials, the others as they open."""
+    """What an explorer shows at these dials, with its other dials as they open."""
     return expected_of(kind(**dials))
 
 
 def expected_of(figure: Explorer) -> dict[str, Any]:
-    """What the figure shows as its dials stand."""
+    """What the figure shows at its current dials."""
     return oracle(type(figure)).compute(figure.dials())

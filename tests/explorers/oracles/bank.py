@@ -11,7 +11,7 @@ from ropebook.sinusoidal import angles, turns, wavelengths
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Of every pair: its ``turns`` at the position and its turns by the ``last`` position of the context, its hand's
+    """For every pair: its ``turns`` at the position and its turns by the ``last`` position of the context, its hand's
     ``tips`` (cosine and sine in turn) and ``wavelengths``. How many have ``turned`` within the context, and how many
     hands stand at an ``unseen`` angle: one that no position of the context gives them.
 

@@ -13,7 +13,7 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Of every pair: its ``size`` |q_i|², the height of its wave; its product at ``distance``; its wavelength. The
+    """For every pair: its ``size`` |q_i|², the height of its wave; its product at ``distance``; its wavelength. The
     ``score`` there, and the ``highest`` anywhere, of the first ``summed`` pairs. And as curves, from distance 0 to
     ``span``: the ``waves`` of the pairs ``shown`` at the ends of 720 columns; and the ``total``, with ``fine``
     samples to a step.

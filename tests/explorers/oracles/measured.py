@@ -100,7 +100,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean_of(rows: Rows) -> list[float | None]:
-    """Of each column, added from the first seed to the last, so that the last digit is the script's."""
+    """The mean of each column, summed from the first seed to the last as the script does, so that even the last
+    digit agrees."""
     found = []
     for column in zip(*rows, strict=True):
         total = 0.0

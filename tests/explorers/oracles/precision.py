@@ -23,7 +23,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     exact = tables(dials, "float64")
     used, cells = positions_of(dials), tables(dials, dials["dtype"])
     lost = int((~used.isfinite()).sum())
-    kept = dials["count"] - lost  # what is lost comes last
+    kept = dials["count"] - lost  # losses come last
     used[kept:] = 0
     cells[kept:] = 0
     half = dials["dim"] // 2
@@ -44,7 +44,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A cosine is at most 1; positions, and what is counted, must be equal."""
+    """A cosine is at most 1. Positions and counts must be equal."""
     one = ("exact", "cells", "errors", "error")
     return {name: 1.0 if name in one else 0.0 for name in compute(dials)}
 
@@ -60,7 +60,7 @@ def positions_of(dials: dict[str, Any]) -> torch.Tensor:
 def tables(dials: dict[str, Any], dtype: str) -> torch.Tensor:
     """Cosines and sines side by side, (count, dim) float64, rounded to ``dtype`` wherever the dials say so.
 
-    Cosine and sine themselves are computed in float64 and rounded once: what is left is the error of the angles.
+    Cosine and sine themselves are computed in float64 and rounded once, so the remaining error is that of the angles.
     """
     as_dtype, stage = getattr(torch, dtype), dials["rounded"]
     frequencies = inv_freq(dials["dim"], dials["base"])

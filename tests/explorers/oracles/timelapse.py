@@ -63,7 +63,8 @@ def sampled_keys(length: int) -> list[int]:
 
 
 def angle_errors(keys: list[int], dials: dict[str, Any]) -> torch.Tensor:
-    """n(θ_i(n) − θ_i(now)): how far each pair of each cached key is turned too far, (keys, dim/2), float64, radians."""
+    """n(θ_i(n) − θ_i(now)): by how much too far each pair of each cached key is rotated, (keys, dim/2), float64,
+    radians."""
     theta = inv_freq(dials["dim"], dials["base"])
     method = DynamicNTK(dials["trained_length"], dials["factor"])
     now, _ = method(theta, dials["length"])

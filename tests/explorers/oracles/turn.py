@@ -46,7 +46,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A turned coordinate has two terms, each at most as long as the pair; whole numbers must be equal."""
+    """A rotated coordinate has two terms, each at most as long as the pair; whole numbers must be equal."""
     data = compute(dials)
     length = data["before"]
     exact = dict.fromkeys(("young", "trailStart", "first"), 0.0)
@@ -65,7 +65,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector(dim: int) -> torch.Tensor:
-    """The vector that is turned, q = (1, 2, 3, …, dim), float64.
+    """The vector that is rotated, q = (1, 2, 3, …, dim), float64.
 
     >>> vector(4)
     tensor([1., 2., 3., 4.], dtype=torch.float64)

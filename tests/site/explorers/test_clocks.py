@@ -83,7 +83,7 @@ def test_hands_rings_and_their_colours(opened, dim, columns, cell):
             there = [(x + r * math.sin(angle), y - r * math.cos(angle)) for r in (0.42 * cell, 0.42 * cell - 1)]
             ring = min(pixels(page, there), key=lambda found: found.sum())
             passed = angle < 2 * math.pi * turn
-            assert (max(ring) - min(ring) > 60) == passed, (i, angle, ring)  # grey where it has not come yet
+            assert (max(ring) - min(ring) > 60) == passed, (i, angle, ring)  # grey where the hand has not been yet
     labels = page.locator(".explorer-live svg text").all_text_contents()
     if dim <= 32:
         assert [float(text.replace("< ", "")) for text in labels[-dim // 2 :]] == pytest.approx(

@@ -30,7 +30,7 @@ from tests.site.figures import (
 
 
 def fourier_places(width: int, span: int) -> tuple:
-    """Where a distance stands, and the ends of the bars."""
+    """The place of a distance, and the ends of the bars."""
     wide = width >= 620
     left, right = (62, round(width * 0.66)) if wide else (46, round(width * 0.64))
     return (lambda delta: left + delta / span * (right - left)), right + (34 if wide else 18)

@@ -99,7 +99,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):
 
 
 def middles(page: Page, width: int) -> list[float]:
-    """Of the bands: on a wide stage under the curves, on their axis."""
+    """The columns of the bands: on a wide stage they are under the curves and share their axis."""
     if width > 700:
         ends = x_of(page, [START, 256, 512, 1024, 2048])
         return list((ends[1:] + ends[:-1]) / 2)

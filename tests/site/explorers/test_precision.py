@@ -71,7 +71,7 @@ def test_the_tables_show_what_python_computes(opened, width, settings):
                     (at + (column + dx) / 8 * panel, 62 + (row + dy) * tall / 16) for dx, dy in [(0.3, 0.2), (0.7, 0.8)]
                 ]
                 np.testing.assert_allclose(pixels(page, places), [wanted] * 2, atol=4)
-    if width == 1280:  # the position that each run of equal rows stands for
+    if width == 1280:  # the position that each run of equal rows represents
         marks = page.locator(".rb-stage svg text").evaluate_all(
             "all => all.map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y')])"
         )

@@ -26,7 +26,7 @@ def test_the_figure_shows_what_python_computes(opened):
     stats = page.locator(".rb-stats dd").all_inner_texts()
     assert [float(text) for text in stats] == pytest.approx([expected["change"], expected["weightChange"]], rel=0.01)
     expect(page.locator(".rb-summary")).to_contain_text("“man dog bites”. The outputs did more than move")
-    # where each cell stands: the row of its query, the column of its key
+    # the place of each cell: the row of its query, the column of its key
     places = page.locator(".rb-cell").evaluate_all(
         "all => all.map((g) => [...g.style.transform.matchAll(/-?[\\d.]+px/g)].map((m) => parseFloat(m[0])))"
     )

@@ -52,7 +52,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     tail, tip = (complex(*point) for point in arrow[:2])
     assert abs(tail - centre) < 0.01
     turned = start / abs(start) * cmath.exp(1j * angle)
-    assert abs(tip - centre - radius * turned.conjugate()) < 0.01  # up is less on a page
+    assert abs(tip - centre - radius * turned.conjugate()) < 0.01  # on a page, up means a smaller y
     before = complex(*of(page, CSS_MUTED, 2)[0][1])
     assert abs(before - centre - radius * (start / abs(start)).conjugate()) < 0.01
     # the arc, from the first direction to the second, and a whole circle once a turn is full
