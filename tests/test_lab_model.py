@@ -1,8 +1,8 @@
 """The laboratory's model against transformers: its Llama, given the same weights, computes the logits of every scheme.
 
 Learned and sinusoidal positions are passed to it as ``inputs_embeds``, ALiBi as a mask that is added, and vectors that
-aren't rotated get position 0. Tolerances are relative to the largest magnitude; transformers computes norms and angles in
-float32.
+aren't rotated get position 0. Tolerances are relative to the largest magnitude; transformers computes norms and angles
+in float32.
 """
 
 import copy

@@ -99,7 +99,7 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """The time of the fastest of several runs of ``function(*tensors)``: the one that was disturbed least.
+    """The time of the fastest of several runs of ``function(*tensors)``, because other work disturbed it least.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

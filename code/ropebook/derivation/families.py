@@ -81,7 +81,7 @@ def normal_form(skew: Tensor) -> NormalForm:
     planes = torch.view_as_real(vectors.flip(1)[:, turning]).flatten(-2)
     basis, _ = torch.linalg.qr(
         planes, mode="complete"
-    )  # and whatever is not rotated
+    )  # completed by directions that are not rotated
     first, second = basis[:, ::2], basis[:, 1::2]
     frequencies = (second * (skew @ first)).sum(0)
     # In some planes the basis has the other orientation: mirror those.

@@ -3,7 +3,7 @@
 - `naming`: `diagnose`, from measurements to names.
 - `calling`: how the function is called.
 - `measures`, `blocks`, `untangling`: what it does, read off its matrices; what was written instead of a rotation.
-- `pairing`: which entries are pairs, and what becomes of the others.
+- `pairing`: which entries are pairs, and what happens to the others.
 - `guessing`, `formulas`: which mistakes together would do that, and the formula that it comes to.
 - `rules`, `frequencies`: which mistake, base and scaling explain the frequencies.
 - `places`, `warps`, `far`: which positions are read, near and far away.

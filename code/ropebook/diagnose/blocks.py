@@ -12,10 +12,10 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Angles, Matrices, Turn, turned
 from ropebook.rope import split_pairs
 
-# Which numbers (a b; c e) a pair's matrix has, and what they would be if this had been written: name, cosine, sine, and
+# The numbers (a b; c e) of a pair's matrix, and what they would be if this mistake had been made: name, cosine, sine, and
 # numbers that are equal then.
 Form = tuple[str, Angles, Angles, tuple[tuple[Tensor, Tensor], ...]]
-# A pair has to move by this much for its curve to be told from a line.
+# A pair has to move by this much before its curve can be told from a line.
 MOVING = 0.05
 
 
@@ -85,7 +85,7 @@ def _numbers(
 
 
 def _forms(a: Angles, b: Angles, c: Angles, e: Angles) -> Iterator[Form]:
-    """What is written by mistake; a factor may come after it."""
+    """A mistaken formula; a factor may be applied after it."""
     none = torch.zeros_like(a)
     f, g = torch.hypot(a, b).mean(), torch.hypot(c, e).mean()
     yield "overwritten", a, -b, ((c * f, -a * b), (e * f, a * f - b * b))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ropebook import checks, rope
 
-# The roles that an argument can have, and the names by which it is known to have them.
+# The roles that an argument can have, and the names that give each role away.
 NAMES = {
     "q": "q query queries xq query_states query_layer q_embed",
     "k": "k key keys xk key_states key_layer k_embed",
@@ -37,7 +37,7 @@ SIZES = {"batch": 2, "heads": 3, "seq": 5}
 
 @dataclass(frozen=True)
 class Call:
-    """A rotation and how to call it. ``roles`` are those of its arguments; ``named`` are passed by their name."""
+    """A rotation and how to call it. ``roles`` are the roles of its arguments; ``named`` arguments are passed by name."""
 
     function: Callable
     roles: tuple[str, ...]
@@ -50,7 +50,7 @@ class Call:
     dtype: torch.dtype = torch.float64
     along: str = "seq"
     one_row: bool = (
-        False  # rows are not turned alike, so that one is measured at a time
+        False  # rows are rotated differently, so they are measured one at a time
     )
     head: int = 0  # the head that is measured
     exchanged: bool = False  # q comes back where k should, and k where q should
@@ -92,7 +92,7 @@ class Call:
         names = self.order.split()
         x = x.to(self.dtype)
         if "batch" not in names:
-            # the rows of a batch lie beside each other, as heads do
+            # treat the rows of a batch like heads
             x = x.transpose(0, 1) if "heads" in names else x[0]
             return x.clone()
         if "heads" in names:
@@ -124,7 +124,7 @@ class Call:
     def apart(
         self, given: dict[str, Tensor], positions: Tensor
     ) -> dict[str, Tensor]:
-        """What becomes of tensors (batch, heads, seq, dim) whose rows and heads differ, in float64.
+        """What the function makes of tensors (batch, heads, seq, dim) whose rows and heads differ, in float64.
 
         ``positions``: (seq,), or (batch, seq) for rows that are at positions of their own.
         """
@@ -182,7 +182,7 @@ class Call:
     def raw(
         self, vectors: dict[str, Tensor], positions: Tensor, batch: int
     ) -> list:
-        """The tensors that it returns for vectors as they lie in its order, or an error that says what it returned."""
+        """The tensors that it returns for vectors in its own order of axes, or an error that says what it returned."""
 
         def argument(role: str) -> object:
             if role in vectors:

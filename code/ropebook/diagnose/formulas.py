@@ -18,7 +18,7 @@ def formula(
     second: tuple[int, ...],
     theta: Tensor,
 ) -> str | None:
-    """What is done to a pair (a, b), if the angles are those of ``theta`` (pairs,); None if no formula fits.
+    """What happens to a pair (a, b), if the frequencies are ``theta`` (pairs,); None if no formula fits.
 
     >>> m = torch.arange(12.0, dtype=torch.float64)
     >>> matrix = torch.zeros(12, 2, 2, dtype=torch.float64)

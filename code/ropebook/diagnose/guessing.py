@@ -24,7 +24,7 @@ class Guess(NamedTuple):
 
     names: tuple[str, ...]
     theta: Tensor
-    later: int = 0  # by how many positions all are turned too far
+    later: int = 0  # by how many positions everything is rotated too far
 
 
 def guessed(

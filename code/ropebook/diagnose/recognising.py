@@ -16,7 +16,7 @@ import torch
 from ropebook import checks
 from ropebook.diagnose.calling import NAMES, ORDERS, ROLES, SIZES, VECTORS, Call
 
-# What is tried where names do not tell.
+# What is tried if names don't help.
 _GUESSES = {
     1: ("x",),
     2: ("x positions", "q k", "x freqs"),
@@ -69,7 +69,7 @@ def recognised(
 
 
 def _refused(called: str, failed: dict[str, Exception]) -> ValueError:
-    """What is said where no way of calling worked: the first way of each kind of error."""
+    """The message if no way of calling worked: the first way of each kind of error."""
     said, seen = [], set()
     for words, error in failed.items():
         message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -174,7 +174,7 @@ def _alone(named: tuple) -> tuple:
 def _fitting(
     one: Call, orders: tuple[str, ...], failed: dict[str, Exception]
 ) -> Call | None:
-    """The first order and shape of tables in which the call works, turned along the sequence and keeping lengths."""
+    """The first order and shape of tables in which the call works, rotates along the sequence and preserves lengths."""
     fallback = None
     for order, (axes, spread) in itertools.product(orders, _beside(one)):
         tried = replace(one, order=order, axes=axes, spread=spread)
@@ -194,7 +194,7 @@ def _fitting(
 
 
 def _beside(one: Call) -> list[tuple[str, str]]:
-    """The shapes that what stands beside the vectors may have."""
+    """The shapes that the arguments next to the vectors may have."""
     if "cos" in one.given or "freqs" in one.given:
         spreads = _SPREADS if "cos" in one.given else ("complex", *_SPREADS)
         places = _POSITIONS if "positions" in one.given else _TABLES

@@ -16,7 +16,7 @@ from ropebook.shapes import Float
 Theta = Float[torch.Tensor, " pairs"]
 
 
-# Bases that models have, and that a slip gives: no power at all, and exp without the logarithm of the base.
+# Bases that models have, and bases that result from a slip: no power at all, and exp without the logarithm of the base.
 _BASES = (10_000.0, 500_000.0, 1_000_000.0, 20_000.0, 100.0, math.e, 1.0)
 
 
@@ -82,7 +82,7 @@ def uniform(
     slow = len(theta) // 2
     for names, candidate in _exponents(expected, dim, base):
         if "shifted_exponent" in names:
-            # that is one factor as well: with another it would explain any scaling
+            # this counts as one factor: together with another it would explain any scaling
             continue
         ratio = (theta[slow:] / candidate[slow:]).median().item()
         if not abs(ratio) > 1 + 1e-4 or not math.isfinite(ratio):

@@ -14,7 +14,7 @@ from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
 
 SHIFT = 16
-# What is off by less is the same.
+# Numbers that differ by less count as equal.
 NONE = 1e-3
 
 
@@ -36,7 +36,7 @@ def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
 
 
 def crossed(findings: Findings) -> None:
-    """What comes back as q is made of q alone, and k of k. Else both are measured on the same vectors."""
+    """The returned q depends on q alone, and the returned k on k. If not, both are measured on the same vectors."""
     call = findings.call
     if not {"q", "k"} <= set(call.vectors):
         return
@@ -97,7 +97,7 @@ def alike(findings: Findings) -> None:
     given = _vectors(findings, 5, True)
     text = torch.arange(5)
     try:
-        # with gaps where there can be any: nothing may turn at the first few
+        # with gaps if they are possible, because perhaps nothing rotates at the first few positions
         found = call.apart(given, 3 * text if call.places else text)
     except Exception:
         # what gaps raise is said where they are asked for
@@ -142,7 +142,7 @@ def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
 
 
 def _how(findings: Findings, role: str, other: int) -> str:
-    """How another head is turned, by one vector in every place: not at all, or like the measured one at another position."""
+    """How another head is rotated, found with the same vector in every place: not at all, or like the measured head at another position."""
     call = findings.call
     seq = 12
     given = {
@@ -182,7 +182,7 @@ def linear(findings: Findings) -> None:
     found = asked(findings, "sums of vectors", given, torch.arange(seq), why=True)
     if found is None:
         return
-    # of a text as short as this one
+    # for a text as short as this one
     seen = findings.at(torch.arange(seq))
     for role, turned in found.items():
         wanted = torch.einsum("tij,bhtj->bhti", seen[role], given[role])
@@ -225,7 +225,7 @@ def properties(findings: Findings) -> None:
 
 
 def reference(findings: Findings) -> None:
-    """Scores against those of a rotation that fits all that was declared, at random positions."""
+    """Scores at random positions, compared with those of a rotation that fits everything that was declared."""
     call, declared = findings.call, findings.declared
     main = findings.main
     if (

@@ -1,4 +1,4 @@
-"""What is no rotation, taken apart: x · cos + Q x · sin, with tables and a quarter turn Q that do not fit each other.
+"""Takes apart what is not a rotation: x · cos + Q x · sin, with tables and a quarter turn Q that don't fit each other.
 
 Where the tables can be read off, they say which other mistakes there are.
 """
@@ -53,7 +53,7 @@ def untangled(
     found = []
     orders = sorted(LAYOUTS, key=lambda one: one != layout)
     for flaws, quarter, sign in _quarters(stop - start, orders):
-        # an entry of a pair that stands still has no partner
+        # an entry of a pair that doesn't rotate has no partner
         if ((partner != quarter) & (partner >= 0)).any():
             continue
         for spread in orders:
@@ -70,7 +70,7 @@ def untangled(
                     found.append(
                         replace(other, flaws=names, off=turn.off, reader=reader)
                     )
-    # the one with the fewest flaws; of these, one that turns counter-clockwise
+    # the one with the fewest flaws; among several, one that rotates counter-clockwise
     found.sort(
         key=lambda one: (
             len(one.flaws),

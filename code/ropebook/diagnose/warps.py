@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Warp(NamedTuple):
-    """The name of what is done to positions, a sentence, and the positions by which others are turned, if that is known."""
+    """The name of what happens to positions, a sentence, and the positions that are used instead, if they are known."""
 
     name: str
     said: str
@@ -23,7 +23,7 @@ def _begun_again(at: Tensor, period: int) -> Tensor:
 
 
 def warp(places: tuple[int, ...]) -> Warp:
-    """The rule behind positions by which 0, 1, 2, … are turned.
+    """The rule behind the positions that 0, 1, 2, … are rotated by.
 
     >>> warp((0, 1, 2, 3, 0, 1, 2, 3, 0)).said
     'position 4 is turned like 0: positions begin again, every 4'

@@ -17,9 +17,9 @@ class RotationCost:
     """
 
     flops: int
-    # of the heads, and of intermediate results
+    # bytes of the heads, and of intermediate results
     data_bytes: int
-    # of cosines and sines, each time they are read
+    # bytes of cosines and sines, each time they are read
     table_bytes: int
 
     @property

@@ -443,7 +443,7 @@ class InPlace(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
         ctx.mark_dirty(x)
-        # but not x, which is overwritten
+        # x itself is not saved, because it is overwritten
         ctx.save_for_backward(cos, sin)
         ctx.layout = layout
         return overwrite(x, cos, sin, layout)

@@ -1,4 +1,4 @@
-"""How answers are checked: an answer is right, or makes a known mistake, or is shown where it is off."""
+"""How answers are checked: an answer is right, or makes a known mistake, or the feedback shows where it is off."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Method:
     # the class that implements it
     form: type[Extension]
     year: int
-    # its key in the bibliography
+    # the source's key in the bibliography
     source: str
     # "no": for a trained model as it is; "yes": needs training; "optional": published both ways
     trains: str

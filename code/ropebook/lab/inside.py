@@ -68,7 +68,7 @@ __all__ = [
 FRACTIONS = 8
 """How many shares of turning pairs p-RoPE is tried with: 1, 7/8, … 1/8."""
 SEEDS = (0, 1, 2, 3, 4)
-"""Of the permutations of the frequencies."""
+"""The seeds of the random orders of the frequencies."""
 CACHED = ("none", "linear", "ntk", "ntk_by_parts", "yarn", "dynamic_ntk")
 """Methods with which `measure` decodes from a cache."""
 # the factor of those methods in CACHED that have one
@@ -85,7 +85,7 @@ _BATCH = 16
 def decoded_bits(
     model: LanguageModel, windows: Int[Tensor, "files bytes"], prefill: int
 ) -> Float[Tensor, "files decoded"]:
-    """Bits per byte at the positions from ``prefill`` on, reading byte by byte with a cache: (files, T − prefill),
+    """Bits per byte at the positions from ``prefill`` on, when reading byte by byte with a cache: (files, T − prefill),
     float32.
 
     The first ``prefill`` bytes are read at once. Keys are rotated on arrival and never again.

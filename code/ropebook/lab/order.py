@@ -77,7 +77,7 @@ def named(told: Mapping) -> int:
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """Of a map's other pairs, the one whose share of the lengths is closest to this one's."""
+    """The pair, among a map's others, whose share of the lengths is closest to this one's."""
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())

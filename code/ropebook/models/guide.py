@@ -33,7 +33,7 @@ METHODS = {
     "longrope": "LongRoPE",
 }
 DATED = {"published": "published", "commit": "as of", "read": "read"}
-# The columns shown at once; the others are one tick away.
+# The columns that are visible at first; readers can tick the others.
 FIRST = ("layout", "base", "rotates", "shipped", "scaling")
 
 

@@ -1,4 +1,4 @@
-"""What the checkpoints show together. All counts are over rows that count, and only where the value is known."""
+"""What the checkpoints show together. All counts use only the rows that count, and among them only known values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """Those of the rows that count; by default of the guide's rows.
+    """The rows that count; by default among the guide's rows.
 
     >>> all(row.counts for row in counted())
     True

@@ -79,7 +79,7 @@ class _Penalised(nn.Module):
         self.attention = attention
         self.rotary = (
             attention.rotary
-        )  # the name by which the model finds the tables that all layers share
+        )  # the model finds the tables that all layers share under this name
         # reversed, followed by what no query may see
         future = added.new_full((len(added), PIECE), -torch.inf)
         self.reversed = torch.cat((added.flip(1), future), 1).float()

@@ -73,7 +73,7 @@ class _SinkApart(nn.Module):
         self.attention = attention
         self.nearest = nearest
         self.sink = sink
-        self.rotary = others  # the name by which the model finds the tables that all layers share
+        self.rotary = others  # the model finds the tables that all layers share under this name
 
     follows_length = False
 

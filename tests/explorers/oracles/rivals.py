@@ -14,7 +14,8 @@ from ropebook.relatives.pictures import given
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """For both schemes the curves of all heads, or a single one if all heads have the same, at n − m = −256 … 256
-    (``first``, ``second``); their values ``here``, at the offset in the chosen head, and ``mirrored``, on the other side.
+    (``first``, ``second``); their values ``here``, at the offset in the chosen head, and ``mirrored``, on the other
+    side.
 
     >>> from ropebook.explorers.rivals import Rivals
     >>> compute(Rivals(second="kerple").dials())["here"]
