@@ -67,7 +67,7 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_gradients() -> Iterator[None]:
-    """Nothing that a test computes is kept for a way back."""
+    """Tests compute without recording for gradients."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Configurations and what must be said of them: the same cases for Python and for the page's script."""
+"""Configurations and what the report must say about them: the same cases for Python and for the page's script."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def rotary_class(model_type: str) -> type:
 
 
 def whole(given: Any) -> Any:
-    """Whole numbers as integers: JSON has no difference between 4096 and 4096.0, and transformers has."""
+    """Whole numbers as integers, because JSON does not distinguish 4096 from 4096.0 but transformers does."""
     if isinstance(given, dict):
         return {key: whole(one) for key, one in given.items()}
     if isinstance(given, list):
@@ -38,7 +38,7 @@ def config_of(given: dict[str, Any]) -> Any:
     part = next((given[name] for name in RULES["parts"] if isinstance(given.get(name), dict) and given[name]), given)
     kind = part.get("model_type") or given.get("model_type")
     kind = kind if kind in RULES["families"] else "llama"
-    # what isn't about positions is left out: transformers looks at its types too
+    # keys that aren't about positions are left out, because transformers checks their types too
     out = {"model_type", *RULES["elsewhere"]}
     options = {key: one for key, one in copy.deepcopy(whole(part)).items() if key not in out}
     return kind, CONFIG_MAPPING[kind](**options)
@@ -48,7 +48,7 @@ def theirs_of(given: dict[str, Any], table: Table) -> list[tuple[list[float], li
     """Our frequencies and theirs, for a short text and for one of the target length, and both factors on cosines."""
     kind, config = config_of(given)
     if not table.facts["known_family"] and table.facts["kind"] == "default":
-        # no code of transformers is this model's: its common function, with a scaling that changes nothing
+        # transformers has no code for this model, so take its common function with a scaling that changes nothing
         config.rope_parameters |= {"rope_type": "linear", "factor": 1.0}
         inv_freq, factor = ROPE_INIT_FUNCTIONS["linear"](config)
         return [(table.short, inv_freq.tolist()), ([table.on_cos], [factor])]

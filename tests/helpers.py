@@ -20,7 +20,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Normal numbers, the same each time; drawn in float64 whatever ``dtype`` is."""
+    """Normal numbers, the same each time and for each ``dtype``, because they are drawn in float64."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
 
 
@@ -54,7 +54,7 @@ def is_code(value: object) -> bool:
 
 
 class LargestTensor(TorchDispatchMode):
-    """How many numbers the largest tensor held that was made meanwhile: ``numel``."""
+    """The ``numel`` of the largest tensor that was made meanwhile."""
 
     numel = 0
 

@@ -1,4 +1,4 @@
-"""Small models, texts and slow computations, for the tests of what models make of texts."""
+"""Small models, texts and slow computations, for the tests of models that read texts."""
 
 import hashlib
 import math
@@ -78,7 +78,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Windows(Run):
-    """A run that is shown windows of the text from random places."""
+    """A run that trains on windows from random places in the text."""
 
     def batch(self, corpus, step):
         draws = np.random.default_rng([self.seed, step])

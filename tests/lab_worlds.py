@@ -13,7 +13,7 @@ NAMES += [f"{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.F
 
 
 def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=2.0):
-    """A cell's numbers: what a file costs, a mean for each band, a seed's own and a little noise."""
+    """A cell's numbers: the sum of a file's cost, a mean for each band, a seed's part and a little noise."""
     shift = seed_spread * draws.normal()
 
     def bits(size, beyond):
@@ -60,7 +60,7 @@ def world(seed=0, **options):
 
 
 def change(numbers, names, **options):
-    """The cells whose id begins with one of ``names``, made again with other means, the files being the same."""
+    """The cells whose id begins with one of ``names``, made again for the same files with other means."""
     draws = np.random.default_rng(99)
     files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
     return {

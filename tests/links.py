@@ -1,4 +1,5 @@
-"""What pages that lead elsewhere promise (questions, corrections, …): links land, and numbers come from cells."""
+"""What pages that refer to other pages promise (questions, corrections, …): links lead somewhere, numbers come from
+cells."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def error(ours, theirs):
 
 
 def spread(module, seed=0, size=1.0):
-    """Random weights of a size that makes attention choose, in biases and norms too."""
+    """Random weights, also in biases and norms, so large that attention is sharp."""
     for i, (name, p) in enumerate(module.named_parameters()):
         noise = draw(*p.shape, seed=seed + i, dtype=p.dtype, device=p.device)
         p.data.copy_(1 + 0.3 * noise if "norm" in name else size * noise / math.sqrt(p.shape[-1]))
@@ -44,7 +44,7 @@ def make(kv_heads=2, *, seed=0, dtype=torch.float64, dim=DIM, heads=HEADS, kind=
 
 
 def by_hand(layer, x, positions, base=10000.0):
-    """Every head and pair of tokens on its own, complex numbers for the rotation: interleaved, causal."""
+    """Loops over heads and pairs of tokens, with complex numbers for the rotation: interleaved, causal."""
     batch, seq_len, _ = x.shape
     d, group = layer.head_dim, layer.n_heads // layer.n_kv_heads
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
@@ -124,7 +124,7 @@ def theirs_of(case, dtype=torch.float32, seed=0):
 
 
 def in_float64(model):
-    """transformers computes norms and angles in float32 even here: exact ones in their place."""
+    """Replace transformers' norms and angles, which are in float32 even here, by exact ones."""
     config = model.config
     model.model.rotary_emb = Float64Tables(config)
     for parent in [model.model, *model.model.layers]:

@@ -1,4 +1,4 @@
-"""Rotations to compare with, and what the tests of the forms draw from."""
+"""Rotations to compare with, and strategies for the tests of the forms."""
 
 from collections.abc import Callable
 

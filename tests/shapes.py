@@ -21,7 +21,7 @@ WORDS = "ropebook.shapes"
 
 
 class ShapeError(AssertionError):
-    """A call took or gave back what its signature does not allow."""
+    """A call was given, or returned, something that its signature does not allow."""
 
 
 def checked(function: Callable) -> Callable:
@@ -62,7 +62,7 @@ def _signature(function: Callable) -> inspect.Signature:
 
 @functools.cache
 def _hints(function: Callable) -> dict[str, object]:
-    """The annotations that say a shape."""
+    """The annotations that declare a shape."""
     found = {}
     for name, text in function.__annotations__.items():
         try:

@@ -16,7 +16,7 @@ DESCRIBED = re.compile(r"^\.\. auto(?:class|function):: (ropebook\.\w+)\.(\w+)$"
 
 
 def parts() -> list[tuple[str, str]]:
-    """What follows each import line, and the line itself."""
+    """Each import line, and the text that follows it."""
     blocks = re.split(r"```python\n(.*?)```\n", PAGE, flags=re.S)
     return list(zip(blocks[1::2], blocks[2::2], strict=True))
 

@@ -54,7 +54,7 @@ def test_equals_torchs_function_forward_and_backward(device, dtype, kv_heads, ca
     mask = options.pop("mask", None)
     if mask == "boolean":
         mask = draw(2, 1, 5, 5, seed=4, device=device, dtype=torch.float32) < 0.5
-        mask[..., 0] = True  # rows that are masked whole are another test's subject
+        mask[..., 0] = True  # another test is about rows that are masked completely
     elif mask == "float":
         mask = draw(6, 5, 5, seed=4, **kept)
         mask[0, 1, 2] = -INF

@@ -108,7 +108,7 @@ def test_the_cache_never_lies(small_book, printed):
     (small_book / "constraints.txt").write_text("numpy==3\n")
     assert printed()[1]
 
-    (small_book / "code/ropebook/other.py").write_text("UNUSED = 2\n")  # nothing that this chapter depends on
+    (small_book / "code/ropebook/other.py").write_text("UNUSED = 2\n")  # this chapter doesn't depend on it
     assert not printed()[1]
 
     chapter = small_book / "book/one.md"
@@ -184,7 +184,7 @@ def test_pictures_in_raw_html_are_found(shell, html, texts):
     assert [text for _, text in parser.found] == texts
 
 
-# Bound is what a Unix socket is before anybody listens.
+# A Unix socket that is bound, but on which nobody listens yet.
 BOUND = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); time.sleep(0.5); "
 
 

@@ -1,4 +1,4 @@
-"""Heavy results travel lighter, in a form that the same code reads."""
+"""Heavy results are carried in a lighter form that the same code can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make check` finds the tests of what changed."""
+"""`make check` finds the tests for changed files."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SOURCES = [
     for form in forms
     for path in sorted((ROOT / folder).rglob(form))
 ]
-# What a browser or matplotlib means when nothing is said, and what tests make up.
+# Defaults of browsers and matplotlib, and colours that tests make up.
 FOREIGN = {"#000000", "#ffffff", "#ff0000", "#123456"}
 
 

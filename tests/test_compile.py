@@ -43,7 +43,7 @@ def test_gradients_of_the_tables_are_those_of_eager_code(dtype, shape, wanted):
 
 
 def lengths(module: torch.nn.Module, *inputs) -> int:
-    """How many graphs a compiled module is over several inputs, each time with what it gives without a compiler."""
+    """How many graphs a compiled module needs for several inputs; each result must equal the one without a compiler."""
     graphs = CompileCounter()
     compiled = torch.compile(module, fullgraph=True, backend=graphs)
     for given in inputs:

@@ -33,7 +33,7 @@ positions = st.integers(-(10**5), 10**5)
 
 
 def numbers(vector, layout):
-    """The complex numbers of a vector, as Python's: written out once more."""
+    """The complex numbers of a vector, as Python's own, computed independently."""
     entries, half = vector.tolist(), len(vector) // 2
     if layout == "half":
         return [complex(entries[i], entries[i + half]) for i in range(half)]
@@ -335,7 +335,7 @@ def test_the_peak_is_where_one_likes_and_as_high_as_can_be(distance, dim, base, 
     assert k.norm().item() == pytest.approx(q.norm().item())
     assert scores[300].item() == pytest.approx(highest, rel=1e-9)
     assert scores.max().item() <= highest * (1 + 1e-9)
-    # the first pair alone turns a radian a step, and comes no nearer to whole turns than 44 = 14π within 300
+    # the first pair alone rotates by a radian per step, and up to 300 it is nearest to whole turns at 44 ≈ 14π
     assert (scores[scores != scores[300]] <= highest - abs(numbers(q, layout)[0]) ** 2 * 1e-5).all()
 
 

@@ -11,7 +11,7 @@ from tests.links import LINK, ROLE, lost, prose, typed_numbers
 PAGE = "corrections.md"
 PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
 ITEMS = list(zip(PARTS[::3], PARTS[1::3], PARTS[2::3], strict=True))
-# What an example takes for granted, or a claim says, and no result of ours.
+# Numbers that an example assumes or a claim states. They are not results of ours.
 PREMISES = {
     "0",
     "1",

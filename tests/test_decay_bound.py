@@ -97,7 +97,7 @@ def test_bounds_hold_and_come_in_order(layout, seed, dim, base):
     assert (found.score.abs() <= found.steps * slack + 1e-12).all()
     assert (found.steps <= found.abel * slack).all()
     assert (found.score.abs() <= found.triangle * slack + 1e-12).all()
-    # At Δ = 0, |h_i| ≤ (d/2 − i) max|h_{i+1} − h_i|: there RoFormer's is never the better one.
+    # At Δ = 0, |h_i| ≤ (d/2 − i) max|h_{i+1} − h_i|, so RoFormer's bound is never the better one there.
     assert (found.abel[:, 0] >= found.triangle[:, 0] / slack).all()
 
 

@@ -1,4 +1,4 @@
-"""Walks along a curve against plain Python, however they are cut."""
+"""Walks along a curve, compared with plain Python, in pieces of any size."""
 
 import itertools
 from functools import partial

@@ -44,7 +44,7 @@ def test_models_are_those_of_transformers_where_it_knows_them():
 
 
 def test_models_are_those_of_their_papers():
-    # Entries that turn, entries of a head, base, tokens of a training text (Mistral: of the window).
+    # Rotated entries, entries of a head, base, tokens of a training text (Mistral: of the window).
     assert [model[1:5] for model in D.MODELS] == [
         (24, 96, 10_000, 2048), (128, 128, 10_000, 2048), (128, 128, 10_000, 4096), (128, 128, 10_000, 4096),
         (256, 256, 10_000, 8192), (128, 128, 500_000, 8192), (128, 128, 10**6, 32_768), (256, 256, 10**6, 32_768),
@@ -67,7 +67,7 @@ def test_models_have_what_the_table_needs():
 
 
 def test_the_models_for_long_texts_are_those_of_transformers_where_it_knows_them():
-    # What a class has by itself is no checkpoint's setting; here both were compared, and agree.
+    # A class's defaults are not a checkpoint's settings, but we compared both here, and they agree.
     from transformers import Gemma3TextConfig, GptOssConfig, Ministral3Config, Qwen3Config
 
     models = {model.name: model for model in D.LONG_MODELS}

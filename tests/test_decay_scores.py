@@ -62,7 +62,7 @@ def test_for_dimension_eight_the_period_is_2000_pi():
 def test_a_return_to_exactly_the_share_counts():
     # d = 2, base 1: K(Δ) = cos Δ, which leaves cos 6 at once and is back there at 6.
     assert D.first_return(D.distance_kernel(6, 2, 1).item(), 50, 2, 1) == 6
-    # A share of 1 is allowed and K(0) itself no return: the nearest miss below 400 is cos 355.
+    # A share of 1 is allowed, but K(0) itself doesn't count as a return; the nearest miss below 400 is cos 355.
     assert D.first_return(1.0, 400, 2, 1) is None
 
 
@@ -134,7 +134,7 @@ def test_random_queries_and_keys_show_no_diagonal_and_equal_ones_do():
         value, error = D.diagonal_weight(q, k, base)
         assert error < 0.02
         assert abs(value - 1) < 4 * error
-        assert D.diagonal_weight(q, q, base).value > 10  # a token that is asked for itself: rotation or none
+        assert D.diagonal_weight(q, q, base).value > 10  # keys that equal the queries, rotated or not
 
 
 def test_diagonal_weight_against_a_plain_loop():

@@ -30,7 +30,7 @@ positions = st.integers(-(10**5), 10**5)
 
 
 def members(i, dim, layout):
-    """The two entries of pair i, written out once more."""
+    """The two entries of pair i, computed independently."""
     return (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + dim // 2)
 
 
@@ -91,7 +91,7 @@ def test_matrix_entry_by_entry(dim, layout):
 
 
 def test_the_matrix_is_the_transpose_of_the_last_chapters():
-    # there the pair is (sin, cos), which turns clockwise
+    # there the pair is (sin, cos), which rotates clockwise
     assert torch.equal(D.rotation_matrix([5, 9], 8), sinusoidal.shift_matrix([5, 9], 8).mT)
 
 
@@ -267,7 +267,7 @@ def test_the_solution_solves_the_equation_of_the_angles():
 SLIPS = [
     (Phi_g(q, k, m + n), "rotate every q by the same amount"),  # the sum of the positions
     (Phi_g(q, k, m), "rotate every q by the same amount"),  # the query's position alone
-    (Phi_g(q, k, m - n) + m * Phi(q, 0), "rotate every q by the same amount"),  # a turn that depends on the vector
+    (Phi_g(q, k, m - n) + m * Phi(q, 0), "rotate every q by the same amount"),  # a rotation that depends on the vector
     (Phi_g(q, k, m - n) + (m - n) * m, r"a step but φ\(m\) − φ\(m − 1\), got -m \+ phi"),  # steps that grow
     (Phi_g(q, k, m - n) + (m - n) * m * Phi(q, 0), r"a step but .*got .*m\*Phi\(q, 0\)"),  # and depend on the vector
 ]
@@ -305,7 +305,7 @@ def test_exact_rotation_with_another_base():
     found = [float(entry) for entry in D.rotate_exactly([1, -2, 3, 0, 5, 1], position=-7, base=50)]
     expected = D.rotate(torch.tensor([1.0, -2, 3, 0, 5, 1], dtype=torch.float64), -7, 50.0)
     assert found == pytest.approx(expected.tolist(), abs=1e-13)
-    cos, sin = sympy.cos(3), sympy.sin(3)  # base 1: both pairs turn alike
+    cos, sin = sympy.cos(3), sympy.sin(3)  # base 1: both pairs rotate alike
     assert list(D.rotate_exactly([1, 0, 0, 1], position=3, base=1)) == [cos, sin, -sin, cos]
 
 
@@ -383,7 +383,7 @@ def check_normal_form(A, form):
 def test_normal_form_of_any_skew_symmetric_matrix(half, seed, zeros):
     dim = 2 * half
     A = random(dim, dim, seed=seed)
-    A[dim - min(zeros, dim) :] = A[:, dim - min(zeros, dim) :] = 0  # some of space does not turn
+    A[dim - min(zeros, dim) :] = A[:, dim - min(zeros, dim) :] = 0  # some directions are not rotated
     A = A - A.T
     form = D.normal_form(A)
     check_normal_form(A, form)

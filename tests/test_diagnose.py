@@ -37,7 +37,7 @@ def angles_of(x, positions, base=10000.0):
 
 
 def draws(count=4):
-    """Dimensions, bases and layouts at random; the edges among them."""
+    """Random dimensions, bases and layouts, including extreme ones."""
     generator = chance.Random(0)
     yield from ((4, 2.0), (6, 10000.0), (64, 1e7))
     for _ in range(count):
@@ -179,7 +179,7 @@ def uneven_angles(q, k, positions):
 
 
 def lengths(q, k, positions):
-    """As xPos has them."""
+    """The tables of xPos."""
     angles, scale = angles_of(q, positions), 0.99 ** positions.double()[:, None]
     return turned(q, angles) * scale, turned(k, angles) / scale
 

@@ -16,7 +16,7 @@ from tools.paths import BOOK, ROOT
 
 
 def cell(page: str, word: str) -> str:
-    """The one visible code cell of a page with that word in it."""
+    """The only visible code cell of a page that contains this word."""
     found = re.findall(r"^```\{code-cell\} python\n(?!:tags:)(.*?)^```", (BOOK / page).read_text("utf-8"), re.M | re.S)
     [text] = [one for one in found if word in one]
     return text

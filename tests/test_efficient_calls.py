@@ -96,7 +96,7 @@ def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
     before = BOTH.clone()
     embedding = RotaryEmbedding(
         8, rotary_dim=4, layout="interleaved"
-    )  # what only passes through must not change either
+    )  # entries that only pass through must not change either
     cos, sin = embedding.cos_sin(torch.arange(5))
     for call in (
         lambda: embedding(q, k, in_place=True),
@@ -111,7 +111,7 @@ def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
 
 
 def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch):
-    """A graph under way has no addresses to compare."""
+    """A graph that is being traced has no addresses to compare."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     x = Q.clone()
     with pytest.raises(ValueError, match="q and k must not share memory"):
@@ -241,7 +241,7 @@ def test_a_model_of_extended_layers_generates(name, options):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_called_by_its_name(layout):
-    """And not by torch's words, which do not say which argument it is."""
+    """And not with torch's error, which does not say which argument it is."""
     q, k = qk(dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn
@@ -296,7 +296,7 @@ def test_what_is_wrong_is_called_by_its_name(layout):
     ids=["the module", "apply_rotary", "apply_rotary_qk"],
 )
 def test_a_layout_that_is_left_out_is_said(call):
-    """Weights of Llama in transformers would else be rotated in the wrong one without a word."""
+    """Otherwise Llama's weights from transformers would be rotated in the wrong layout without a warning."""
     with pytest.warns(FutureWarning, match="now it is 'interleaved', .* Llama, .* in transformers want layout='half'"):
         call()
 

@@ -90,7 +90,7 @@ def test_equal_logits_in_both(theirs):
 
 
 def test_rows_are_those_of_the_published_permutation():
-    """View as (heads, pairs, 2), exchange the last two: as transformers' own conversion script has it."""
+    """View as (heads, pairs, 2) and exchange the last two axes, like transformers' own conversion script."""
     state = of_meta()
     found = meta_to_transformers(state, PARAMS)
     for name, heads in (("q", 4), ("k", 2)):

@@ -58,7 +58,7 @@ def test_every_form_against_the_onnx_operator(form, layout, dtype, device):
     ours = E.FORMS[form](x.clone(), cos.to(device), sin.to(device), layout).cpu()
     theirs = torch.onnx.ops.rotary_embedding(x.cpu().to(wide), cos, sin, None, interleaved=layout == "interleaved")
     assert ours.dtype == dtype
-    # float32 arithmetic, rounded once: within one step of the type of the right number
+    # float32 arithmetic, rounded once: at most one step of the type away from the exact number
     assert torch.allclose(
         ours.double(),
         theirs.double(),
@@ -84,7 +84,7 @@ def test_half_data_are_rounded_once(form):
         right = exact(x, range(300), layout)
         ours = E.FORMS[form](x.clone(), *tables(range(300), 16, dtype=torch.float32), layout)
         step = 2.0 ** (right.abs().log2().floor() - 7)
-        # half a step, and what float32 may add to it
+        # half a step, plus the rounding of float32
         assert ((ours.double() - right).abs() <= 0.5 * step + 1e-6).all()
 
 
@@ -171,7 +171,7 @@ def test_a_rotation_keeps_lengths_and_is_undone_by_the_opposite(seed, layout, m,
     assert largest(on - E.rotate_eager(x, *tables([m + n], 8), layout)) < 1e-8
 
 
-# Four roundings of the vectors; in float64 the rounding of angles of 10⁵ radians.
+# Four roundings of the vectors; in float64, the rounding of angles of 10⁵ radians dominates.
 ROUNDED = {torch.float64: 1e-9, torch.float32: 1e-6, torch.bfloat16: 0.02}
 
 
@@ -296,7 +296,7 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
         return linear.weight.grad
 
     assert largest(checkpointed(x) - gradient(inside(E.rotate_by_pairs), x)) < 1e-12
-    # The argument of the checkpoint would be rotated twice: that is an error, and no wrong gradient.
+    # The checkpoint's argument would be rotated twice. This raises an error instead of giving a wrong gradient.
     with pytest.raises((RuntimeError, ValueError), match=r"inplace operation|must not be a leaf"):
         checkpoint(
             lambda x: E.rotate_in_place(x, cos, sin).sin(), linear(x), use_reentrant=use_reentrant

@@ -277,7 +277,7 @@ class Counted(TorchDispatchMode):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @torch.no_grad()
 def test_one_token_takes_fewer_operations_than_in_transformers(layout, dtype):
-    """Each takes a microsecond or more, whatever it works on; so for one token their number is the time."""
+    """Each takes a microsecond or more for any input, so for a single token their number determines the time."""
     q, k = random(1, 32, 1, 128, dtype=dtype), random(1, 8, 1, 128, dtype=dtype)
     cos, sin = tables([7], 128, dtype=torch.float32)
     wide = (torch.cat((table, table), -1)[None].to(dtype) for table in (cos, sin))
@@ -329,7 +329,7 @@ def test_what_the_table_was_made_of_cannot_be_set(name, used_before):
     for at in ({}, {"offset": 3}, {"positions": torch.arange(5)}):
         first = at.get("offset", 0)
         assert largest(rope(q, k, **at)[0] - exact(q, range(first, first + 5), "interleaved")) < 1e-13
-    # the way that the message names
+    # the way that the error message suggests
     slow = E.RotaryEmbedding(
         8, scaling=lambda inv_freq, length: (sinusoidal.inv_freq(8, 500.0), 1.0), layout="interleaved"
     )

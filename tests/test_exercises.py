@@ -1,4 +1,4 @@
-"""Answers to the exercises: right ones of several kinds are right, and every mistake is called by its name."""
+"""Answers to the exercises: right answers of several kinds are accepted, and every mistake is named."""
 
 import math
 import re
@@ -260,7 +260,7 @@ MARKS = "By hand|Proof|Code|Find the bug|Find the leak|Open"
 
 
 def marked(chapter):
-    """The marks of a chapter's exercises, on its page and those under it."""
+    """The marks of a chapter's exercises, on its page and its depth pages."""
     found = []
     for page in [BOOK / f"{chapter}.md", *sorted(BOOK.glob(f"{chapter}_*.md"))]:
         text = page.read_text(encoding="utf-8")

@@ -153,7 +153,7 @@ def test_rules_are_json():
 
 
 def test_rules_name_facts_that_exist():
-    """A condition on a fact that nobody computes would be false for ever."""
+    """A condition on a fact that nothing computes would always be false."""
     known = {"stopped", "asked", "on_cos", "reach_window"}
     for config, _ in cases.CASES.values():
         for table in explain(config).tables:
@@ -221,7 +221,7 @@ def test_a_family_is_what_transformers_has(kind):
 
 
 def layout(kind, config):
-    """By the code itself: which entry a query of one 1 shares its angle with."""
+    """Measured with the code itself: which entry shares its angle with the single 1 of a query."""
     module = importlib.import_module(rotary_class(kind).__module__)
     if kind == "llama4_text":
         q = torch.zeros(1, 1, 1, 8)

@@ -122,7 +122,7 @@ def test_the_original_length_that_is_left_out_is_the_new_maximum_and_nobody_warn
 
 @pytest.mark.parametrize("layer", ["rotated", "forgotten"])
 def test_frequencies_are_read_off_what_the_rotation_does(shown, layer):
-    """An attribute that says one thing and a rotation that does another: the rotation counts."""
+    """If an attribute says one thing and the rotation does another, the rotation counts."""
     plain = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5).layers[0].attention.rotary
     scaled = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5, scaling=X.YaRN(4.0, 8192))
     rotary = {"rotated": scaled.layers[0].attention.rotary, "forgotten": plain}[layer]

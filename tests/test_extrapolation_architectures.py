@@ -1,4 +1,4 @@
-"""`install` in models that are not made as Llama is: layers without positions, latent attention, norms at the end."""
+"""`install` in models that are not built like Llama: layers without positions, latent attention, norms at the end."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ KINDS = {
     "SmolLM3": {"no_rope_layers": [1, 0]},
     # layers that see the whole text have none
     "Cohere2": {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]},
-    # the last entries of each head turn
+    # the last entries of each head are rotated
     "DeepseekV3": LATENT | EXPERTS | {"num_key_value_heads": 4, "first_k_dense_replace": 1},
-    # the first half of each head turns, and the projections are one matrix
+    # the first half of each head is rotated, and the projections are one matrix
     "Persimmon": {},
 }
 OURS = {

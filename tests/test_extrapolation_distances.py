@@ -57,7 +57,7 @@ def test_reach_by_brute_force(name, trained):
 
 def test_reach_as_the_papers_say():
     assert X.SelfExtend(1024, 8).reach(4096) == (4096 - 1024) * 8 + 1024
-    # a group that is larger than the window, and a window that is no multiple of it
+    # a group that is larger than the window, and a window that is not a multiple of it
     for window, group in [(3, 4), (5, 2), (7, 3)]:
         method, place = X.SelfExtend(window, group), torch.arange(200)
         furthest = method.relative(place, place).max(dim=1).values.cummax(0).values

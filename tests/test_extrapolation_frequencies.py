@@ -187,7 +187,7 @@ def test_the_published_ramp_would_run_backwards_where_we_refuse():
     assert shipped.tolist() == pytest.approx((theta / 4).tolist(), rel=FLOAT32)  # all are interpolated
     with pytest.raises(ValueError, match=r"got 1.0 and 32.0, which put the ramp from pair 236 down to pair 127"):
         X.YaRN(4.0, 10**6)(theta)
-    # L = 4: none turns once, so all should be interpolated
+    # L = 4: no pair completes a turn, so all should be interpolated
     theta = plain(8)
     assert X.NTKByParts(4.0, 4)(theta)[0].tolist() == (theta / 4).tolist()
     shipped, _ = theirs("yarn", 8, 1.5, factor=4.0, original_max_position_embeddings=4)
@@ -206,7 +206,7 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
                 X.ramp_range(fast, length, truncate=truncate)
         else:
             assert (X.ramp_in_pairs(fast, length, truncate=truncate) == 1).all()
-    # Each pair turns 165 times and more in L = 10000, which is not enough to be refused: c(32) is 108.6.
+    # Each pair completes 165 turns or more in L = 10000, but that is no reason for an error: c(32) is 108.6.
     assert X.YaRN(4.0, 10_000)(fast)[0].tolist() == fast.tolist()
     # base 1.5, d = 8: c(1) = −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at 2π
     slow = plain(8, 1.5)

@@ -35,7 +35,7 @@ KINDS = {
     # turns neighbours
     "Cohere": GROUPED,
 }
-# two tables: in the layers with a window base 10,000, in the other one a million
+# two tables: base 10,000 in the layers with a window, a million in the other one
 GEMMA3 = GROUPED | {"head_dim": 8, "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
 THEIRS = {
     "linear": {"rope_type": "linear", "factor": 4.0},
@@ -273,7 +273,7 @@ def test_positions_below_0_are_those_of_short_texts_to_log_n():
 
 @pytest.mark.parametrize("name", ["rerope", "dynamic_ntk"])
 def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
-    """As if a mask showed all keys."""
+    """The same as with a mask that shows all keys."""
     model = built("Llama")
     install(model, make(name, **OURS[name]))
     attend = transformers.AttentionInterface()[model.config._attn_implementation]
@@ -351,7 +351,7 @@ def test_in_gemma_3_another_rope_type_is_refused_by_the_name_of_its_layers():
 
 
 def test_attention_sinks_are_refused():
-    """They come as an argument, which the attention function would pass over."""
+    """They are passed as an argument, which the attention function would ignore."""
     model = built("Llama")
     install(model, make("rerope", window=9))
     attend = transformers.AttentionInterface()[model.config._attn_implementation]
@@ -456,7 +456,8 @@ def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
 
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")
 def test_a_model_that_keeps_positions_from_its_attention_is_not_trained_with_checkpoints(monkeypatch):
-    """A layer runs again with what it was called with: without positions there it would take the wrong ones."""
+    """A layer runs again with the arguments of its call. If positions were not among them, it would use the wrong
+    ones."""
     model = built("Llama").train()
     install(model, make("rerope", window=12))
     for layer in model.model.layers:

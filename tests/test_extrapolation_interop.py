@@ -76,7 +76,7 @@ def test_yarn_has_the_defaults_of_transformers(missing):
 
 
 def test_yarn_in_the_settings_of_published_models():
-    # DeepSeek-V3 (d = 64 of 192 turn), Qwen2.5 with YaRN, gpt-oss (base 150000, not truncated)
+    # DeepSeek-V3 (64 of 192 entries rotate), Qwen2.5 with YaRN, gpt-oss (base 150000, not truncated)
     for dim, base, options in [
         (64, 10000.0, {"factor": 40.0, "trained_length": 4096, "mscale": 1.0, "mscale_all_dim": 1.0}),
         (128, 1e6, {"factor": 4.0, "trained_length": 32768}),
@@ -180,7 +180,7 @@ def test_an_unknown_config_is_refused():
 @pytest.mark.parametrize("where", ["nowhere", "None", "beside the dictionary"])
 @pytest.mark.parametrize("rope_type", ["yarn", "llama3", "longrope"])
 def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type, where):
-    """As `standardize_rope_params` has it, by which every config of transformers goes."""
+    """As `standardize_rope_params` does it, which every config of transformers passes through."""
     key = "original_max_position_embeddings"
     parameters = {"rope_type": rope_type, "rope_theta": 100.0} | ROPES[rope_type]
     del parameters[key]

@@ -116,7 +116,8 @@ def test_rotated_keys_go_wrong_where_frequencies_follow_the_length_or_distances_
 
 
 def test_the_error_of_a_distance_method_by_hand():
-    # One pair with θ = 1; the query at 5, window 2. Key 1 is seen at distance 2; its cached copy still turns by 1.
+    # One pair with θ = 1, the query at 5, window 2. Key 1 is seen at distance 2, but its cached copy is still
+    # rotated by 1.
     q, k = torch.tensor([1.0, 0.0]).double(), torch.tensor([[1.0, 0.0]] * 6).double()
     found = X.cache_error(X.ReRoPE(2), q, k, torch.ones(1, dtype=torch.float64))
     assert found.exact[1].item() == pytest.approx(math.cos(2))
@@ -141,7 +142,7 @@ def test_an_extended_layer_projects_from_position_0():
 def test_cache_safety_is_as_the_table_says(name):
     method, theta = example(name), plain(8, 100.0)
     q, k = random(2, 3, 8, seed=1), random(2, 3, 60, 8)
-    if name == "partial":  # what does not turn is the same in a cache
+    if name == "partial":  # entries that don't rotate are the same in a cache
         q, k = q[..., :4], k[..., :4]
     if name == "log_n":
         q, method = method.query_scale(torch.tensor(59)) * q, X.Interpolation(1.0)

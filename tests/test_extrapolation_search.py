@@ -75,7 +75,7 @@ def test_what_the_search_tries_first():
     for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):
         inside = ((most > 0.95 * low) & (most <= 0.95 * high)).double().mean().item()
         assert inside == pytest.approx(share, abs=0.06)
-    # Each is in order.
+    # Each is ascending.
     assert (first.diff() >= 0).all()
 
 

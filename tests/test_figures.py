@@ -202,7 +202,7 @@ def test_figure_gives_axes_in_the_books_style():
     assert matplotlib.rcParams["text.color"] == figures.INK
     assert axes[0, 0].get_shared_x_axes().joined(axes[0, 0], axes[1, 2])
     assert figures.figure()[0].get_size_inches() == pytest.approx([480 / 72, 300 / 72])
-    assert figures.figure()[1].xaxis.get_gridlines()  # one panel: an axes, not an array
+    assert figures.figure()[1].xaxis.get_gridlines()  # one panel: a single Axes, not an array
 
 
 @pytest.mark.parametrize("name", ["width", "height"])

@@ -106,7 +106,7 @@ def with_search(data: dict, body: str, value: object) -> object:
 
 
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
-    """The titles of the sections that are found, best first, for each of the questions."""
+    """For each question, the titles of the sections that the search finds, best first."""
     data = data or SMALL
     places = "return input.map((query) => ranked(query, data, index).list.map(({ place }) => place));"
     return [[data["sections"][place][2] for place in found] for found in with_search(data, places, asked)]

@@ -37,7 +37,7 @@ CHAPTERS = execute.chapters()
 
 @pytest.fixture
 def repository(tmp_path) -> Path:
-    """Sources, results and requirements. `USE` needs some of them; the others have to stay at home."""
+    """Sources, results and requirements. `USE` needs some of them; the others must not be carried."""
     root = tmp_path / "repository"
     package = root / "code" / "ropebook"
     files = {
@@ -181,7 +181,7 @@ def test_pip_is_asked_for_what_the_requirements_say(repository):
 
 
 class Stubs:
-    """An environment in which everything that a notebook needs is an empty module, and pip a few lines of ours."""
+    """An environment in which everything that a notebook needs is an empty module, and pip is a few lines of ours."""
 
     PIP = """
 import pathlib, sys
@@ -259,7 +259,7 @@ def test_the_first_cell_unpacks_and_says_so(tmp_path, source):
 
 
 def stubs_again(source: str) -> str:
-    """The first cell once more in the same kernel; and how often its folder is on the path then."""
+    """Run the first cell again in the same kernel, and count how often its folder is on the path."""
     count = "import sys; print('on the path', sum('ropebook-' in entry for entry in sys.path), 'times')"
     return f"{source}\n{count}"
 
@@ -354,7 +354,7 @@ def public(tmp_path_factory) -> Path:
         owners.update({file.parts[0] for file in distribution.files or []})
     for distribution in wanted.values():
         for file in distribution.files:
-            # A folder that one distribution has for itself is linked whole.
+            # A folder that belongs to a single distribution is linked as a whole.
             part = file.parts[0] if owners[file.parts[0]] == 1 else str(file)
             link, target = site / part, Path(distribution.locate_file(part)).resolve()
             if ".." not in file.parts and not os.path.lexists(link) and target.exists():
@@ -408,7 +408,7 @@ def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
         data = {output.name: output.text} if output.output_type == "stream" else output.data
         for kind, text in sorted(data.items()):
             if kind in KINDS and found and found[-1][0] == kind == output.get("name"):
-                found[-1] = (kind, found[-1][1] + text)  # where one piece of a stream ends is chance
+                found[-1] = (kind, found[-1][1] + text)  # where a piece of a stream ends is random
             elif kind in KINDS:
                 found.append((kind, text))
     return [(kind, hidden.sub("…", text)) for kind, text in found]

@@ -19,7 +19,7 @@ def test_a_face_has_its_letters_and_its_licence(folder, face):
     assert {*map(chr, font.getBestCmap())} >= set(face.characters)
     licence = (folder / "fonts" / f"{face.name}.LICENCE.txt").read_text(encoding="utf-8")
     assert "SIL Open Font License" in licence or "Bitstream Vera" in licence
-    if "Bitstream Vera" in licence:  # whose fonts may not be changed under their names
+    if "Bitstream Vera" in licence:  # changed fonts must not keep its fonts' names
         assert not any(
             "Vera" in str(record) or "DejaVu" in str(record)
             for record in font["name"].names

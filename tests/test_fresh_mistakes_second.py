@@ -91,7 +91,7 @@ def furthest(ours, theirs):
 
 
 def allowed(positions):
-    """How far angles in float32 may put entries of size 5; what's further away is no rounding of float32."""
+    """How far angles in float32 may put entries of size 5; a larger error isn't due to rounding in float32."""
     return 1e-5 + 5 * positions.max().item() * 2**-23
 
 

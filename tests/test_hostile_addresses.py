@@ -115,5 +115,5 @@ def test_any_question_is_answered():
 
 @pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
 def test_a_word_of_thousands_of_letters_is_looked_up(letters):
-    """Not only behind the field's limit: the search itself looks at a word's beginning."""
+    """The field's limit is not the only guard: the search itself uses only the beginning of a word."""
     assert with_search(SMALL, "return ranked(input, data, index).list.length;", letters) >= 0

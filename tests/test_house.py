@@ -22,14 +22,14 @@ FILES = {
     ".".join(path.relative_to(CODE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
-# Every module may import those before it, and the others of its own package. The last see all before them.
+# Every module may import those before it, and the others of its own package.
 ORDER = [
     "shapes", "colours", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel",
     "attention", "sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision",
     "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "explain", "exercises",
     "relatives", "beyond", "lab", "real", "proofs", "explorers",
 ]  # fmt: skip
-# What else than torch and Python itself a part of the package may import. (torch itself comes without NumPy.)
+# What a part of the package may import besides torch and Python itself. (torch doesn't bring NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},
     "rope": {"numpy"},
@@ -111,7 +111,7 @@ def test_no_module_uses_anothers_private_names(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_heavy_imports_stand_where_they_are_used(name):
-    """At the head of a file: inside a function anything may be imported that not everybody has."""
+    """This is about imports at the head of a file. Inside functions, optional packages may be imported."""
     allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
     heads = ast.Module([node for node in tree(name).body if not is_type_checking(node)], [])
     inside = {

@@ -82,7 +82,7 @@ def test_every_link_lands_and_every_number_is_glued():
 
 
 def test_what_breaks_is_said_in_measured_numbers():
-    """New angles are a part of the cause: how large a part is the measurement's to say, not the sentence's."""
+    """New angles are a part of the cause: only the measurement can say how large a part."""
     [section] = [part for part in prose("intro.md").split("\n## ") if part.startswith("What breaks")]
     assert set(typed_numbers(section)) <= {"4,096", "16,384", "64", "256"}
     measured = {

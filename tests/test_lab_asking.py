@@ -191,7 +191,7 @@ SMALL = Layout("order", 40, 16, 40, contexts=3, asked=2, beside=1)
 
 
 def whole(model, asked):
-    """Each question in a pass of its own over the whole text."""
+    """Each question in its own pass over the whole text."""
     return torch.stack(
         [model(torch.cat((asked.tokens, query[:, None]), 1))[:, -1].argmax(-1) for query in asked.queries.T], 1
     )

@@ -1,4 +1,4 @@
-"""What a score would be at any distance: against the scores that there are."""
+"""What a score would be at any distance, compared with actual scores."""
 
 import numpy as np
 import pytest

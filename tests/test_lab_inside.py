@@ -261,7 +261,7 @@ def test_permutations_differ_by_seed_and_need_two_pairs():
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @torch.no_grad()
 def test_frequencies_permuted_with_the_rows_change_nothing(layout):
-    """Grouped heads, too. Without the rows, or with one of the two projections, it is another model."""
+    """With grouped heads, too. Without the rows, or with only one of the two projections, the model changes."""
     model = LlamaModel(256, 16, 24, 2, 4, 2, head_dim=8, layout=layout, dtype=torch.float64)
     tokens = texts()
     order = inside.permutation(4, seed=1)

@@ -1,4 +1,4 @@
-"""Weights in int8: what rounding takes from each entry, and what it costs the model that notebooks carry."""
+"""Weights in int8: how much rounding changes each entry, and what it costs the model that notebooks carry."""
 
 from __future__ import annotations
 

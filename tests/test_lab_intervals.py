@@ -89,7 +89,7 @@ def test_how_often_it_holds_the_truth(seed_spread, file_spread, rest):
         held += found.low <= 0 <= found.high
     error = math.sqrt(0.95 * 0.05 / tries)
     assert held / tries > 0.95 - 3 * error
-    if seed_spread == 1 and not file_spread:  # nothing is given away where the seeds are all
+    if seed_spread == 1 and not file_spread:  # it isn't too wide if only seeds differ
         assert held / tries < 0.95 + 3 * error
 
 

@@ -44,7 +44,8 @@ def test_nouns_and_verbs_come_as_often_as_they_should():
 
 
 def test_a_byte_costs_what_bayes_says(monkeypatch):
-    """Every language of two nouns and three verbs, weighed: the chance of each next byte, given those that are seen."""
+    """A weighted sum over every language of two nouns and three verbs: the chance of each next byte, given the bytes
+    seen."""
     monkeypatch.setattr(L, "NOUNS", 2)
     monkeypatch.setattr(L, "VERBS", 3)
     monkeypatch.setattr(L, "SHARE", np.array([2 / 3, 1 / 3]))

@@ -1,4 +1,4 @@
-"""What pages say of a run in results/inside.json, against the models that it was made of."""
+"""What pages say about a run in results/inside.json, compared with the models behind it."""
 
 import pytest
 import torch

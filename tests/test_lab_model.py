@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, dtype=torch.float64, length=LENGTH, **options):
-    """A tiny model whose attention chooses: at the size of the first weights it barely does."""
+    """A tiny model with sharp attention; with weights of the initial size it is almost uniform."""
     model = M.LanguageModel(scheme, length, **{**SIZES, **options}, dtype=dtype)
     for name, weight in model.named_parameters():
         if weight.dim() == 2:
@@ -223,7 +223,8 @@ def test_without_a_scheme_positions_say_nothing():
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 4, 8, 12, 16])
 def test_alibi_is_that_of_bloom(n_heads):
-    """Theirs is slope times the key's place: the query's moves a whole row of scores, which softmax does not see."""
+    """Theirs is the slope times the key's place. The query's place shifts a whole row of scores, which softmax
+    ignores."""
     by_key = build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float32)[:, 0]
     expected = by_key[:, None, :] - by_key[:, :, None]
     assert error(M.alibi_bias(n_heads, 9), expected) < 1e-6
@@ -250,7 +251,7 @@ def test_alibi_is_to_the_bit_what_the_trained_models_had():
 
 
 def alone(model, tokens, segments):
-    """Every text of a row by itself, put together again."""
+    """Every text of a row computed alone, and the results joined."""
     out = torch.zeros(*tokens.shape, 256, dtype=torch.float64)
     for row, ids in enumerate(segments.tolist()):
         starts = [0, *(t for t in range(1, len(ids)) if ids[t] != ids[t - 1]), len(ids)]
@@ -340,7 +341,7 @@ def test_only_the_learned_scheme_ends_at_its_length(scheme):
     model(TOKENS, caches=caches)
     with pytest.raises(ValueError, match=re.escape(message)):
         model(TOKENS[:, :1], caches=caches)
-    assert model.generate(TOKENS, 1).shape == (2, 17)  # the last byte is said, not read
+    assert model.generate(TOKENS, 1).shape == (2, 17)  # the last byte is predicted, not read
     with pytest.raises(ValueError, match=re.escape(message)):
         model.generate(TOKENS, 2)
 
@@ -444,7 +445,7 @@ BAD = [
     (lambda: ALIBI(TOKENS, mask=ALL.int()), TypeError, "mask must be a tensor, boolean (True = may attend)"),
     (lambda: ALIBI(TOKENS, COUNT + 1), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, COUNT * 2), ValueError, COUNTING),
-    (lambda: ALIBI(TOKENS, COUNT % 8), ValueError, COUNTING),  # texts that nothing keeps apart
+    (lambda: ALIBI(TOKENS, COUNT % 8), ValueError, COUNTING),  # texts without a separator
     (lambda: ALIBI(TOKENS, COUNT[1:]), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, list(range(LENGTH))), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, COUNT * 2, ALL), ValueError, COUNTING),

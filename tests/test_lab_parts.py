@@ -169,7 +169,7 @@ def trained_on(real):
 
 
 def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
-    """Some strings of some files, looked for in the whole training text and not among hashes."""
+    """Some strings of some files, searched for in the whole training text instead of among hashes."""
     train = real.train.tobytes()
     files = {**real.development, **real.held_out}
     pieces = [

@@ -1,4 +1,4 @@
-"""What the figures of the measured chapter draw, against the made-up numbers that they come from."""
+"""What the figures of the measured chapter draw, compared with the made-up numbers behind it."""
 
 import numpy as np
 import pytest

@@ -64,7 +64,7 @@ def test_a_method_that_helps(alike):
     assert found == {
         "S2.9a linear": "holds here",
         "S2.9a ntk": "no difference here",
-        "S2.9a": "mixed here",  # 6 of 18, in the others there is no difference
+        "S2.9a": "mixed here",  # 6 of 18; the others show no difference
         "S2.9b linear": "holds here",
         "S2.9b": "mixed here",  # 6 of 12
         "S3.6c linear": "holds here",
@@ -111,7 +111,7 @@ def test_from_what_passed_to_the_outcome(expected, mean, different, null, word):
 
 
 def test_noise_alone_is_seldom_called():
-    """Seeds that sway, and nothing else: in few worlds is any of many comparisons called a difference."""
+    """Only the seeds vary: in few of these worlds is any of the many comparisons called a difference."""
     claims = [C.CLAIMS[name] for name in ("S2.9a", "S2.9b", "T5", "alternate")]
     worlds_with_a_call = 0
     for at in range(12):

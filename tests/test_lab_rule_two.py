@@ -13,7 +13,7 @@ SEEDS = (0, 1, 2)
 
 
 def made(right, other=0.0, contexts=16, questions=16, seed=0):
-    """Letters of each layout and seed, drawn with these chances."""
+    """Letters for each layout and seed, drawn with these probabilities."""
     draws = np.random.default_rng(seed)
     chances = [right, other, max(0.0, 1 - right - other)]
 

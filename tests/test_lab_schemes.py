@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, **options):
-    """A tiny model whose attention chooses, with biases that differ."""
+    """A tiny model with sharp attention and biases that differ."""
     model = M.LanguageModel(scheme, LENGTH, **{**SIZES, **options})
     for name, weight in model.named_parameters():
         if name == "buckets":
@@ -81,7 +81,7 @@ def test_the_buckets_are_those_of_transformers():
     distances = torch.arange(5000)
     theirs = T5Attention._relative_position_bucket(-distances, bidirectional=False, num_buckets=32, max_distance=128)
     ours = t5_bucket(distances)
-    # on the border of two ranges a logarithm in float32 may fall on either side
+    # on the border of two ranges, rounding in float32 decides which one it falls into
     apart = (ours != theirs).nonzero().flatten().tolist()
     assert apart in ([], [32], [64], [32, 64])
     assert ours.diff().min() == 0

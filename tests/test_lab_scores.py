@@ -116,7 +116,7 @@ def test_a_learned_scheme_goes_as_far_as_it_has_learned():
 
 
 class Told:
-    """Says the answers that it is given, one context after the other."""
+    """Gives the answers that it was made with, one context after the other."""
 
     def __init__(self, right, other):
         self.pairs = (torch.tensor(right), torch.tensor(other))
@@ -135,7 +135,7 @@ def test_headroom_within_the_length(model):
     found = scores.headroom(model, materials)
     full = position_bits(model, materials.python[:, :257])[:, 128:].mean(1)
     assert [row[0] for row in found["python"]] == pytest.approx(full.tolist(), abs=1e-4)
-    at = 200  # told from the 64 bytes before its window's half and those since
+    at = 200  # predicted from the 64 bytes before the scored half of its window, and the bytes since
     row = materials.python[:1, : at + 2]
     alone = position_bits(model, row[:, -(64 + 1 + at % 64) - 1 :])[0, -1]
     windowed = windowed_bits(model, materials.python[:1, :257], 128)[0, at]

@@ -1,4 +1,4 @@
-"""Tables and grids of the pages, against the made-up numbers that they come from."""
+"""Tables and grids of the pages, compared with the made-up numbers behind them."""
 
 import numpy as np
 import pytest

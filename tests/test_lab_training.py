@@ -173,7 +173,7 @@ def test_gradients_are_clipped(corpus, tmp_path, monkeypatch):
 def test_a_step_follows_from_seed_and_number(corpus, tmp_path):
     losses = {}
     for name, run in {"a": tiny(), "b": tiny(), "seed": tiny(seed=1), "rows": tiny(rows=5)}.items():
-        torch.manual_seed(len(losses))  # what others drew changes nothing
+        torch.manual_seed(len(losses))  # random draws elsewhere change nothing
         losses[name] = finish(Trainer(run, corpus, tmp_path / name))
     assert losses["a"] == losses["b"]
     assert losses["seed"] != losses["a"] != losses["rows"]
@@ -432,7 +432,7 @@ def test_the_states_of_cuda_are_kept_where_there_is_one(monkeypatch):
     states = training._random_states()
     training._set_random_states(states)
     assert_same_bits(kept, [torch.tensor([1, 2])])
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # a machine without goes on as well
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # a machine without CUDA resumes as well
     training._set_random_states(states)
     assert len(kept) == 1
     assert "cuda" not in training._random_states()
@@ -490,7 +490,7 @@ def test_each_process_takes_its_share_of_the_rows_and_the_first_saves(monkeypatc
     monkeypatch.setattr(training.dist, "barrier", lambda: waited.append(trainer.path.exists()))
     trainer.save()
     assert trainer.path.exists() == (rank == 0)
-    assert waited == [rank == 0]  # the others wait until it is there
+    assert waited == [rank == 0]  # the other processes wait for it
 
 
 def test_rows_that_do_not_divide_are_refused(monkeypatch, corpus, tmp_path):

@@ -1,4 +1,4 @@
-"""The second experiment's trainings: which, on which rows, and that they train and go on like the first's."""
+"""The second experiment's trainings: which there are, their rows, and that they train and resume like the first's."""
 
 import numpy as np
 import pytest

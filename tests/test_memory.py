@@ -1,4 +1,4 @@
-"""Shared memory, told from strides, against a list of all addresses."""
+"""Finding shared memory from strides, compared with a list of all addresses."""
 
 import pytest
 import torch

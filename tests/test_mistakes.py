@@ -38,7 +38,7 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
 
 
 def test_a_rotation_is_asked_for_positions_that_a_text_has():
-    """A reader's own function may refuse those below 0."""
+    """A reader's own function may refuse positions below 0."""
     seen = []
 
     def watched(q, k, v, positions, **options):
@@ -129,7 +129,7 @@ def test_the_mistakes_are_those_they_are_called():
 
 
 def interleaved(x, positions):
-    """By complex numbers: another road than the module's."""
+    """With complex numbers, which is not how the module does it."""
     turn = torch.polar(torch.ones(5, 4).double(), positions[:, None] * sinusoidal.inv_freq(8))
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
 
@@ -165,7 +165,7 @@ def test_rotations_are_compared_on_the_same_numbers():
 
 @pytest.mark.parametrize("name", mistakes.MISTAKES)
 def test_a_mistake_is_made_in_every_head_alike(name):
-    # five positions, heads of eight entries, and neither of the leading sizes is one of these
+    # five positions and heads of eight entries; the leading sizes differ from both
     q, k, v = random(3, 2, 3, 5, 8)
     positions = torch.tensor([0, 2, 4, 6, 200])
     together = mistakes.MISTAKES[name](q, k, v, positions)

@@ -20,7 +20,7 @@ from tools.paths import BOOK
 PAGE = "models.md"
 ROWS = M.checkpoints()
 KINDS = {row.kind for row in ROWS}
-# What the book talks about, as the names of checkpoints begin.
+# The beginnings of the names of checkpoints that the book talks about.
 TALKED_OF = (
     "GPT-J", "GPT-NeoX", "LLaMA-", "Llama-2", "Llama-3", "Llama-4", "CodeLlama", "Mistral-", "Qwen2-", "Qwen3-Next",
     "Gemma-2B", "Gemma-2-", "Gemma-3-", "Gemma-4-", "Phi-", "DeepSeek-V2", "DeepSeek-V3", "DeepSeek-V4", "gpt-oss",
@@ -254,7 +254,7 @@ def test_rows_lead_to_the_explainer_with_their_numbers():
         facts = {"base": row.of("base"), "head_dim": row.of("head_dim"), "rotary_dim": row.of("rotates")}
         assert {name: found[name] for name in facts} == facts
         assert found["maximum"] == row.of("shipped")
-        # what the guide has no column for is unknown to the explainer, and nothing else is in doubt
+        # only facts without a column in the guide are unknown to the explainer
         assert set(report.names()) <= {"no-model-type"}, row.name
 
 

@@ -317,7 +317,7 @@ PLAIN = MarkdownIt("commonmark").enable("table").enable("strikethrough").use(dol
 
 
 def written(*blocks: nodes.Node) -> str:
-    """What the writer makes of some blocks."""
+    """How the writer renders some blocks."""
     return Writer(None, "page", None, None, {}).blocks(list(blocks))
 
 

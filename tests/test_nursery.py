@@ -1,4 +1,4 @@
-"""Kernels that are forked: they start like others, are alone, and end."""
+"""Forked kernels start like others, are independent of each other, and end."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_each_rounding_by_hand():
     bf16 = torch.bfloat16
     for rounded, angles in {
         None: m * theta,
-        "positions": 1000 * theta,  # bfloat16 has every fourth number there
+        "positions": 1000 * theta,  # there bfloat16 can represent every fourth integer
         "inv_freq": m * theta.to(bf16).double(),
         "angles": (torch.tensor(m).to(bf16) * theta.to(bf16)).double(),
     }.items():
@@ -79,7 +79,7 @@ def test_score_errors():
     positions = error(rounded="positions")
     assert largest(positions[:2]) == 0
     assert positions[2:].min() > 100 * result.min() / 2
-    # wrong frequencies are the same at every position: what they spoil is the distance
+    # a wrong frequency is the same at every position, so the error depends on the distance
     near, far = error(rounded="inv_freq"), error(rounded="inv_freq", distance=4000)
     assert near.max() < 1.01 * near.min()
     assert far.min() > 100 * near.max()
@@ -108,7 +108,7 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
     dim = 32
     found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded)
     pairs = precision.pair_errors(torch.tensor([m]), dim, distance=distance, rounded=rounded)[0]
-    # both in the pair that is off most; the key points along its first entry, the query goes round
+    # both in the pair that is off most; the key points along its first entry, and the query takes every direction
     pair = int(pairs.argmax())
     q, k = torch.zeros(2, 3600, dim, dtype=torch.float64)
     directions = torch.arange(3600) * 2 * math.pi / 3600
@@ -123,7 +123,7 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_the_worst_case_of_a_rounded_result(m, dtype):
     found = precision.score_error(torch.tensor([m]), 64, rounded="result", dtype=dtype, generator=seeded())
-    entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)  # float64 goes to bfloat16 by way of float32
+    entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)  # float64 is converted to bfloat16 through float32
     here, there = torch.tensor([m]), torch.tensor([m - 1])
     # rotated back, so that the rotation gives this vector
     q, k = (turned(torch.full((1, 64), entry, dtype=torch.float64), -at) for at in (here, there))

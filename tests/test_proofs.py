@@ -179,7 +179,7 @@ def test_what_is_equal_is_proved(left, right):
         (sympy.sin(x), sympy.cos(x)),
         (sympy.sin(x + y), sympy.sin(x - y)),
         (sympy.sqrt(x**2), x),  # it is true for a positive x
-        (x, x + sympy.Rational(1, 10**30)),  # no number of digits would tell them apart by chance
+        (x, x + sympy.Rational(1, 10**30)),  # a few digits would not show the difference
         (ROW, ROW.T),
         (ROW, sympy.ImmutableMatrix([[x, -y]])),
         (sympy.ImmutableMatrix([[x]]), x),
@@ -217,7 +217,7 @@ def test_a_proof_about_other_letters_is_an_error():
         proofs.holds(proof_of((x + y, y + x), symbols=("x", "z")))
     with pytest.raises(ValueError, match="declared for"):
         proofs.holds(proof_of((x, x)))
-    assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may lose a letter
+    assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may contain one symbol less
 
 
 @pytest.mark.parametrize("side", [1.0, "x", True, [x]])

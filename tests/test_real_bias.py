@@ -1,4 +1,4 @@
-"""The mean score that distance makes, and where long texts look: against scores written down one by one."""
+"""The mean score due to distance, and where queries attend in long texts, compared with scores computed one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The published model's own file, for those who have fetched it (`make real`): against transformers, tokens too."""
+"""The published model's own file, for those who have fetched it (`make real`): compared with transformers, including
+its tokens."""
 
 from __future__ import annotations
 

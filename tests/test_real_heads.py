@@ -1,4 +1,4 @@
-"""The map of heads: against sums over all pairs of tokens, and on heads that are made to do one thing."""
+"""The map of heads: compared with sums over all pairs of tokens, and on heads built to do one thing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def model():
     torch.manual_seed(0)
     made = LlamaModel(50, 32, 24, LAYERS, HEADS, KV_HEADS, layout="half").requires_grad_(False)
     for layer in made.layers:
-        layer.attention.q_proj.weight *= 5  # heads that choose
+        layer.attention.q_proj.weight *= 5  # heads with sharp attention
     return made
 
 

@@ -1,4 +1,5 @@
-"""The rule for the published model: made-up numbers are judged as it says, and no text that decides is opened early."""
+"""The rule for the published model: it judges made-up numbers as it should, and texts that decide are not opened
+early."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def test_a_difference_is_that_of_the_band_alone():
 
 
 def test_the_correction_is_over_all_comparisons():
-    """A difference that would pass alone does not among many that are none."""
+    """A difference that would pass alone does not pass among many comparisons without one."""
     weak = (LOW[0], lambda p: 2 + p + 0.2 * math.sin(5 * p) + 0.14)
     changes = {"a": weak, "b": (LOW[0], lambda p: 2 + p)}
     for i in range(20):

@@ -1,4 +1,4 @@
-"""The first token seen apart: against the scores written down one by one."""
+"""The first token treated separately, compared with scores computed one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts to explore with: they are there, long enough, the same each time, and say where they come from."""
+"""Texts to explore with: they exist, are long enough and the same each time, and name their source."""
 
 from __future__ import annotations
 

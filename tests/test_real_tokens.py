@@ -1,4 +1,5 @@
-"""The tokenizer of a GGUF file against the library tokenizers, cut as llama.cpp names it, and against transformers."""
+"""The tokenizer of a GGUF file, compared with the library tokenizers, split as llama.cpp does, and with
+transformers."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def ours(words, cut):
 
 
 def theirs(words, cut):
-    """The library's, cut as llama.cpp's names say."""
+    """The library's tokenizer, splitting as llama.cpp does under this name."""
     numbers = {token: i for i, token in enumerate(words["tokens"])}
     made = Tokenizer(models.BPE(numbers, [tuple(line.split(" ")) for line in words["merges"]]))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -56,7 +57,7 @@ def test_the_same_tokens_as_the_library(words, cut, text):
     assert "".join(real.words(text, cut)) == text
 
 
-KNOWN = st.characters(exclude_categories=["Cs", "Cn"])  # letters that only the newer of two Unicodes has are left out
+KNOWN = st.characters(exclude_categories=["Cs", "Cn"])  # none that only a newer Unicode has
 
 
 @pytest.mark.parametrize("cut", ["gpt-2", "smollm"])
@@ -81,7 +82,7 @@ def test_the_digits_are_set_apart_before_the_rest_is_cut(words):
 
 
 def test_what_transformers_makes_of_the_file_differs_where_digits_follow_spaces(words, tmp_path):
-    """transformers reads every GGUF of the kind gpt2 as if it were cut as GPT-2's is."""
+    """transformers reads every GGUF of the kind gpt2 as if it split texts like GPT-2."""
     pytest.importorskip("gguf", reason="gguf is not installed")
     from transformers import AutoTokenizer
 

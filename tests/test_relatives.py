@@ -15,7 +15,7 @@ PLACES = torch.arange(SEQ)
 
 
 def schemes() -> dict[str, R.Scheme]:
-    """One of each, with learned numbers that are not those they begin with."""
+    """One of each, with learned numbers that differ from their initial values."""
     torch.manual_seed(0)
     made = {
         "nothing": R.Nothing(),

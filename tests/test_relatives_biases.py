@@ -18,7 +18,8 @@ PLACES = torch.arange(9)
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 5, 8, 12, 16, 71])
 def test_alibi_is_that_of_bloom_for_any_number_of_heads(n_heads):
-    """Theirs is slope times the key's place: the query's moves a whole row of scores, which softmax does not see."""
+    """Theirs is the slope times the key's place. The query's place shifts a whole row of scores, which softmax
+    ignores."""
     by_key = build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float32)[:, 0]
     expected = by_key[:, None, :] - by_key[:, :, None]
     seen = torch.ones(9, 9).tril().bool()

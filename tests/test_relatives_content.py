@@ -81,7 +81,7 @@ def test_the_shift_gives_what_the_direct_sum_gives():
 
 
 def test_the_shift_is_that_of_xlnet():
-    """Theirs is given the row with one distance more, T, which it never reads."""
+    """Their function gets a row with one more distance, T, which it never reads."""
     x = random(2, 3, 5, 9)
     theirs = XLNetRelativeAttention.rel_shift_bnij(torch.cat((random(2, 3, 5, 1, seed=1), x), -1), klen=5)
     assert torch.equal(R.shifted(x), theirs)

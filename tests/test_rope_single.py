@@ -1,4 +1,5 @@
-"""The file that is made to be copied, against the package: layouts, offset, positions, scalings, types, bad input."""
+"""The file that is meant to be copied, compared with the package: layouts, offset, positions, scalings, types, bad
+input."""
 
 from __future__ import annotations
 

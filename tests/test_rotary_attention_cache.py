@@ -79,7 +79,7 @@ def test_a_mask_is_refused_before_the_cache_takes_keys(length):
 
 
 def test_one_token_is_decoded_without_a_mask(monkeypatch):
-    """It may see all there is, and torch is quickest where nothing says so."""
+    """It may attend to everything, and torch is fastest without a mask that says so."""
     layer, x, cache, asked = make(), draw(1, 4, DIM), R.KVCache(4), []
     torchs = torch.nn.functional.scaled_dot_product_attention
 
@@ -132,7 +132,7 @@ def test_texts_packed_in_one_row_are_as_if_alone(seed, lengths, layout):
     positions, mask = R.packed_positions(segments), R.packed_mask(segments)
     out = layer(x, positions, mask)
     assert error(out, torch.cat([layer(text) for text in x.split(lengths, 1)], 1)) < 1e-12
-    # positions that run on instead of restarting do as well: each text is shifted as a whole …
+    # positions that continue instead of restarting work as well, because each text is shifted as a whole …
     assert error(layer(x, mask=mask), out) < 1e-12
     # … the mask does not
     if len(lengths) > 1:
@@ -144,7 +144,7 @@ def test_positions_and_mask_of_packed_rows():
     assert R.packed_positions(segments).tolist() == [[0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 2, 3]]
     mask = R.packed_mask(segments)
     assert mask.shape == (2, 1, 6, 6)
-    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # the 3 that comes back is another text
+    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # the 3 that appears again is a different text
     assert mask[:, 0].tolist() == [[[a == b for b in row] for a in row] for row in texts]
     assert torch.equal(R.packed_mask(segments, 2), mask[:, :, -2:])
     assert torch.equal(R.packed_mask(segments[0]), mask[0])

@@ -90,7 +90,7 @@ def test_the_package_is_checked_in_these_tests():
 
 
 def test_nothing_of_it_is_needed_to_read_the_book():
-    """Without jaxtyping the same words are in the signatures, and mean a tensor."""
+    """Without jaxtyping the signatures contain the same words, which then just mean a tensor."""
     program = """
 import sys
 sys.modules["jaxtyping"] = None

@@ -1,4 +1,5 @@
-"""Shapes and errors: each heading that is an error is what the program says, and each entry has cause, test and fix."""
+"""Shapes and errors: each heading that is an error is the program's own message, and each entry has cause, test and
+fix."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.links import lost, prose, text
 PAGE = "shapes_and_errors.md"
 transformers = pytest.importorskip("transformers")
 
-# Programs that are not installed here: the page names their version or the thread that has the words.
+# Programs that are not installed here: the page names their version, or the thread that quotes the message.
 ELSEWHERE = {
     "`rope_scaling` must be a dictionary with two fields, `type` and `factor`",
     "User-specified max_model_len is greater than the derived max_model_len",

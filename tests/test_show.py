@@ -1,4 +1,4 @@
-"""The source that is shown is the source that runs; evidence is printed when it holds and raised when not."""
+"""The source that is shown is the source that runs; evidence is printed if it holds and raises an error if not."""
 
 import functools
 import inspect

@@ -84,7 +84,7 @@ def test_unseen_angles_by_hand():
     right, left, seen = S.unseen_angles([250, 600, 728], 101, 4)[:, 1].tolist()
     assert right == pytest.approx(1.5)
     assert left == pytest.approx(2 * math.pi - 6)
-    assert seen == 0  # 7.28 radians: once round, and up to 7.28 − 2π < 1
+    assert seen == 0  # 7.28 radians: one whole turn and then 7.28 − 2π < 1
 
 
 def test_angles_at_the_largest_position_are_good_to_a_millionth():

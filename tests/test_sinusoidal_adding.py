@@ -35,7 +35,7 @@ def test_four_terms_broadcast_and_keep_their_type(device):
 
 
 def test_four_terms_of_half_types_are_multiplied_in_float32():
-    x = torch.full((1,), 255.0, dtype=torch.bfloat16)  # 255² = 65025 is no bfloat16
+    x = torch.full((1,), 255.0, dtype=torch.bfloat16)  # bfloat16 cannot represent 255² = 65025
     assert S.four_terms(x, x, x, x).content == 65025
 
 

@@ -1,4 +1,4 @@
-"""What one head can make of the positions: sums of waves of the distance, and nothing else that is relative."""
+"""What one head can compute from the positions: sums of waves of the distance, and nothing else that is relative."""
 
 import torch
 from hypothesis import given

@@ -97,18 +97,18 @@ def toc_collectors() -> list[object]:
 
 
 class Built:
-    """The small book: its pages as HTML, and what the build warned of."""
+    """The small book: its pages as HTML, and the build's warnings."""
 
     def __init__(self, folder: Path, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(EXTENSIONS))
         monkeypatch.syspath_prepend(str(Path(__file__).parent))
         monkeypatch.setitem(sys.modules, "small_site", sys.modules[__name__])
-        # It asks every object alive for its class, and some that other tests leave behind answer with an error.
+        # It checks the class of every live object, and some that other tests leave behind raise an error.
         monkeypatch.setattr(collectors, "gc", SimpleNamespace(get_objects=toc_collectors))
         (folder / "book").mkdir(parents=True, exist_ok=True)
         files = {"_toc.yml": TOC} | {f"book/{name}.md": HEAD + text for name, text in pages.items()}
         for name, text in files.items():
-            if not (folder / name).exists() or (folder / name).read_text() != text:  # else Sphinx would read it again
+            if not (folder / name).exists() or (folder / name).read_text() != text:  # or Sphinx reads it again
                 (folder / name).write_text(text)
         settings = {
             "extensions": ["myst_nb", "sphinx_external_toc", "sphinx_multitoc_numbering", *OWN],

@@ -30,7 +30,7 @@ def test_the_result_is_that_of_the_module_in_every_type(rope, dtype):
     exact, _ = efficient.RotaryEmbedding(16, layout="half")(x.double(), x.double(), positions)
     found = rope(x, positions)
     assert found.dtype == dtype
-    # rounded once, at the end, besides what the arithmetic in a wide type costs
+    # one rounding at the end, and the small errors of arithmetic in a wide type
     narrow = torch.finfo(dtype).eps / 2 if dtype.itemsize == 2 else 0
     wide = 2 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
     assert ((found.double() - exact).abs() <= narrow * exact.abs() + wide * largest(x.double())).all()

@@ -1,4 +1,4 @@
-"""The tables of what was measured of the rotation say what the file says."""
+"""The tables of timings agree with the file."""
 
 import pytest
 

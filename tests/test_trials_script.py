@@ -149,7 +149,7 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
 
 def test_of_a_scheme_without_retrieval_the_weakest_seed_is_trained_twice_as_long(module, script, monkeypatch):
     folder = script("train", "--only", "alibi-0")
-    assert module.left_to_double() == []  # the others may find more
+    assert module.left_to_double() == []  # the other seeds may find more
     script("train", "--only", "alibi-1")
     for seed, share in enumerate((0.2, 0.1)):
         told = json.loads((folder / f"alibi-{seed}.json").read_text())
@@ -201,7 +201,7 @@ def test_variants_are_trained_and_the_rate_of_the_table_is_chosen(module, script
     assert found["rope-10000-0-gaps"]["headroom"]
     assert found["rope-10000-0-gaps"]["run"]["reach"] == 900
     assert found["t5-1-bias-" + str(chosen)]["provenance"]["command"] == "python benchmarks/trials.py vary"
-    # trained further from the parent's weights, and tried with the raised base
+    # trained further from the parent's weights, and tested with the larger base
     raised = found["rope-10000-0-4-raised_base_2-8"]
     assert raised["development"]["python"] != found["rope-10000-0-4"]["development"]["python"]
     script("vary")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def python(*arguments, interpreted=False):
-    """Run Python; what it covers joins what this process covers."""
+    """Run Python; its coverage is added to this process's."""
     command = [sys.executable]
     if coverage.Coverage.current() is not None:
         command += ["-m", "coverage", "run", "--parallel-mode"]
@@ -87,7 +87,7 @@ def hopper(monkeypatch, tmp_path):
     kernel.device_caches.clear()
     driver.set_active(Driver)
     yield compiled
-    driver.set_active(None)  # whatever is there
+    driver.set_active(None)  # whatever is installed
     kernel.device_caches.clear()
 
 

@@ -1,4 +1,4 @@
-"""Results of the second experiment's form, made up: what the explorer of the measured grid shows in the tests."""
+"""Made-up results in the form of the second experiment's, for the tests of the explorer Measured."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def numbers() -> dict[str, dict]:
         changed = change(made, names, within=2 + 0.05 * at, beyond=3 + at / 3, share=0.9 - at / 12, seed_spread=0.1)
         made |= {name: changed[name] for name in names}
     made |= change({name: made[name] for name in made if name[:-2] == "alibi"}, ("alibi",), beyond=2.0)
-    # what breaks does so where L ends, and not before
+    # cells that break do so beyond L and not before
     for cell in made.values():
         told = cell["numbers"]
         last = cell["last"]["curves"]
@@ -60,7 +60,7 @@ def numbers() -> dict[str, dict]:
 
 
 def beginning(curve: list[float]) -> list[float]:
-    """The same ends, from the least to the most beyond L only, and more at the first bytes."""
+    """A curve with the same ends that rises only beyond L, and whose first bytes cost more."""
     edges = np.array(scores.edges(TEXT)[1:])
     share = np.clip(np.log2(edges / LENGTH) / 3, 0, 1)
     rise = curve[0] + (curve[-1] - curve[0]) * share + 6 / edges**0.6
@@ -100,7 +100,7 @@ def compacted() -> dict:
 
 
 class Measured(measured.Measured):
-    """The explorer, of made-up results that are its own: a test may change them."""
+    """The explorer with its own copy of made-up results, which a test may change."""
 
     def __init__(self, **dials):
         super(measured.Measured, self).__init__(measured=copy.deepcopy(compacted()), **dials)

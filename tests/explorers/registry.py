@@ -1,4 +1,4 @@
-"""All explorers, and at which settings of its dials each is looked at: its corners, besides random ones."""
+"""All explorers, and the settings at which each is tested, in addition to random ones: its corners."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Entry:
         return self.kind.script.removesuffix(".js")
 
     def figures(self, samples: int, seed: int = 5) -> list[Explorer]:
-        """As it opens, at its corners, and at random settings."""
+        """Its opening state, its corners, and random settings."""
         source = random.Random(seed)
         drawn = [js.sample_dials(self.kind, source, **self.most) for _ in range(samples)]
         own = [{name: dials[name] for name in self.kind.dial_traits()} for dials in drawn]

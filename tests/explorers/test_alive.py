@@ -31,7 +31,7 @@ RUN = """
   });
 """
 TEXT = alive.READ["classes"]
-PIECE = TEXT[:301]  # beyond the trained length, and no multiple of four
+PIECE = TEXT[:301]  # beyond the trained length, and not a multiple of four
 
 
 def in_script(cases: list[dict]) -> list[dict]:

@@ -116,7 +116,7 @@ def test_the_band_of_samples_is_within_the_band_of_all_scores():
 
 
 def test_a_single_fast_wave_fills_the_band_to_both_edges():
-    """What a line through evenly spaced samples would not do: every column has crests and troughs."""
+    """Every column has crests and troughs, which a line through evenly spaced samples would miss."""
     found = oracle(Distance).compute({**Distance().dials(), "dim": 2, "query": 0, "length": 1_000_000})
     assert np.mean(np.multiply(found["low"], found["high"]) < 0) > 0.995
     assert np.mean(found["high"]) > 1.7

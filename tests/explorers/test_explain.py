@@ -1,4 +1,4 @@
-"""What only the explorer Explain promises: the page's script says the same as Python, and takes any text."""
+"""What only the explorer Explain promises: the page's script says the same as Python, and accepts any text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = [json.dumps(config) for config, _ in cases.CASES.values()]
 
 
 def theirs(texts, length=None):
-    """What the script makes of the texts, all in one process of Node."""
+    """The script's results for the texts, all computed in one process of Node."""
     body = """
       return input.texts.map((text) => {
         const { tables, ...rest } = explained(text, RULES, input.length);

@@ -31,7 +31,7 @@ def test_fnv1a(text, value):
 
 
 def mulberry32(seed, count):
-    """With Python's integers, cut to 32 bits after every operation, as the generator is usually written."""
+    """The generator as it is usually written, with Python's integers cut to 32 bits after every operation."""
     a, out = seed, []
     for _ in range(count):
         a = (a + 0x6D2B79F5) % 2**32
@@ -111,7 +111,7 @@ EPSILON = 2.0**-52
 
 @pytest.mark.parametrize("start, step", [(0, 1), (-200.5, 1), (3, 0.37)])
 def test_recurrence_against_float64(start, step):
-    """4096 samples, every one. 64 turns may add as many errors; and angles are rounded themselves, twice each."""
+    """All 4096 samples. 64 rotations in a row may add up 64 errors, and each angle is itself rounded twice."""
     for theta in (1.0, 0.1, 3.0, 1e-4, 1e-7, 0.0):
         found = js.kit("return cosSinGrid(...input, 4096);", [theta, start, step])
         angles = theta * (start + np.arange(4096) * step)

@@ -14,7 +14,7 @@ from tests.explorers.oracles import oracle
 
 
 def as_complex(flat: np.ndarray | list) -> np.ndarray:
-    """x, y, x, y, … as x + iy: an independent way to turn, by multiplication with e^{iα}."""
+    """x, y, x, y, … as x + iy: an independent way to rotate, by multiplication with e^{iα}."""
     return np.array(flat)[..., 0::2] + 1j * np.array(flat)[..., 1::2]
 
 
@@ -52,7 +52,7 @@ def test_scores_and_arrows_of_the_lock(m, n, shift, base, dim, pair):
 
 
 def test_the_shift_moves_the_added_score_only_and_m_moves_both():
-    """In both languages, for every draw: RoPE's score is level to rounding, the other one wanders."""
+    """In both languages, for every draw: RoPE's score is constant up to rounding, and the other one varies."""
     cases = [{**Lock().dials(), "draw": draw, "dim": 64} for draw in range(16)]
     for dials, from_js in zip(cases, js.compute(Lock._esm, cases), strict=True):
         further = oracle(Lock).compute({**dials, "m": dials["m"] + 1})

@@ -184,7 +184,7 @@ def test_records(task):
 
 
 def test_the_means_of_bands_are_those_of_the_tables():
-    """Another way through the same numbers."""
+    """The same numbers, computed in another way."""
     alibi_bits, rope_bits = (tables.bits(synthetic()["opened"], id_, "python")[2] for id_ in ("alibi", "rope-10000"))
     found = computed(Measured, run="schemes")
     [alibi] = [rows for id_, rows in zip(found["lines"][1:], found["apart"], strict=True) if id_ == "alibi"]

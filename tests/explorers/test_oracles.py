@@ -1,4 +1,4 @@
-"""The oracles, and the comparison with them, are themselves looked at."""
+"""Tests of the oracles themselves, and of the comparison with them."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_products_are_rounded_as_torch_multiplies(name):
 @pytest.mark.parametrize("first", [1, 300, 4090])
 @pytest.mark.parametrize("name", list(FLOATS))
 def test_everything_rounded_is_torch_in_that_type(name, first):
-    """`encoding_all_in` takes cosine and sine in the type itself: one unit in the last place more, at most."""
+    """`encoding_all_in` computes cosine and sine in the type itself, which adds at most one unit in the last place."""
     found = computed(Precision, dtype=name, rounded="everything", first=first, count=40, dim=16)
     expected = encoding_all_in(torch.arange(first, first + 40), 16, dtype=FLOATS[name]).double()
     cells = np.reshape(found["cells"], (40, 16))

@@ -28,7 +28,8 @@ def ends_of_all_dials(explorer: type, *names: str) -> list[dict]:
 
 
 def test_no_setting_of_the_dials_leaves_the_codes_ramp_without_a_value():
-    """What base 500 is the limit for: at every end of every dial the ramp runs forwards, a little below it does not."""
+    """Why base 500 is the limit: there the ramp runs forwards at every end of every dial, and a little below it does
+    not."""
     for dials in ends_of_all_dials(Ramp, *RAMP_ENDS):
         found = oracle(Ramp).compute(dials)
         assert found["low"] < found["high"]

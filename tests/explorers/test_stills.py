@@ -46,7 +46,8 @@ def test_a_still_is_one_small_drawing(entry):
 
 @every
 def test_colours_are_the_pages(entry):
-    """A colour is a variable of the page, or there is one for light pages and one for dark ones; pixels come twice."""
+    """A colour is a variable of the page, or there is one for light and one for dark pages; so images of pixels come
+    twice."""
     [picture] = stills.draw([entry.kind().get_state()])
     own = re.sub(r"var\(--fig-[\w-]+,#[0-9a-f]{6}\)", "", picture)
     own = re.sub(r"light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)", "", own)
@@ -68,7 +69,7 @@ def test_pixels_are_the_pages_own_in_the_dark():
 
 @every
 def test_the_packages_still_is_fresh(entry):
-    """`python -m tools.stills` draws them again."""
+    """If it isn't, `python -m tools.stills` redraws it."""
     if entry.name == "measured":  # drawn from the results, not from made-up ones
         states = {name: state for name, state in stills.opening_states().items() if name == "measured"}
         if not states:

@@ -15,7 +15,7 @@ from tests.explorers.oracles import oracle
 
 
 def as_complex(flat: np.ndarray | list) -> np.ndarray:
-    """x, y, x, y, … as x + iy: an independent way to turn, by multiplication with e^{iα}."""
+    """x, y, x, y, … as x + iy: an independent way to rotate, by multiplication with e^{iα}."""
     return np.array(flat)[..., 0::2] + 1j * np.array(flat)[..., 1::2]
 
 
@@ -44,7 +44,7 @@ def test_every_pair_turns_counter_clockwise_by_its_angle(position, base, dim, pa
     np.testing.assert_allclose(x + 1j * y, z[pair] * np.exp(1j * at * theta(dim, base)[pair]), rtol=1e-11)
 
 
-EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # base 16/π²: pair 1 turns by π/4 per position
+EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # base 16/π²: pair 1 rotates by π/4 per position
 
 
 def test_an_eighth_of_a_turn_per_position():

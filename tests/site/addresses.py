@@ -1,4 +1,5 @@
-"""The addresses that a built site has: its pages, and in them what a link can name and a reader may have kept."""
+"""The addresses of a built site: its pages, and the places on them that links can name and readers may have
+bookmarked."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 
 class Names(HTMLParser):
-    """Collects what fragments a page answers to: ids of sections, targets, equations and terms, names of explorers."""
+    """Collects the fragments that exist on a page: ids of sections, targets, equations and terms, names of
+    explorers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +33,7 @@ class Names(HTMLParser):
         if not name:
             return
         self.ids.add(name)
-        title = tag == "section" and self.inside and not self.titled  # the page's own address does for that
+        title = tag == "section" and self.inside and not self.titled  # the page's own address is enough for this
         self.titled |= title
         lasting = tag in {"section", "span", "dt", "figure"} | HEADINGS or name.startswith("equation-")
         if self.inside and lasting and not title and not PASSING.fullmatch(name):

@@ -18,9 +18,9 @@ from tests.site.figures import STATIC, Quiet, page_of
 from tools import book, browser, weights
 from tools.paths import HTML
 
-# Every explorer has come to life, or has said why not.
+# Every explorer has started, or has said why it can't.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
-expect.set_options(timeout=30_000)  # milliseconds: other tests may have the processor
+expect.set_options(timeout=30_000)  # milliseconds, because other tests may be using the processor
 SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 
@@ -143,7 +143,7 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
 
 @pytest.fixture(scope="module")
 def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> Iterator[Visit]:
-    """A page, light and wide, that the tests of a module look at one after the other; each leaves it as it was."""
+    """A page, light and wide, that a module's tests share one after the other; each leaves it unchanged."""
     with visiting(chromium, server) as opened:
         yield opened(request.param)
 
@@ -171,7 +171,7 @@ def root(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """A context with these options, the same for all tests: a new one costs as much as four pages."""
+    """A context with these options, shared by all tests, because a new one costs as much as four pages."""
     made = {}
 
     def context_(**options) -> BrowserContext:
@@ -187,7 +187,7 @@ def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 @pytest.fixture
 def opened(context, folder: Path, root: str) -> Iterator:
-    """Open a page of widgets, all dials to be seen unless they stay ``folded``; anything that the console or the
+    """Open a page of widgets with all dials visible, unless they stay ``folded``; anything that the console or the
     network says makes the test fail at its end."""
     pages, complaints = [], []
 

@@ -1,5 +1,5 @@
-"""Explorers in a page that is made here, with the widgets' state as MyST-NB writes it, so that the book need not be
-built for them; and what the tests read and do in such a page."""
+"""Explorers in a page that is made here, with the widgets' state as MyST-NB writes it, so that they don't need a built
+book; and what the tests read and do in such a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = palette.variables(palette.DARK)
-# A text has margins, as on the site.
+# The text has margins, as on the site.
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
 
@@ -79,7 +79,7 @@ def rest(page: Page, milliseconds: int = 300) -> None:
 
 
 def hash_of(page: Page) -> str:
-    """Once the dials are in the address."""
+    """Wait until the dials are in the address."""
     rest(page)
     return page.evaluate("location.hash")
 
@@ -107,7 +107,7 @@ def enter(page: Page, name: str, value: object) -> None:
 
 
 def settle(page: Page) -> None:
-    """Two frames: one in which the new width is seen, one in which it is drawn."""
+    """Wait for two frames: in one the new width is noticed, in the next it is drawn."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

@@ -1,4 +1,5 @@
-"""Every address that a reader may have kept leads somewhere: `addresses.txt` lists those that were ever published."""
+"""Every address that a reader may have bookmarked leads somewhere: `addresses.txt` lists all that were ever
+published."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_an_address_that_has_moved_is_followed(visit):
 
 @pytest.fixture
 def pages_with(chromium, tmp_path):
-    """A page of the script and a table of what has moved, in a browser, at an address."""
+    """A browser page at an address, with the script and a table of what has moved."""
     contexts = []
 
     def opened(table: str, fragment: str):

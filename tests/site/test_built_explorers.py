@@ -14,7 +14,7 @@ from tests.explorers import js
 from tests.site.figures import hash_of
 from tests.site.pages import EXPLORED
 
-# The dials of the figures of a page. What a model found last is no dial: it comes when the model is done.
+# The dials of the figures of a page. A model's last result isn't a dial; it arrives when the model is done.
 DIALS = """[...document.querySelectorAll('.explorer-live')].map((e) => {
   const { result, ...dials } = e.ropebook.values();
   return JSON.stringify(dials);

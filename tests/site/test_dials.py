@@ -30,7 +30,7 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     picture, side, said = page.evaluate(boxes)
     assert picture["bottom"] <= side["top"]
     assert side["bottom"] <= said["top"]
-    # The picture stays under the page's first line while the last dials go by.
+    # The picture stays under the top of the window while the last dials scroll past.
     page.get_by_role("slider", name="Random draw, slider").scroll_into_view_if_needed()
     page.evaluate("scrollBy(0, 200)")
     picture, *_ = page.evaluate(boxes)
@@ -106,7 +106,7 @@ def test_a_refusal_stands_under_its_own_field(opened):
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("64")
     assert why.get_attribute("id") in field.get_attribute("aria-describedby").split()
-    # Another dial leaves it there, so that nothing moves; its own takes it away.
+    # Moving another dial leaves the message there, so that nothing moves; its own dial removes it.
     page.get_by_role("slider", name="Number of keys, slider").press("ArrowRight")
     expect(why).to_be_visible()
     page.get_by_role("slider", name="Head dimension d, slider").press("ArrowRight")
@@ -155,7 +155,7 @@ def test_what_had_to_give_way_comes_back(opened):
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page) == home
     enter(page, "Room", 100)
-    enter(page, "Length now n", 90)  # asked for now
+    enter(page, "Length now n", 90)  # now the reader asks for 90
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page)["length"] == 90
     end = page.get_by_role("slider", name="Length now n, slider")

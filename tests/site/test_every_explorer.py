@@ -26,7 +26,7 @@ def traits(figure):
 
 @every
 def test_it_comes_alive_with_its_alternative_text(opened, entry):
-    """From disk; all other tests open it over http."""
+    """Opened from disk; all other tests open it over http."""
     figure = entry.kind()
     page = opened([figure], over="file")
     expect(page.locator(".explorer-alive .rb")).to_have_count(1)
@@ -179,12 +179,12 @@ def test_the_picture_follows_the_theme(opened, entry):
 @pytest.mark.timing
 @every
 def test_work_per_event_is_small(opened, entry):
-    """8 ms is the aim (`make bench` records it), 50 ms the alarm; at the dials' heaviest."""
+    """At the heaviest settings. 8 ms is the aim (`make bench` records it); above 50 ms the test fails."""
     page = opened([entry.kind(**entry.heaviest)])
     if page.locator("input[type=range]").count():
         assert 0 < slowest_event(page, 0, alarm=50) <= 50
     else:
-        assert entry.name == "shuffle"  # whose work has a test of its own
+        assert entry.name == "shuffle"  # there is a separate test for its work
 
 
 def test_enter_is_what_a_hand_does(opened):

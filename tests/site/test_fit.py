@@ -1,11 +1,11 @@
-"""Every picture fits its room, whole: as wide as the stage, and no higher than that leaves room for the dials."""
+"""Every picture fits: it is as wide as the stage, and low enough to leave room for the dials."""
 
 from __future__ import annotations
 
 from tests.explorers.registry import every
 from tests.site.figures import settle
 
-# The narrowest and the widest stage, both sides of the border between panels and the whole, a desk's.
+# The narrowest and the widest stage, both sides of the border between panels and the whole, and a desktop's.
 MOST = {320: 400, 519: 400, 520: 600, 620: 600, 900: 600}
 
 # Of every figure in each of its panels (all figures change panels at once, since each change needs a frame): what

@@ -17,7 +17,7 @@ IN_SIGHT = """() => [...document.querySelectorAll('.front-stage, .front > p, .fr
 
 @pytest.fixture
 def front(visit):
-    """The front page, without motion of its own."""
+    """The front page, with its animation off."""
 
     def opened(width: int = 1366, height: int = 657, **how) -> Page:
         return visit("book/intro.html", width=width, height=height, **{"motion": "reduce", **how}).page
@@ -58,7 +58,7 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
 
 def test_other_words_can_be_chosen_and_keys_move_it(front):
     page = front()
-    page.get_by_role("button", name=re.compile("^down")).click()  # as near to cat as to it: it gives way
+    page.get_by_role("button", name=re.compile("^down")).click()  # as near to "cat" as to "it", it replaces "it"
     expect(page.locator(".front-angle")).to_have_text("60°")
     expect(page.locator(".front-token.front-query > span")).to_have_text("down")
     rule = page.get_by_role("slider", name="Position of the sentence")

@@ -11,7 +11,7 @@ NAMES = f"{ROWS}.map((row) => row.cells[0].textContent)"
 
 
 def column(head: str) -> str:
-    """What the rows that show have under a head."""
+    """The entries of the visible rows in a column."""
     return f"""(() => {{
       const heads = [...document.querySelectorAll('.guide-table thead th')].map((cell) => cell.textContent);
       return {ROWS}.map((row) => row.cells[heads.indexOf('{head}')].textContent);

@@ -66,7 +66,7 @@ def test_a_pointer_takes_the_handle_along(opened):
     page.mouse.move(box["x"] + 22, box["y"] + 10)  # away from its middle
     page.mouse.down()
     assert place(page) == 40
-    page.mouse.move(box["x"] + 42, box["y"] + 200)  # captured: far below it
+    page.mouse.move(box["x"] + 42, box["y"] + 200)  # the pointer is captured, even far below the area
     assert place(page) == 50
     page.mouse.move(box["x"] - 500, box["y"])  # where there is nothing
     assert place(page) == 50
@@ -167,7 +167,7 @@ def test_a_tap_moves_the_mark(opened):
 # ---- Play ----
 
 
-# Whether the mark moves within 30 frames: time passes by frames here, and a busy machine has fewer of them.
+# Whether the mark moves within 30 frames. We count frames, because a busy machine draws fewer of them.
 MOVING = """async () => {
   const place = () => document.querySelector('.explorer-live').ropebook.values().place;
   const before = place();
@@ -181,7 +181,7 @@ def moving(page: Page) -> bool:
 
 
 def playing(opened, start: int = 0, **options) -> Page:
-    """A page where the mark moves since Play was pressed."""
+    """A page where Play was pressed and the mark is moving."""
     page = opened([Line(place=start), Line()], reduced_motion="no-preference", **options)
     assert not moving(page)
     page.get_by_role("button", name="Play").first.click()
@@ -190,7 +190,7 @@ def playing(opened, start: int = 0, **options) -> Page:
 
 
 def stopped(page: Page, end: bool = False) -> None:
-    """Long before it would be at its end, or there."""
+    """Long before its end, or at its end."""
     expect(page.get_by_role("button", name="Play")).to_have_count(2)
     assert (place(page) == 100) == end
     assert not moving(page)
@@ -206,7 +206,7 @@ def test_it_plays_from_press_to_press_and_to_the_end(opened):
     page.get_by_role("button", name="Play").first.click()
     assert place(page) < 100
     work = page.evaluate("document.querySelector('.explorer-live').ropebook.work.length")
-    assert work > 5  # frames are measured as events are
+    assert work > 5  # frames are measured like events
 
 
 def test_a_turned_dial_stops_it(opened):

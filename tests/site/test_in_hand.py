@@ -1,4 +1,4 @@
-"""What the pictures show is moved in them: by the pointer, and by keys."""
+"""Things in the pictures can be moved there, by pointer and by keys."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_shorter_way_round_within_the_limits():
     cases = [
         ([10, 0.1, 0.31, 100], 13),
         ([10, 0.1, -0.31, 100], 7),
-        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a whole turn is none
+        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a whole turn changes nothing
         ([10, 0.1, math.pi + 0.2, 100], 0),  # back, and not beyond 0
         ([10, 1e-6, 0.1, 100], 100),
         ([10, 1.0, 0.4, 100], 10),

@@ -1,4 +1,4 @@
-"""What a figure says is seen: the picture, which keeps its place while the dials go by, never covers its words."""
+"""A figure's words can be seen: the picture, which keeps its place while the dials scroll past, never covers them."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ KINDS = ["book/intro.html", CHAPTERS[0], "book/notation.html", "search.html"]
 
 
 def each(paths: list[str]) -> pytest.MarkDecorator:
-    """A test of every page in ``paths`` that looks at a shared visit."""
+    """Decorates a test of every page in ``paths`` that shares one visit."""
     return pytest.mark.parametrize("shared", paths, indirect=True, scope="module")
 
 
 def every(paths: list[str]) -> pytest.MarkDecorator:
-    """A test of every page in ``paths`` that makes visits of its own."""
+    """Decorates a test of every page in ``paths`` that makes its own visits."""
     return pytest.mark.parametrize("path", paths)
 
 
@@ -38,7 +38,7 @@ def unfold(page: Page) -> None:
 
 
 def put_on(page: Page, theme: str) -> None:
-    """A reader's system turns dark or light."""
+    """The reader's system switches to dark or light."""
     page.emulate_media(color_scheme=theme)
     page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
 
@@ -86,7 +86,7 @@ def test_no_script_holds_a_page_up(shared):
 def test_each_page_describes_itself_and_no_two_alike(site):
     found = [re.findall(r'<meta name="description" content="([^"]*)"', (site / path).read_text()) for path in PAGES]
     texts = [text for (text,) in found]
-    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)  # escaped: a quote has six
+    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)  # an escaped quote has six
     assert len(set(texts)) == len(PAGES)
 
 
@@ -311,7 +311,7 @@ OTHERS = [path for path in [*PAGES, "search.html", "genindex.html"] if path not 
 
 @each(OTHERS)
 def test_axe_finds_nothing_in_one_of_each_kind_of_element(shared, request):
-    """The last to look at a page, which it takes apart."""
+    """This test runs last on a page, because it takes the page apart."""
     shared.page.evaluate(ONE_OF_EACH)
     turn = OTHERS.index(request.node.callspec.params["shared"])
     assert complaints(shared.page, [LOOKS[turn % 2]]) == []

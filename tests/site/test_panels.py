@@ -1,4 +1,4 @@
-"""The room that a picture has, and a switch between its panels where the room is narrow."""
+"""The room that a picture has, and a switch between its panels if the room is narrow."""
 
 from __future__ import annotations
 

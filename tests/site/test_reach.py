@@ -1,4 +1,4 @@
-"""Every dial with its picture on one screen, and nothing moves under the hand: see benchmarks/reach.py."""
+"""Every dial fits on one screen with its picture, and nothing moves under the pointer: see benchmarks/reach.py."""
 
 from __future__ import annotations
 

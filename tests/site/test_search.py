@@ -9,8 +9,8 @@ import pytest
 
 from tests.site.queries import answers, missed
 
-# What readers wrote who had not seen how the search works, and the pages that answer it: the search was tuned on one
-# part, and tried on the other once.
+# Queries by readers who had not seen how the search works, and the pages that answer them. The search was tuned on one
+# part, and tried once on the other.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
 # Of 50 queries, how many must have a right page among the first three hits. On 24 November 2026, when the other half
 # was tried for the first and only time, 45 of those that the ranking was tuned on had one, and 43 of the others. An

@@ -28,14 +28,14 @@ WATCH = """
 
 @dataclass
 class Line:
-    """Where the site is served, and what a page's rest waits for."""
+    """Where the site is served, and the event that the rest of a page waits for."""
 
     address: str
     rest: threading.Event = field(default_factory=threading.Event)
 
 
 class InPieces(Quiet):
-    """Sends a page up to the middle of its text, and the rest when the line lets it. Typefaces come a second late."""
+    """Sends the first half of a page's text, and the rest when the test allows it. Typefaces come a second late."""
 
     def __init__(self, *given, line: Line, **more) -> None:
         self.line = line
@@ -80,7 +80,7 @@ def test_what_was_read_stays_where_it_was(context, slow, name, width):
     page.add_init_script(WATCH)
     page.goto(f"{slow.address}/book/{name}.html", wait_until="commit")
     page.wait_for_selector("article p")
-    settle(page)  # the first piece is seen
+    settle(page)  # the first piece is visible
     assert page.evaluate("document.readyState") == "loading"
     slow.rest.set()
     page.wait_for_load_state("load")

@@ -62,7 +62,7 @@ def test_the_svg_stands_alone(opened, entry):
 
 
 def coarse(image) -> np.ndarray:
-    """The picture in few pixels: the page may have it half a pixel further."""
+    """The picture with few pixels, because on the page it may be half a pixel further on."""
     return np.asarray(image.convert("RGB").resize((120, 80), Image.Resampling.BOX), dtype=float)
 
 
@@ -146,7 +146,7 @@ def test_the_numbers_are_what_is_drawn(opened):
 
 
 def test_in_a_notebook_there_is_no_link(opened):
-    """A front end of notebooks gives the script a model and an element, no page."""
+    """A notebook front end gives the script a model and an element, but no page."""
     page = opened([Turn()])
     names = page.evaluate(
         """async () => {

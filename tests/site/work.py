@@ -1,4 +1,4 @@
-"""How long the explorers of a page work when their sliders are moved."""
+"""How long a page's explorers take to respond when their sliders are moved."""
 
 from __future__ import annotations
 

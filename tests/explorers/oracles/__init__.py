@@ -1,4 +1,4 @@
-"""What each explorer shows, once more: by Python, from the book's modules, for comparison.
+"""What each explorer shows, computed again in Python from the book's modules, for comparison.
 
 An oracle is a module of the explorer's name with two functions. ``compute(dials)``: what the figure shows, from the
 dials alone, under the names that the script's ``compute`` uses. ``terms(dials)``: for each entry of numbers the sum of

@@ -55,11 +55,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Frequencies by their own size, factors by theirs; what was measured is the same, and positions are whole."""
+    """Frequencies and factors count with their own size; measured values must be the same, and positions are whole."""
     data = compute(dials)
     return {"theta": data["theta"], "scale": data["scale"], "means": data["means"]}
 
 
 def means(bits: list[float]) -> list[float]:
-    """Within L and, if the text goes so far, beyond it."""
+    """Within L and, if the text is long enough, beyond it."""
     return [sum(part) / len(part) for part in (bits[:TRAINED], bits[TRAINED:]) if part]

@@ -37,6 +37,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A coordinate is at most as large as its arrow, the score as the product of both."""
+    """A coordinate is at most as large as its arrow is long, and the score at most as large as the product of both
+    lengths."""
     query, key = math.hypot(*QUERY), math.hypot(*KEY)
     return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key, "distance": 0.0}

@@ -106,7 +106,7 @@ def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
 
 
 def nearest(keys: torch.Tensor, query: int) -> int:
-    """The key nearest to the query, of two the earlier; −1 if there are none.
+    """The key nearest to the query, or the earlier of two; −1 if there are none.
 
     >>> nearest(torch.tensor([9, 1, 20]), 5)
     1

@@ -47,7 +47,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Frequencies by their own size; an angle beyond is a difference of two."""
+    """Frequencies count with their own size; an angle beyond the trained ones is a difference of two."""
     data = compute(dials)
     reach = (data["near"] or 0) + (data["far"] or 0)
     return {

@@ -61,7 +61,8 @@ def test_steps_by_button_and_key_stop_at_the_ends(opened):
 
 @pytest.mark.parametrize("dim, columns, cell", [(8, 4, 96), (32, 8, 48), (128, 16, 32)])
 def test_hands_rings_and_their_colours(opened, dim, columns, cell):
-    """On each hand, and on its ring before and behind it, a point has the colour that says how far it has come."""
+    """On each hand, and on its ring before and behind it, a point has the colour that shows how far the hand has
+    moved."""
     figure = Clocks(position=100, dim=dim)
     page = opened([figure], viewport={"width": 740, "height": 900})
     expected = expected_of(figure)

@@ -119,7 +119,7 @@ def test_the_pointer_drags_the_distance_and_the_peak(opened):
     page = opened([Fourier(span=100, peak=10, distance=5)])
     box = page.get_by_role("slider", name="Distance in the picture").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 50)
-    assert dials(page)["distance"] == 5  # no button is held
+    assert dials(page)["distance"] == 5  # no mouse button is pressed
     page.mouse.down()
     assert dials(page)["distance"] == 40
     page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 90)

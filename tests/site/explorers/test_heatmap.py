@@ -47,7 +47,7 @@ def test_the_heatmap_shows_what_python_computes(opened):
 
 @pytest.mark.parametrize("dim, length", [(100, 30), (256, 100), (512, 640)])
 def test_equal_rows_have_equal_colours(opened, dim, length):
-    """Base 1 turns every pair alike, so that a column has one colour for all sines, however rows fall on pixels."""
+    """With base 1 all pairs rotate alike, so a column has one colour for all sines, wherever row borders fall."""
     page = opened([Heatmap(base=1, dim=dim, length=length)])
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     for m in (2, 11):  # near a crest and a trough, where neighbours are alike

@@ -106,7 +106,7 @@ def test_the_lengths_are_dragged_and_the_axis_waits(opened):
         page.mouse.move(x, y)
         page.mouse.down()
         page.mouse.move(x + 99, y - octave * math.log2(goal / dials(page)[trait]), steps=6)
-        assert dials(page)[trait] == pytest.approx(goal, rel=0.01)  # though a longer text asks for a longer axis
+        assert dials(page)[trait] == pytest.approx(goal, rel=0.01)  # although a longer text needs a longer axis
         page.mouse.up()
         assert dials(page)[trait] == pytest.approx(goal, rel=0.01)
         page.mouse.move(0, 0)

@@ -165,7 +165,8 @@ def test_all_schemes(opened):
     assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
     expect(page.locator(".rb-summary")).to_contain_text("Not there: learned.")
-    # where it is read a dot for each seed of eight schemes; below, of seven in all bands and of one within L
+    # at the reading line, a dot for each seed of eight schemes; below, of seven schemes in all bands and of one
+    # within L
     dots = page.locator(".rb-stage svg circle[r='2']")
     assert dots.count() == 3 * 8 + 3 * (7 * 4 + 1)
     rings = page.locator(".rb-stage svg circle[r='4']").all()

@@ -152,7 +152,7 @@ def test_choosing_a_type_and_what_is_rounded(opened):
 
 
 def test_the_page_rounds_as_torch_does(opened):
-    """The browser has the same numbers as Node, which the unit tests ask."""
+    """The browser computes the same numbers as Node, which the unit tests use."""
     page = opened([Precision(first=300, count=40, dim=16)])
     found = data(page)
     positions = torch.arange(300, 340).to(torch.bfloat16)

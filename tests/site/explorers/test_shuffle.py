@@ -48,7 +48,7 @@ def test_dragging_moves_a_word_and_its_output(opened):
     expect(page.locator(".rb-held")).to_have_count(0)
     expect(page.locator(".rb-stats dd").first).to_have_text(re.compile(r"× 10⁻¹[⁶⁷]"))
     expect(page.locator(".rb-summary")).to_contain_text("Every output moved with its word, and nothing else changed")
-    page.mouse.move(first["x"], y)  # no button is held: nothing moves any more
+    page.mouse.move(first["x"], y)  # no mouse button is pressed, so nothing moves any more
     assert dials(page)["order"] == [1, 2, 3, 4, 0]
 
 
@@ -128,7 +128,7 @@ def test_words_are_taken_as_they_are_typed(opened):
     assert dials(page)["order"] == [1, 0, 2, 3, 4]
     field.fill("  two   words ")
     assert dials(page) == {"words": "two words", "order": [0, 1], "position": False, "causal": False}
-    expect(field).to_have_value("  two   words ")  # the hand is still in it
+    expect(field).to_have_value("  two   words ")  # the pointer is still inside
     expect(page.locator(".rb-cell")).to_have_count(4)
     field.fill("1 2 3 4 5 6 7 8 9")
     expect(says).to_have_text("Sentence: 9 words are more than 8. Still two words.")
