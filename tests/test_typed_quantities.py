@@ -30,9 +30,8 @@ GIVEN = {
     # arithmetic, or a ranking that a cell of the page asserts
     "attention": ("four times as many",),
     "efficient_speed": ("3 times as many", "half as long", "half as much", "half as many"),
-    "lab": ("twice as many", "hundred times as many"),
     "lab_records": ("half as many",),
-    "lab_rule": ("twice as many",),
+    "lab_rule": ("twice as many", "hundred times as many"),
     # published, with its source beside it
     "beyond_departures": ("1.96 %", "3.98 %"),
     # given: a clip's frames, how long a page takes to read
