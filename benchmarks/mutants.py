@@ -47,9 +47,9 @@ MODULES = [
     "efficient/layouts", "efficient/cost", "rotary_attention/layer", "rotary_attention/cache",
     "rotary_attention/packing", "rotary_attention/llama", "precision", "mistakes",
     "decay/bound", "decay/curves", "decay/scores", "decay/sweeps", "decay/models", "decay/bases",
-    "extrapolation/parts", "extrapolation/frequencies", "extrapolation/trained", "extrapolation/distances",
-    "extrapolation/queries", "extrapolation/measures", "extrapolation/search", "extrapolation/registry",
-    "extrapolation/interop", "extrapolation/layer", "checks",
+    "extrapolation/parts", "extrapolation/frequencies", "extrapolation/dynamic", "extrapolation/trained",
+    "extrapolation/distances", "extrapolation/queries", "extrapolation/measures", "extrapolation/search",
+    "extrapolation/registry", "extrapolation/interop", "extrapolation/layer", "checks",
 ]  # fmt: skip
 # Further modules to name, with the few test files that look at them: running those of a whole package takes minutes.
 FEW = {

@@ -30,6 +30,15 @@ def prose(name: str) -> str:
     return re.sub(r"^(`{3,})\{code-cell\}.*?^\1", "", body, flags=re.S | re.M)
 
 
+def slug(section: str) -> str:
+    """The anchor of a section that begins with its heading's text.
+
+    >>> slug("Which base?\\nNone.")
+    'which-base'
+    """
+    return default_slugify(section.split("\n")[0])
+
+
 @cache
 def headings(name: str) -> set[str]:
     """The anchors of a page's headings, as MyST makes them."""

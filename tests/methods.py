@@ -1,4 +1,4 @@
-"""An example of every method of context extension, and what their tests share."""
+"""What the tests of the methods of context extension share. The registry has an example of each."""
 
 import logging
 import types
@@ -40,23 +40,7 @@ def assert_same(ours, other):
     assert ours[1] == pytest.approx(other[1], rel=1e-12)
 
 
-EXAMPLES = {
-    "linear": {"factor": 4.0},
-    "ntk": {"factor": 4.0},
-    "dynamic_ntk": {"trained_length": 32},
-    "ntk_by_parts": {"factor": 4.0, "trained_length": 32, "beta": 4.0},
-    "yarn": {"factor": 4.0, "trained_length": 32, "beta": 4.0},
-    "dynamic_yarn": {"trained_length": 32, "beta": 4.0},
-    "llama3": {"factor": 4.0, "trained_length": 32},
-    "longrope": {"short_factors": [1.0] * 4, "long_factors": [1.0, 1.5, 3.0, 4.0], "trained_length": 32, "factor": 4.0},
-    "base": {"base": 500000.0},
-    "partial": {"fraction": 0.5},
-    "proportional": {"fraction": 0.5},
-    "rerope": {"window": 8},
-    "leaky_rerope": {"window": 8, "step": 4.0},
-    "self_extend": {"window": 8, "group": 4},
-    "log_n": {"trained_length": 32},
-}  # for d = 8 and L = 32
+EXAMPLES = {name: dict(method.example) for name, method in X.METHODS.items()}  # for d = 8 and L = 32
 FREQUENCIES = [name for name, method in X.METHODS.items() if method.acts_on == "frequencies"]
 DISTANCES = [name for name, method in X.METHODS.items() if method.acts_on == "distances"]
 

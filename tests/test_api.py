@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
 import ropebook
+from ropebook.extrapolation import METHODS
+from tools.paths import BOOK
 
-PAGE = (Path(__file__).resolve().parents[1] / "book" / "api.md").read_text(encoding="utf-8")
+PAGE = (BOOK / "api.md").read_text(encoding="utf-8")
+FORMS = [("ropebook.extrapolation", method.form.__name__) for method in METHODS.values()]
 DESCRIBED = re.compile(r"^\.\. auto(?:class|function):: (ropebook\.\w+)\.(\w+)$", re.M)
 
 
@@ -45,4 +47,15 @@ def test_everything_described_has_an_import_line_and_stands_under_its_module():
 
 @pytest.mark.parametrize("name", sorted(ropebook._HOMES))
 def test_every_main_name_is_described(name):
-    assert (f"ropebook.{ropebook._HOMES[name]}", name) in DESCRIBED.findall(PAGE)
+    assert (f"ropebook.{ropebook._HOMES[name]}", name) in [*DESCRIBED.findall(PAGE), *FORMS]
+
+
+def test_every_method_is_described_in_the_order_of_the_registry():
+    assert "\n### The methods\n\n```{methods}\n```\n" in PAGE
+    spec = importlib.util.spec_from_file_location("methods", BOOK / "_ext" / "methods.py")
+    directive = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(directive)
+    written = "\n".join(directive.lines())
+    assert DESCRIBED.findall(written) == FORMS
+    line = re.search(r"```python\n(.*?)```", written, re.S)[1]
+    assert [("ropebook.extrapolation", alias.name) for alias in ast.parse(line).body[0].names] == FORMS

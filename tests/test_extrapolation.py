@@ -12,8 +12,10 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from ropebook import extrapolation as X
 from ropebook.efficient import RotaryEmbedding
+from ropebook.extrapolation.choice import WHEN
 from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import random
+from tests.links import slug, text
 from tests.methods import (
     DISTANCES,
     EXAMPLES,
@@ -21,11 +23,12 @@ from tests.methods import (
     example,
 )
 
+REFERENCES = (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8")
+
 # --- The registry ---
 
 
 def test_every_method_is_made_by_name():
-    assert set(EXAMPLES) == set(X.METHODS)
     for name, method in X.METHODS.items():
         assert method.name == name
         assert isinstance(example(name), method.form)
@@ -59,13 +62,30 @@ def test_transformers_names_are_its_names():
     assert named - set(ROPE_INIT_FUNCTIONS) == {"rope_theta", "partial_rotary_factor"}
 
 
-def test_the_years_are_those_of_the_first_publication():
-    # The years of preprints and posts; arXiv numbers begin with the year and the month.
-    assert {name: method.year for name, method in X.METHODS.items()} == {
-        "linear": 2023, "ntk": 2023, "dynamic_ntk": 2023, "ntk_by_parts": 2023, "yarn": 2023, "dynamic_yarn": 2023,
-        "llama3": 2024, "longrope": 2024, "base": 2023, "partial": 2021, "proportional": 2024, "rerope": 2023,
-        "leaky_rerope": 2023, "self_extend": 2024, "log_n": 2021,
-    }  # fmt: skip
+@pytest.mark.parametrize("name", X.METHODS)
+def test_the_year_is_that_of_the_first_publication(name):
+    """Of a preprint or post; arXiv numbers begin with the year and the month."""
+    method = X.METHODS[name]
+    [entry] = re.findall(rf"^@\w+\{{{method.source},\n.*?^\}}", REFERENCES, re.M | re.S)
+    arxiv, year = re.search(r"eprint = \{(\d\d)\d\d\.", entry), re.search(r"year = \{(\d+)\}", entry)
+    assert method.year == (2000 + int(arxiv[1]) if arxiv else int(year[1]))
+
+
+@pytest.mark.parametrize("name", X.METHODS)
+def test_a_section_explains_the_method(name):
+    """By its class, in a cell or in the registry's words."""
+    method = X.METHODS[name]
+    page, _, anchor = method.section.partition("#")
+    [section] = [part for part in re.split(r"^## ", text(page), flags=re.M) if slug(part) == anchor]
+    assert method.title.lower() in section.lower() or re.search(rf"X\.{method.form.__name__}\b", section)
+
+
+def test_what_suits_nothing_has_no_recommended_options():
+    assert {when for method in X.METHODS.values() for when in method.suits} == set(WHEN)
+    for method in X.METHODS.values():
+        if not method.suits:
+            with pytest.raises(NotImplementedError, match=f"{method.form.__name__} is recommended for nothing"):
+                method.form.reaching(32, 64, dim=8, base=100.0)
 
 
 def test_the_table_and_its_sources():
@@ -73,8 +93,7 @@ def test_the_table_and_its_sources():
     assert [row["name"] for row in rows] == list(X.METHODS)
     assert all(isinstance(cell, str) and cell for row in rows for cell in row.values())
     assert {row["trains"] for row in rows} == {"no", "yes", "optional"}
-    references = (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8")
-    assert {row["source"] for row in rows} <= set(re.findall(r"^@\w+\{([^,]+),", references, re.M))
+    assert {row["source"] for row in rows} <= set(re.findall(r"^@\w+\{([^,]+),", REFERENCES, re.M))
     assert {row["changes"] for row in rows} == {"frequencies", "distances", "queries"}
 
 

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from ropebook import rope
-from ropebook.extrapolation import BaseChange, ExtendedAttention, from_transformers, install, make, ntk_base
+from ropebook.extrapolation import METHODS, BaseChange, ExtendedAttention, from_transformers, install, make, ntk_base
 from ropebook.extrapolation.loaded import Turn, turned_from
 from ropebook.rotary_attention import LlamaModel
 
@@ -111,15 +111,8 @@ def test_ntk_aware_is_another_base(kind, model):
     torch.testing.assert_close(again, found)
 
 
-OURS = {
-    "ntk_by_parts": {"factor": 4.0, "trained_length": TRAINED, "beta": 4.0},
-    "dynamic_ntk": {"trained_length": TRAINED},
-    "dynamic_yarn": {"trained_length": TRAINED, "beta": 4.0},
-    "rerope": {"window": 12},
-    "leaky_rerope": {"window": 12, "step": 4.0},
-    "self_extend": {"window": 12, "group": 4},
-    "log_n": {"trained_length": 16},
-}
+# Dynamic NTK in its own form, with a factor of 1, is not what transformers calls dynamic.
+OURS = {name: method.example for name, method in METHODS.items() if method.transformers in (None, "dynamic")}
 
 
 @pytest.mark.parametrize("name", OURS)

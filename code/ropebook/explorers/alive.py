@@ -24,17 +24,9 @@ LEAST_BASE = 500
 METHODS = {
     "none": "as trained",
     **{
-        name: extrapolation.METHODS[name].title
-        for name in (
-            "linear",
-            "ntk",
-            "dynamic_ntk",
-            "ntk_by_parts",
-            "yarn",
-            "log_n",
-            "rerope",
-            "self_extend",
-        )
+        name: method.title
+        for name, method in extrapolation.METHODS.items()
+        if "alive" in method.explorers
     },
 }
 """The methods for the trained model, and their names on the page."""

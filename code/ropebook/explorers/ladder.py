@@ -13,15 +13,23 @@ LEAST_BASE = 500
 """Below this, the other dials could make the ramp of YaRN's code run backwards, and then it has no value."""
 SHORTEST = 5
 """The axis of wavelengths begins here; the fastest pair needs 2π positions."""
+_LOOKS = [
+    ("3", 2, ""),
+    ("4", 2, ""),
+    ("ink", 1.75, "7 4"),
+    ("ink", 1.75, ""),
+    ("ink", 2, "0 4"),
+    ("3", 2, "7 4"),
+    ("4", 2, "7 4"),
+]
+_OFFERED = {
+    name: method
+    for name, method in extrapolation.METHODS.items()
+    if "ladder" in method.explorers
+}
 METHODS = {
-    name: {"title": extrapolation.METHODS[name].title, "look": look}
-    for name, look in {
-        "linear": ("3", 2, ""),
-        "ntk": ("4", 2, ""),
-        "ntk_by_parts": ("ink", 1.75, "7 4"),
-        "yarn": ("ink", 1.75, ""),
-        "llama3": ("ink", 2, "0 4"),
-    }.items()
+    name: {"title": method.title, "look": _LOOKS[place]}
+    for place, (name, method) in enumerate(_OFFERED.items())
 }
 """The methods that can be drawn over the ladder: each one's name, colour, width and dashes."""
 
@@ -30,9 +38,8 @@ class Ladder(Explorer):
     """The wavelengths λ_i = 2π/θ_i of all pairs against the trained length L, and methods that stretch them for L′ = s·L.
 
     ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``trained_length``: L, 16 to 131072. ``factor``: s, 1 to 64.
-    ``alpha``: 0.25 to 2, and ``beta``: 2.5 to 64, the ends of the ramp of NTK-by-parts and YaRN. ``linear``, ``ntk``,
-    ``ntk_by_parts``, ``yarn``, ``llama3``: whether this method of :data:`ropebook.extrapolation.METHODS` is shown. Bad
-    values raise ``TraitError``.
+    ``alpha``: 0.25 to 2, and ``beta``: 2.5 to 64, the ends of the ramp of NTK-by-parts and YaRN. Each of
+    `METHODS`, such as ``linear`` or ``yarn``: whether this method is shown. Bad values raise ``TraitError``.
     """
 
     script = "ladder.js"
@@ -53,35 +60,17 @@ class Ladder(Explorer):
     factor = dials.factor(4.0)
     alpha = dials.slow_end()
     beta = dials.fast_end()
-    linear = Switch(
-        False,
-        label="Position interpolation",
-        note="Every wavelength becomes s times as long.",
-        more=True,
-    )
-    ntk = Switch(
-        False,
-        label="NTK-aware",
-        note="The first pair is kept, the last takes s times as long.",
-        more=True,
-    )
-    ntk_by_parts = Switch(
-        False,
-        label="NTK-by-parts",
-        note="Fast pairs are kept, slow ones interpolated, with a ramp between.",
-        more=True,
-    )
-    yarn = Switch(
-        False,
-        label="YaRN",
-        note="The same, with the ramp of its published code.",
-        more=True,
-    )
-    llama3 = Switch(
-        False,
-        label="Llama 3.1",
-        note="NTK-by-parts with α = 1 and β = 4.",
-        more=True,
+    # a switch for each method
+    locals().update(
+        {
+            name: Switch(
+                False,
+                label=method.title[0].upper() + method.title[1:],
+                note=method.explorers["ladder"],
+                more=True,
+            )
+            for name, method in _OFFERED.items()
+        }
     )
 
     @traitlets.default("alt")

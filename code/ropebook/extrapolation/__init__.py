@@ -10,35 +10,16 @@ a slower pair meets new angles as soon as the text is longer. The methods differ
 - `Distances` leave θ alone and change the distance m − n that a query and a key see.
 - `LogN` changes no position at all: it lengthens the queries.
 
-`make` builds any of them by name and options, `METHODS` is the registry, and `methods_table` lists it. Every option
+Every class among them carries its facts (`methods.known_as`). `make` builds any of them by name and options, `METHODS` is
+the registry, and `methods_table` lists it. Every option
 is checked when a method is made: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range.
 """
 
-from ropebook.extrapolation.choice import (
-    Choice,
-    choices,
-    least_group,
-    least_ntk_factor,
-)
-from ropebook.extrapolation.distances import (
-    Distances,
-    LeakyReRoPE,
-    ReRoPE,
-    SelfExtend,
-)
-from ropebook.extrapolation.frequencies import (
-    Dynamic,
-    DynamicNTK,
-    DynamicYaRN,
-    Frequencies,
-    Interpolation,
-    Llama3,
-    LongRoPE,
-    NTKAware,
-    NTKByParts,
-    Scaled,
-    YaRN,
-)
+from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
+from ropebook.extrapolation.choice import Choice, choices
+from ropebook.extrapolation.distances import *  # noqa: F403
+from ropebook.extrapolation.dynamic import *  # noqa: F403
+from ropebook.extrapolation.frequencies import *  # noqa: F403
 from ropebook.extrapolation.hugging_face import install
 from ropebook.extrapolation.interop import (
     Configured,
@@ -52,6 +33,7 @@ from ropebook.extrapolation.measures import (
     PaperAndCode,
     arrival_lengths,
     cache_error,
+    least_ntk_factor,
     overshoot,
     paper_against_code,
     stretch,
@@ -69,46 +51,27 @@ from ropebook.extrapolation.parts import (
     softmax_scale,
     yarn_factor,
 )
-from ropebook.extrapolation.queries import LogN
+from ropebook.extrapolation.queries import *  # noqa: F403
 from ropebook.extrapolation.registry import METHODS, make, methods_table
 from ropebook.extrapolation.search import Search, search_factors
-from ropebook.extrapolation.trained import BaseChange, Partial, Proportional
+from ropebook.extrapolation.trained import *  # noqa: F403
 
+# What holds the methods names them itself.
 __all__ = [
     "METHODS",
-    "BaseChange",
     "CacheError",
     "Choice",
     "Configured",
-    "Distances",
-    "Dynamic",
-    "DynamicNTK",
-    "DynamicYaRN",
     "ExtendedAttention",
     "Extension",
-    "Frequencies",
-    "Interpolation",
-    "LeakyReRoPE",
-    "Llama3",
-    "LogN",
-    "LongRoPE",
     "Method",
-    "NTKAware",
-    "NTKByParts",
     "PaperAndCode",
-    "Partial",
-    "Proportional",
-    "ReRoPE",
-    "Scaled",
     "Search",
-    "SelfExtend",
-    "YaRN",
     "arrival_lengths",
     "cache_error",
     "choices",
     "from_transformers",
     "install",
-    "least_group",
     "least_ntk_factor",
     "length_factor",
     "make",
@@ -129,3 +92,8 @@ __all__ = [
     "turned",
     "yarn_factor",
 ]
+__all__ += frequencies.__all__
+__all__ += dynamic.__all__
+__all__ += distances.__all__
+__all__ += queries.__all__
+__all__ += trained.__all__

@@ -15,9 +15,12 @@ from ropebook.extrapolation.parts import (
     at_least_float32,
     check_trained,
     exact_positions,
+    length_factor,
     rotated,
 )
 from ropebook.shapes import Float, Real
+
+__all__ = ["Distances", "LeakyReRoPE", "ReRoPE", "SelfExtend", "least_group"]
 
 
 class Distances(Extension, abc.ABC):
@@ -133,7 +136,17 @@ class Distances(Extension, abc.ABC):
         return scores(m, n), scores(*self.far_positions(m, n)), is_near
 
 
-@known_as("rerope", "ReRoPE", 2023, "su2023rerope", trains="no", cache_safe=False)
+@known_as(
+    "rerope",
+    "ReRoPE",
+    2023,
+    "su2023rerope",
+    "extrapolation_distances.md#rerope-and-self-extend-what-if-far-tokens-are-just-far",
+    example={"window": 8},
+    trains="no",
+    cache_safe=False,
+    explorers={"alive": ""},
+)
 @dataclass(frozen=True)
 class ReRoPE(Distances):
     """Distances stop growing at the window: min(Δ, w). Su 2023.
@@ -168,6 +181,8 @@ class ReRoPE(Distances):
     "leaky ReRoPE",
     2023,
     "su2023rerope",
+    "extrapolation_distances.md#rerope-and-self-extend-what-if-far-tokens-are-just-far",
+    example={"window": 8, "step": 4.0},
     trains="no",
     cache_safe=False,
 )
@@ -204,7 +219,16 @@ class LeakyReRoPE(Distances):
 
 
 @known_as(
-    "self_extend", "Self-Extend", 2024, "jin2024", trains="no", cache_safe=False
+    "self_extend",
+    "Self-Extend",
+    2024,
+    "jin2024",
+    "extrapolation_distances.md#rerope-and-self-extend-what-if-far-tokens-are-just-far",
+    example={"window": 8, "group": 4},
+    trains="no",
+    cache_safe=False,
+    suits=("as it is, two tables of scores",),
+    explorers={"alive": ""},
 )
 @dataclass(frozen=True)
 class SelfExtend(Distances):
@@ -238,6 +262,27 @@ class SelfExtend(Distances):
         check_window(self.window, trained_length)
         moved = self.window - self.window // self.group
         return max(self.window, self.group * (trained_length - moved))
+
+    @classmethod
+    def reaching(
+        cls, trained_length: int, target_length: int, *, dim: int, base: float
+    ) -> SelfExtend:
+        """With a window of L/2, as the book has measured it, and the smallest group that reaches L′."""
+        window = max(1, trained_length // 2)
+        return cls(window, least_group(trained_length, target_length, window))
+
+
+def least_group(trained_length: int, target_length: int, window: int) -> int:
+    """The smallest group size with which Self-Extend takes a model from L tokens to L′.
+
+    >>> least_group(4096, 16384, window=1024)
+    6
+    """
+    length_factor(trained_length, target_length)
+    group = 1
+    while SelfExtend(window, group).reach(trained_length) < target_length:
+        group += 1
+    return group
 
 
 def check_window(window: int, trained_length: int) -> None:

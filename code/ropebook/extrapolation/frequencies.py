@@ -28,6 +28,17 @@ from ropebook.extrapolation.parts import (
 )
 from ropebook.shapes import Float
 
+__all__ = [
+    "Frequencies",
+    "Interpolation",
+    "Llama3",
+    "LongRoPE",
+    "NTKAware",
+    "NTKByParts",
+    "Scaled",
+    "YaRN",
+]
+
 # What a scaling returns: (inv_freq, attention_factor).
 Scaled = tuple[Tensor, float]
 
@@ -42,7 +53,6 @@ class Frequencies(Extension, abc.ABC):
     """
 
     acts_on = "frequencies"
-    follows_length = False
 
     @abc.abstractmethod
     def __call__(
@@ -58,8 +68,14 @@ class Frequencies(Extension, abc.ABC):
     "position interpolation",
     2023,
     "chen2023",
+    "extrapolation.md#position-interpolation-what-if-all-pairs-are-stretched",
+    example={"factor": 4.0},
     trains="yes",
     transformers="linear",
+    explorers={
+        "ladder": "Every wavelength becomes s times as long.",
+        "alive": "",
+    },
 )
 @dataclass(frozen=True)
 class Interpolation(Frequencies):
@@ -82,7 +98,19 @@ class Interpolation(Frequencies):
         return frequencies(inv_freq) / self.factor, 1.0
 
 
-@known_as("ntk", "NTK-aware", 2023, "bloc97", trains="no")
+@known_as(
+    "ntk",
+    "NTK-aware",
+    2023,
+    "bloc97",
+    "extrapolation.md#ntk-aware-can-the-first-pair-be-kept",
+    example={"factor": 4.0},
+    trains="no",
+    explorers={
+        "ladder": "The first pair is kept, the last takes s times as long.",
+        "alive": "",
+    },
+)
 @dataclass(frozen=True)
 class NTKAware(Frequencies):
     """NTK-aware scaling: the base is raised to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
@@ -106,77 +134,19 @@ class NTKAware(Frequencies):
         return divide_by_powers(inv_freq, self.factor), 1.0
 
 
-class Dynamic(Frequencies):
-    """A method whose factor follows the length of the text: at each length, the method for that factor."""
-
-    trained_length: int
-    follows_length = True
-
-    @abc.abstractmethod
-    def at(self, scale: float) -> Frequencies:
-        """The method with this factor, for texts of any length."""
-
-    def effective_scale(self, length: int) -> float:
-        """The factor at this length: n/L beyond L, 1 up to L."""
-        return grown_to(length, self.trained_length)
-
-    def fixed(self, target_length: int) -> Frequencies:
-        """The scaling for ``target_length``, used at every length, so that a cache of rotated keys stays valid."""
-        length_factor(self.trained_length, target_length)
-        return self.at(self.effective_scale(target_length))
-
-
 @known_as(
-    "dynamic_ntk",
-    "dynamic NTK",
+    "ntk_by_parts",
+    "NTK-by-parts",
     2023,
-    "emozilla",
-    trains="no",
-    changes_within=False,
-    cache_safe=False,
-    transformers="dynamic",
+    "peng2024",
+    "extrapolation.md#ntk-by-parts-why-one-law-for-all-pairs",
+    example={"factor": 4.0, "trained_length": 32, "beta": 4.0},
+    trains="optional",
+    explorers={
+        "ladder": "Fast pairs are kept, slow ones interpolated, with a ramp between.",
+        "alive": "",
+    },
 )
-@dataclass(frozen=True)
-class DynamicNTK(Dynamic):
-    """NTK-aware scaling that grows with the text: b′ = b·(s·n/L − (s − 1))^(d/(d−2)) for n > L, and b up to L.
-
-    With ``factor`` 1, the default, it is (n/L)^(d/(d−2)). With factor s it is the form that emozilla (2023) published
-    and that transformers calls "dynamic"; then `effective_scale` is not s at n = s·L.
-
-    >>> from ropebook import rope
-    >>> method = DynamicNTK(trained_length=512)
-    >>> method(rope.inv_freq(4), 2048)
-    (tensor([1.0000, 0.0025], dtype=torch.float64), 1.0)
-    """
-
-    trained_length: int
-    factor: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_trained(self.trained_length)
-        check_factor(self.factor)
-
-    def effective_scale(self, length: int) -> float:
-        """What the last pair is divided by at this length: s·n/L − (s − 1) beyond L, 1 up to L.
-
-        >>> DynamicNTK(trained_length=512, factor=4.0).effective_scale(4 * 512)
-        13.0
-        """
-        grown = grown_to(length, self.trained_length)
-        # the same as above, and exactly 1 up to L
-        return 1 + self.factor * (grown - 1)
-
-    def at(self, scale: float) -> NTKAware:
-        return NTKAware(scale)
-
-    def __call__(
-        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
-    ) -> Scaled:
-        # Not through `at`, whose check of the factor would stop a compiler.
-        return divide_by_powers(inv_freq, self.effective_scale(length)), 1.0
-
-
-@known_as("ntk_by_parts", "NTK-by-parts", 2023, "peng2024", trains="optional")
 @dataclass(frozen=True)
 class NTKByParts(Frequencies):
     """Keeps pairs that turn often in L, interpolates pairs that never complete a turn, and mixes those in between.
@@ -205,7 +175,21 @@ class NTKByParts(Frequencies):
         return mix(inv_freq, self.factor, kept), 1.0
 
 
-@known_as("yarn", "YaRN", 2023, "peng2024", trains="yes", transformers="yarn")
+@known_as(
+    "yarn",
+    "YaRN",
+    2023,
+    "peng2024",
+    "extrapolation.md#yarn-what-else-does-it-do",
+    example={"factor": 4.0, "trained_length": 32, "beta": 4.0},
+    trains="yes",
+    transformers="yarn",
+    suits=("as it is, keys cached", "trained on"),
+    explorers={
+        "ladder": "The same, with the ramp of its published code.",
+        "alive": "",
+    },
+)
 @dataclass(frozen=True)
 class YaRN(Frequencies):
     """NTK-by-parts plus a factor on cos and sin, Peng et al. 2023, as in the published code and in transformers.
@@ -254,58 +238,17 @@ class YaRN(Frequencies):
         carried = yarn_factor(self.factor, self.mscale_all_dim)
         return yarn_factor(self.factor, self.mscale) / carried
 
-
-@known_as(
-    "dynamic_yarn",
-    "dynamic YaRN",
-    2023,
-    "peng2024",
-    trains="no",
-    changes_within=False,
-    cache_safe=False,
-)
-@dataclass(frozen=True)
-class DynamicYaRN(Dynamic):
-    """`YaRN` with s = n/L once n > L, and the plain model before. Options as there.
-
-    Peng et al. 2023, section 3.3 ("dynamic scaling").
-
-    >>> from ropebook import rope
-    >>> DynamicYaRN(trained_length=512)(rope.inv_freq(6), 2048)
-    (tensor([1.0000e+00, 2.9010e-02, 5.3861e-04], dtype=torch.float64), 1.138629436111989)
-    """
-
-    trained_length: int
-    alpha: float = 1.0
-    beta: float = 32.0
-    truncate: bool = True
-    ramp: str = "pairs"
-    mscale: float | None = None
-    mscale_all_dim: float | None = None
-    attention_factor: float | None = None
-
-    def __post_init__(self) -> None:
-        check_yarn(self)
-
-    def at(self, scale: float) -> YaRN:
-        return YaRN(scale, **vars(self))
-
-    def __call__(
-        self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
-    ) -> Scaled:
-        if isinstance(length, torch.SymInt):
-            raise ValueError(
-                "length must be a number for dynamic YaRN, which has no single formula for all lengths to export, "
-                f"got {length}: fix the frequencies (fixed(target_length))"
-            )
-        scale = self.effective_scale(length)
-        if scale == 1:
-            return frequencies(inv_freq), 1.0
-        return self.at(scale)(inv_freq)
+    @classmethod
+    def reaching(
+        cls, trained_length: int, target_length: int, *, dim: int, base: float
+    ) -> YaRN:
+        """With s = L′/L and the published bounds."""
+        factor = length_factor(trained_length, target_length)
+        return cls(factor, trained_length)
 
 
-def check_yarn(method: YaRN | DynamicYaRN) -> None:
-    """``TypeError`` or ``ValueError`` for invalid options."""
+def check_yarn(method: Frequencies) -> None:
+    """``TypeError`` or ``ValueError`` for invalid options of `YaRN`, or of the dynamic form with the same options."""
     check_trained(method.trained_length)
     check_bounds(method.alpha, method.beta)
     checks.choice("truncate", method.truncate, (True, False))
@@ -322,7 +265,15 @@ def check_yarn(method: YaRN | DynamicYaRN) -> None:
 
 
 @known_as(
-    "llama3", "Llama 3.1", 2024, "meta2024", trains="yes", transformers="llama3"
+    "llama3",
+    "Llama 3.1",
+    2024,
+    "meta2024",
+    "extrapolation_configured.md#llama-31-is-it-a-new-rule",
+    example={"factor": 4.0, "trained_length": 32},
+    trains="yes",
+    transformers="llama3",
+    explorers={"ladder": "NTK-by-parts with α = 1 and β = 4."},
 )
 @dataclass(frozen=True)
 class Llama3(Frequencies):
@@ -361,6 +312,13 @@ class Llama3(Frequencies):
     "LongRoPE",
     2024,
     "ding2024",
+    "extrapolation_trained.md#longrope-why-a-formula-at-all",
+    example={
+        "short_factors": [1.0] * 4,
+        "long_factors": [1.0, 1.5, 3.0, 4.0],
+        "trained_length": 32,
+        "factor": 4.0,
+    },
     trains="optional",
     cache_safe=False,
     transformers="longrope",

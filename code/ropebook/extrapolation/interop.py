@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ropebook import checks, rope
+from ropebook.extrapolation.dynamic import DynamicNTK
 from ropebook.extrapolation.frequencies import (
-    DynamicNTK,
     Frequencies,
     Interpolation,
     Llama3,

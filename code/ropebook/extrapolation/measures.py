@@ -42,6 +42,34 @@ def turned(
     return frequencies(inv_freq) * last >= 2 * math.pi
 
 
+def least_ntk_factor(
+    inv_freq: Float[Tensor, " pairs"], trained_length: int, target_length: int
+) -> float:
+    """The smallest factor for NTK-aware scaling that keeps every pair within its angles in training.
+
+    The first pair without a full turn decides: of the pairs that need stretching, it is
+    stretched least.
+
+    >>> from ropebook.rope import inv_freq
+    >>> round(least_ntk_factor(inv_freq(128), 4096, 16384), 2)
+    6.68
+
+    Raises:
+        ValueError: not even the first pair has turned, which no factor stretches.
+    """
+    length_factor(trained_length, target_length)
+    known = turned(inv_freq, trained_length)
+    if known.all():
+        return 1.0
+    first = int(known.sum())
+    if first == 0:
+        raise ValueError(
+            f"trained_length must let the first pair complete a turn, got {trained_length}"
+        )
+    needed = (target_length - 1) / (trained_length - 1)
+    return needed ** ((len(inv_freq) - 1) / first)
+
+
 def overshoot(
     inv_freq: Float[Tensor, " pairs"],
     trained_length: int,

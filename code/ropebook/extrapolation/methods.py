@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """What is known about a method."""
+    """What is known about a method. Pages, explorers and tests take it from here, so that no list of methods has to be
+    kept elsewhere."""
 
     # for `make`
     name: str
@@ -24,6 +26,10 @@ class Method:
     year: int
     # the source's key in the bibliography
     source: str
+    # the page and heading that explain it
+    section: str
+    # options for heads of 8 entries and a trained length of 32, with which every method is tried
+    example: Mapping[str, object] = field(hash=False)
     # "no": for a trained model as it is; "yes": needs training; "optional": published both ways
     trains: str
     # whether it changes anything for texts no longer than L
@@ -32,6 +38,10 @@ class Method:
     cache_safe: bool
     # its rope_type in transformers, or the option that does it
     transformers: str | None = None
+    # the situations in which `choices` recommends it
+    suits: tuple[str, ...] = ()
+    # the explorers that offer it, each with its note there
+    explorers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def acts_on(self) -> str:
@@ -45,6 +55,16 @@ class Extension:
 
     acts_on: ClassVar[str]
     facts: ClassVar[Method]
+    # whether it has other frequencies for each length of the text
+    follows_length: ClassVar[bool] = False
+
+    @classmethod
+    def reaching(
+        cls, trained_length: int, target_length: int, *, dim: int, base: float
+    ) -> Extension:
+        """The method with the options that take a model of L tokens to L′; only methods that `choices` recommends have
+        it."""
+        raise NotImplementedError(f"{cls.__name__} is recommended for nothing")
 
     def rotary(self, dim: int) -> dict[str, object]:
         """Options of the `ropebook.efficient.RotaryEmbedding` for heads of width ``dim``."""
@@ -66,14 +86,17 @@ def known_as(
     title: str,
     year: int,
     source: str,
+    section: str,
     *,
+    example: Mapping[str, object],
     trains: str,
     changes_within: bool = True,
     cache_safe: bool = True,
     transformers: str | None = None,
+    suits: tuple[str, ...] = (),
+    explorers: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[type[Extension]], type[Extension]]:
     """Class decorator: attaches a `Method` with these facts as ``facts``."""
-    known = {"changes_within": changes_within, "cache_safe": cache_safe}
 
     def put(form: type[Extension]) -> type[Extension]:
         form.facts = Method(
@@ -82,9 +105,14 @@ def known_as(
             form,
             year,
             source,
+            section,
+            MappingProxyType(dict(example)),
             trains,
-            **known,
-            transformers=transformers,
+            changes_within,
+            cache_safe,
+            transformers,
+            suits,
+            MappingProxyType(dict(explorers)),
         )
         return form
 

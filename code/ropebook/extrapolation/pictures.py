@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from ropebook.extrapolation.dynamic import DynamicNTK
 from ropebook.extrapolation.frequencies import (
-    DynamicNTK,
     Interpolation,
     NTKAware,
     NTKByParts,

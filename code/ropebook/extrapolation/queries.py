@@ -13,14 +13,19 @@ from ropebook.extrapolation.parts import check_trained, exact_positions
 from ropebook.rope import LARGEST_POSITION
 from ropebook.shapes import Float, Real
 
+__all__ = ["LogN"]
+
 
 @known_as(
     "log_n",
     "log-n scaling",
     2021,
     "su2021entropy",
+    "extrapolation_distances.md#log-n-do-more-keys-need-sharper-queries",
+    example={"trained_length": 32},
     trains="optional",
     changes_within=False,
+    explorers={"alive": ""},
 )
 @dataclass(frozen=True)
 class LogN(Extension):

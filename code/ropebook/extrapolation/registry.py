@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ropebook import checks
-from ropebook.extrapolation import distances, frequencies, queries, trained
+from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
 from ropebook.extrapolation.methods import Extension, Method
 
 # In the order of their definitions in the files.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         value.facts.name: value.facts
-        for file in (frequencies, trained, distances, queries)
+        for file in (frequencies, dynamic, trained, distances, queries)
         for value in vars(file).values()
         if hasattr(value, "facts")
     }

@@ -9,14 +9,18 @@ from torch import Tensor
 
 from ropebook import checks, rope
 from ropebook.extrapolation.frequencies import Frequencies, Scaled
+from ropebook.extrapolation.measures import least_ntk_factor
 from ropebook.extrapolation.methods import known_as
 from ropebook.extrapolation.parts import (
     check_factor,
     check_fraction,
     frequencies,
     log_base_of,
+    ntk_base,
 )
 from ropebook.shapes import Float
+
+__all__ = ["BaseChange", "Partial", "Proportional"]
 
 
 @known_as(
@@ -24,8 +28,11 @@ from ropebook.shapes import Float
     "base change",
     2023,
     "xiong2023",
+    "extrapolation_trained.md#what-if-the-base-is-changed-after-training",
+    example={"base": 500000.0},
     trains="yes",
     transformers="rope_theta",
+    suits=("only the base can be set",),
 )
 @dataclass(frozen=True)
 class BaseChange(Frequencies):
@@ -46,12 +53,23 @@ class BaseChange(Frequencies):
         dim = 2 * len(frequencies(inv_freq))
         return rope.inv_freq(dim, self.base).to(inv_freq), 1.0
 
+    @classmethod
+    def reaching(
+        cls, trained_length: int, target_length: int, *, dim: int, base: float
+    ) -> BaseChange:
+        """The smallest base with which no pair goes beyond its angles in training."""
+        theta = rope.inv_freq(dim, base)
+        factor = least_ntk_factor(theta, trained_length, target_length)
+        return cls(ntk_base(base, dim, factor))
+
 
 @known_as(
     "partial",
     "partial rotary",
     2021,
     "wang2021",
+    "extrapolation_trained.md#what-is-changed-before-training",
+    example={"fraction": 0.5},
     trains="yes",
     transformers="partial_rotary_factor",
 )
@@ -94,6 +112,8 @@ class Partial(Frequencies):
     "proportional rotary (p-RoPE)",
     2024,
     "barbero2025",
+    "extrapolation_trained.md#what-is-changed-before-training",
+    example={"fraction": 0.5},
     trains="yes",
     transformers="proportional",
 )

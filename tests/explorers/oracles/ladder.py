@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -64,15 +65,9 @@ def target_length(dials: dict[str, Any]) -> int:
 
 
 def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
-    """The methods switched on, name to method, in the order of `METHODS`."""
-    factor = {"factor": dials["factor"]}
-    trained = {**factor, "trained_length": dials["trained_length"]}
-    ramp = {**trained, "alpha": dials["alpha"], "beta": dials["beta"]}
-    options = {
-        "linear": factor,
-        "ntk": factor,
-        "ntk_by_parts": ramp,
-        "yarn": ramp,
-        "llama3": trained,
+    """The methods switched on, name to method, in the order of `METHODS`: a dial that has an option's name sets it."""
+    shown = {name: extrapolation.METHODS[name].form for name in METHODS if dials[name]}
+    return {
+        name: form(**{one.name: dials[one.name] for one in dataclasses.fields(form) if one.name in dials})
+        for name, form in shown.items()
     }
-    return {name: extrapolation.make(name, **options[name]) for name in METHODS if dials[name]}

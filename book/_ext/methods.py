@@ -1,0 +1,34 @@
+"""`{methods}`: the reference of all methods that extend the context, in the registry's order: a line that imports all,
+then for each its class and the section that explains it."""
+
+from __future__ import annotations
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from ropebook.extrapolation import METHODS, registry
+
+
+def lines() -> list[str]:
+    """The reference in MyST's Markdown."""
+    forms = [(method.form.__name__, method.section) for method in METHODS.values()]
+    found = ["```python", "from ropebook.extrapolation import (", *(f"    {name}," for name, _ in forms), ")", "```"]
+    for name, section in forms:
+        found += ["", "```{eval-rst}", f".. autoclass:: ropebook.extrapolation.{name}", "```"]
+        found += ["", f"Explained under [](./{section})."]
+    return found
+
+
+class Methods(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(registry.__file__)
+        container = nodes.Element()
+        self.state.nested_parse(StringList(lines(), "methods"), self.content_offset, container)
+        return container.children
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("methods", Methods)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
