@@ -18,7 +18,8 @@ from tests.explorers import js
 
 RUN = """
   const packed = Buffer.from(input.stored, "base64");
-  const made = languageModel(packed.buffer.slice(packed.byteOffset, packed.byteOffset + packed.length));
+  const make = new Function(`${MODEL.join("\\n")} return ${MODEL[0].name};`)(); // from its text alone, as in a worker
+  const made = make(packed.buffer.slice(packed.byteOffset, packed.byteOffset + packed.length));
   return input.cases.map((values) => {
     const { bytes, theta, scale, window, farQuery, farKey } = compute(values);
     const far = window ? { window, query: farQuery, key: farKey } : null;

@@ -11,7 +11,7 @@ import { across, hand, ofDial } from "./kit/hand.js";
 import { levels, pathOf } from "./kit/intervals.js";
 import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
 import { panels } from "./kit/panels.js";
-import { languageModel } from "./kit/model.js";
+import { MODEL } from "./kit/model.js";
 import { loadWeights, startWorker } from "./kit/worker.js";
 import { explorer } from "./kit/mount.js";
 
@@ -156,7 +156,7 @@ function company({ model, page }) {
     id += 1;
     tell(worker ? { share: 0 } : { fetching: true });
     try {
-      loading ??= loadWeights({ model, page }).then((stored) => (worker = startWorker(languageModel, stored, heard)));
+      loading ??= loadWeights({ model, page }).then((stored) => (worker = startWorker(MODEL, stored, heard)));
       await loading;
     } catch (error) {
       loading = undefined;

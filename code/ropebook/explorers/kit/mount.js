@@ -57,68 +57,134 @@ export function mount(spec, { model, el, page }) {
   const { dials } = spec;
   const stop = new AbortController();
   const work = []; // milliseconds from input event to end of drawing, one entry per event that drew
-  let batch = false;
-  let draws = 0;
-  let told = 0; // when
-  let timers = [];
-  let data;
-
   const beside = spec.beside?.({ model, page });
-  const settle = (values) => ({ ...spec.settle(values), ...beside?.values() });
-  const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
-  const read = () => settle(held());
-  // What was last asked of each dial. It stands there, or as near as the others allow; what had to give way comes back
-  // as soon as they allow it again.
-  let asked = held();
+  const state = dialState(spec, model, beside);
+  const count = { draws: 0 };
+  let data;
+  const listen = (node, type, handler) => {
+    node.addEventListener(type, timed(handler, work, count), { signal: stop.signal });
+  };
+  const app = appOf(model, beside, state, listen, {
+    knobs: () => knobs, say: (...words) => frame.say(...words), redraw: (...how) => redraw(...how),
+  });
+  const frame = frameOf(spec, app);
+  frame.words.append(takeaway(spec, app, frame.stage, page, () => data));
+  el.replaceChildren(frame.root);
+  const knobs = knobsOf(dials, app, frame);
+  const draw = spec.build(frame.stage, app);
+  app.below.hidden = app.below.children.length === 0;
+  const telling = teller(spec, knobs, frame, count, page, app);
+  const around = { theme: readTheme(frame.root), width: 0 };
+
+  // passing: the dials that alone have changed, in one of many drawings in a row.
+  function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
+    const values = app.values();
+    data = spec.compute(values);
+    around.width = Math.floor(frame.stage.clientWidth) || 640; // 640 while the figure is not in the page yet
+    const { width, theme } = around;
+    // Dials first: a slider that is set has the page laid out, which costs least before the picture changes.
+    const waits = telling.show(data, values, passing);
+    draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
+    count.draws += 1;
+    telling.later(() => data, waits);
+  }
+
+  const deaf = followModel(model, dials, state, redraw);
+  const blind = followPage(frame, around, redraw);
+  const open = (entries) => openAt(spec, app, frame, entries);
+  followAddress(page, stop.signal, open);
+  if (!count.draws) redraw(true);
+  el.ropebook = {
+    work, data: () => data, values: app.values,
+    begin: (settings) => open(settingsOf(settings)),
+    isMet: (goal) => isMet(goal, dials, app.values(), data),
+  };
+  return () => {
+    stop.abort();
+    beside?.stop?.();
+    for (const end of [blind, telling.stop, deaf]) end();
+  };
+}
+
+// What a figure's script and its dials may ask for.
+function appOf(model, beside, state, listen, { knobs, say, redraw }) {
   const app = {
     alt: model.get("alt"),
     beside,
     tools: html("div", { class: "rb-tools" }),
     below: html("div", { class: "rb-below" }),
-    initial: read(),
-    values: read,
+    initial: state.values(),
+    values: state.values,
     // passing: one of many in a row, as when time passes; what the figure says may come a little later.
     change(partial, passing = false) {
-      asked = { ...asked, ...partial };
-      const settled = settle(asked);
-      batch = true; // one drawing, however many traits change
-      for (const { trait } of dials) if (!same(settled[trait], model.get(trait))) model.set(trait, settled[trait]);
-      batch = false;
-      model.save_changes();
-      for (const trait of Object.keys(partial)) knobs[trait]?.refuse("");
+      state.ask(partial);
+      for (const trait of Object.keys(partial)) knobs()[trait]?.refuse("");
       say("");
       redraw(false, passing && Object.keys(partial));
     },
-    // What was typed: true if the dial took it; if not, the dial keeps its value and the page says why.
-    enter(dial, text) {
-      const values = read();
-      let value;
-      try {
-        value = parseDial(present(dial, values), text, values);
-      } catch (refusal) {
-        const reason = `${refusal.message}. Still ${formatDial(dial, values[dial.trait])}.`;
-        knobs[dial.trait].refuse(reason);
-        say(`${dial.label}: ${reason}`, false);
-        return false;
-      }
-      app.change({ [dial.trait]: value });
-      return true;
-    },
+    enter: (dial, text) => enter(app, knobs(), say, dial, text),
     // What was refused no longer stands in the dial's field.
-    forgive: (dial) => knobs[dial.trait].refuse(""),
-    listen(node, type, handler) {
-      const timed = (event) => {
-        const start = performance.now();
-        const before = draws;
-        handler(event);
-        if (draws > before) work.push(performance.now() - start);
-        if (work.length > 2000) work.splice(0, 1000);
-      };
-      node.addEventListener(type, timed, { signal: stop.signal });
-    },
+    forgive: (dial) => knobs()[dial.trait].refuse(""),
+    listen,
     redraw: () => redraw(),
   };
+  return app;
+}
 
+// The values of the dials, kept in the model.
+function dialState({ dials, settle: settled }, model, beside) {
+  let batch = false;
+  const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
+  const settle = (values) => ({ ...settled(values), ...beside?.values() });
+  // What was last asked of each dial. It stands there, or as near as the others allow; what had to give way comes back
+  // as soon as they allow it again.
+  let asked = held();
+  return {
+    values: () => settle(held()),
+    ask(partial) {
+      asked = { ...asked, ...partial };
+      const values = settle(asked);
+      batch = true; // one drawing, however many traits change
+      for (const { trait } of dials) if (!same(values[trait], model.get(trait))) model.set(trait, values[trait]);
+      batch = false;
+      model.save_changes();
+    },
+    // Whether the model changed a dial by itself, which then is what was asked of it.
+    heard(trait) {
+      if (!batch) asked[trait] = model.get(trait);
+      return !batch;
+    },
+  };
+}
+
+// What was typed: true if the dial took it; if not, the dial keeps its value and the page says why.
+function enter(app, knobs, say, dial, text) {
+  const values = app.values();
+  let value;
+  try {
+    value = parseDial(present(dial, values), text, values);
+  } catch (refusal) {
+    const reason = `${refusal.message}. Still ${formatDial(dial, values[dial.trait])}.`;
+    knobs[dial.trait].refuse(reason);
+    say(`${dial.label}: ${reason}`, false);
+    return false;
+  }
+  app.change({ [dial.trait]: value });
+  return true;
+}
+
+// A handler whose time is kept, if it had the figure drawn.
+function timed(handler, work, count) {
+  return (event) => {
+    const [start, before] = [performance.now(), count.draws];
+    handler(event);
+    if (count.draws > before) work.push(performance.now() - start);
+    if (work.length > 2000) work.splice(0, 1000);
+  };
+}
+
+// The elements around a picture.
+function frameOf(spec, app) {
   const stage = html("div", { class: "rb-stage" });
   const stats = html("dl", { class: "rb-stats" });
   const summary = html("p", { class: "rb-summary" });
@@ -127,121 +193,122 @@ export function mount(spec, { model, el, page }) {
   const more = html("details", { class: "rb-more" }, html("summary", {}, "More dials"), further);
   const says = html("p", { class: "rb-says", role: "status", "aria-live": "polite" });
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
+  const words = html("div", { class: "rb-words-all" }, stats, summary, says, spoken, app.below);
   const note = typeof spec.note === "string" ? spec.note : spec.note(app.initial);
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("div", { class: "rb-body" },
       html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
-      html("div", { class: "rb-work" }, stage, html("div", { class: "rb-side" }, app.tools, panel, more)),
-      html("div", { class: "rb-words-all" }, stats, summary, says, spoken, app.below,
-        takeaway(spec, app, stage, page, () => data))));
-  el.replaceChildren(root);
+      html("div", { class: "rb-work" }, stage, html("div", { class: "rb-side" }, app.tools, panel, more)), words));
+  // What a dial refused stands under its field; here it is only read out.
+  const say = (text, seen = true) => {
+    setText(says, text);
+    put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
+  };
+  return { root, stage, stats, summary, panel, further, more, spoken, words, say };
+}
 
+// The dials' controls, those of the story in sight.
+function knobsOf(dials, app, { panel, further, more }) {
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
   const knobs = Object.fromEntries(dials.map((dial) => [dial.trait, knob(dial, `${prefix}-${dial.trait}`, app)]));
   for (const dial of dials) (dial.more ? further : panel).append(knobs[dial.trait].box);
   more.hidden = further.children.length === 0;
-  const draw = spec.build(stage, app);
-  app.below.hidden = app.below.children.length === 0;
-  let theme = readTheme(root);
-  let width = 0;
+  return knobs;
+}
 
-  // passing: the dials that alone have changed, in one of many drawings in a row.
-  function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
-    const values = read();
-    data = spec.compute(values);
-    width = Math.floor(stage.clientWidth) || 640; // 640 while the figure is not in the page yet
-    // Dials first: a slider that is set has the page laid out, which costs least before the picture changes.
-    const waits = passing && performance.now() - told < PAUSE;
-    if (waits) for (const trait of passing) knobs[trait].show(values);
-    else tell();
-    draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
-    draws += 1;
-    timers.forEach(clearTimeout);
-    // Later, when the hand rests: screen readers would read every value that a slider passes, and browsers refuse
-    // hundreds of changes of the address.
-    timers = [setTimeout(() => setText(spoken, draws > 1 ? summary.textContent : ""), 2 * PAUSE),
-      setTimeout(saveAddress, PAUSE), ...(waits ? [setTimeout(tell, PAUSE)] : [])];
-  }
-
-  // What the figure shows, in numbers and words.
-  function tell() {
+// What the figure shows, in numbers and words, and when it is told.
+function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
+  let told = 0; // when
+  let timers = [];
+  function tell(data) {
     told = performance.now();
-    const values = read();
+    const values = app.values();
     const idle = spec.idle?.(data, values) ?? {};
-    for (const { trait } of dials) knobs[trait].show(values, idle[trait]);
+    for (const { trait } of spec.dials) knobs[trait].show(values, idle[trait]);
     redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
       return html("div", {}, html("dt", {}, name), html("dd", {}, `${value} `, html("small", {}, remark)));
     }));
     setText(summary, spec.describe(data, values));
   }
+  return {
+    // At once, or only the dials that are passing; returns whether the rest waits.
+    show(data, values, passing) {
+      const waits = passing && performance.now() - told < PAUSE;
+      if (waits) for (const trait of passing) knobs[trait].show(values);
+      else tell(data);
+      return waits;
+    },
+    // When the hand rests: screen readers would read every value that a slider passes, and browsers refuse hundreds of
+    // changes of the address.
+    later(data, waits) {
+      timers.forEach(clearTimeout);
+      timers = [setTimeout(() => setText(spoken, count.draws > 1 ? summary.textContent : ""), 2 * PAUSE),
+        setTimeout(() => saveAddress(spec.dials, app, page), PAUSE),
+        ...(waits ? [setTimeout(() => tell(data()), PAUSE)] : [])];
+    },
+    stop: () => timers.forEach(clearTimeout),
+  };
+}
 
-  // What a dial refused stands under its field; here it is only read out.
-  function say(text, seen = true) {
-    setText(says, text);
-    put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
-  }
+function saveAddress(dials, app, page) {
+  if (!page) return;
+  const values = app.values();
+  const entries = dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait]),
+    formatDial(dial, app.initial[dial.trait])]);
+  const turned = entries.filter(([, text, home]) => text !== home);
+  if (!turned.length && !readAddress(location.hash, page.key).length) return; // a heading's address stays
+  const hash = writeAddress(location.hash, page.key, turned);
+  if (hash !== location.hash) history.replaceState(history.state, "", hash || location.href.split("#")[0]);
+}
 
-  function saveAddress() {
-    if (!page) return;
-    const values = read();
-    const entries = dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait]),
-      formatDial(dial, app.initial[dial.trait])]);
-    const turned = entries.filter(([, text, home]) => text !== home);
-    if (!turned.length && !readAddress(location.hash, page.key).length) return; // a heading's address stays
-    const hash = writeAddress(location.hash, page.key, turned);
-    if (hash !== location.hash) history.replaceState(history.state, "", hash || location.href.split("#")[0]);
-  }
+// Sets the dials that an address names.
+function openAt({ dials }, app, { say, more }, entries) {
+  const { values, refusals } = readDials(dials, app.initial, entries);
+  app.change(values); // which settles them
+  say(refusals.join(" "));
+  if (dials.some(({ more: further, trait }) => further && !same(values[trait], app.initial[trait]))) more.open = true;
+}
 
-  function open(entries) {
-    const { values, refusals } = readDials(dials, app.initial, entries);
-    app.change(values); // which settles them
-    say(refusals.join(" "));
-    if (dials.some(({ more: further, trait }) => further && !same(values[trait], app.initial[trait]))) more.open = true;
-  }
-
-  const heard = dials.map(({ trait }) => [`change:${trait}`, () => {
-    if (batch) return;
-    asked[trait] = model.get(trait);
-    redraw();
-  }]);
+// Draws when the model changes by itself; returns what ends that.
+function followModel(model, dials, state, redraw) {
+  const heard = dials.map(({ trait }) => [`change:${trait}`, () => state.heard(trait) && redraw()]);
   for (const [event, listener] of heard) model.on(event, listener);
+  return () => {
+    for (const [event, listener] of heard) model.off(event, listener);
+  };
+}
+
+// Draws when the page's theme or the stage's width changes; returns what ends that.
+function followPage({ root, stage }, around, redraw) {
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);
-    if (same(now, theme)) return;
-    theme = now;
+    if (same(now, around.theme)) return;
+    around.theme = now;
     redraw(true);
   });
   let frame = 0;
   const resize = new ResizeObserver(() => {
     cancelAnimationFrame(frame); // in the next frame: drawing changes the height, which would come back here at once
     frame = requestAnimationFrame(() => {
-      if (Math.floor(stage.clientWidth) === width) return;
-      theme = readTheme(root); // it may have come into the page just now
+      if (Math.floor(stage.clientWidth) === around.width) return;
+      around.theme = readTheme(root); // it may have come into the page just now
       redraw(true);
     });
   });
   resize.observe(stage);
-  // An address that does not speak of this figure (a heading's, say) leaves it alone.
-  const followAddress = () => page && readAddress(location.hash, page.key).length
-    && open(readAddress(location.hash, page.key));
-  window.addEventListener("hashchange", followAddress, { signal: stop.signal });
-  followAddress();
-  if (!draws) redraw(true);
-  el.ropebook = {
-    work, data: () => data, values: read,
-    begin: (settings) => open(settingsOf(settings)),
-    isMet: (goal) => isMet(goal, dials, read(), data),
-  };
-
   return () => {
-    stop.abort();
-    beside?.stop?.();
     stopTheme();
     resize.disconnect();
     cancelAnimationFrame(frame);
-    timers.forEach(clearTimeout);
-    for (const [event, listener] of heard) model.off(event, listener);
   };
+}
+
+// An address that does not speak of this figure (a heading's, say) leaves it alone.
+function followAddress(page, signal, open) {
+  const follow = () => page && readAddress(location.hash, page.key).length
+    && open(readAddress(location.hash, page.key));
+  window.addEventListener("hashchange", follow, { signal });
+  follow();
 }
 
 export function same(a, b) {

@@ -43,9 +43,11 @@ function serve(make) {
   };
 }
 
-// A worker with a model that make(stored) makes; told(message) gets what it says.
-export function startWorker(make, /** @type {ArrayBuffer} */ stored, told) {
-  const url = URL.createObjectURL(new Blob([`(${serve})(${make});`], { type: "text/javascript" }));
+// A worker with a model, given as the functions that it consists of: the first makes it from what is stored.
+// told(message) gets what the worker says.
+export function startWorker(/** @type {Function[]} */ parts, /** @type {ArrayBuffer} */ stored, told) {
+  const text = `${parts.join("\n")}\n(${serve})(${parts[0].name});`;
+  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const worker = new Worker(url);
   URL.revokeObjectURL(url);
   worker.onmessage = ({ data }) => told(data);
