@@ -17,7 +17,9 @@ from tests.explorers.oracles import oracle
 
 def test_the_models_of_the_table():
     found = [
-        oracle(Bank).compute({"position": 0, "base": model.base, "dim": model.dim, "length": model.context})
+        oracle(Bank).compute(
+            {**Bank().dials(), "position": 0, "base": model.base, "dim": model.dim, "length": model.context}
+        )
         for model in decay.MODELS
     ]
     assert [(one["turned"], len(one["last"])) for one in found] == [
@@ -27,7 +29,7 @@ def test_the_models_of_the_table():
 
 @pytest.mark.parametrize("position, base, dim, length", [(6000, 1e4, 16, 4096), (70, 3.5, 6, 7), (20, 1e4, 8, 50)])
 def test_the_hands(position, base, dim, length):
-    found = oracle(Bank).compute({"position": position, "base": base, "dim": dim, "length": length})
+    found = oracle(Bank).compute({**Bank().dials(), "position": position, "base": base, "dim": dim, "length": length})
     hands = [cmath.exp(1j * position * one) for one in theta(dim, base)]
     tips = np.array(found["tips"])
     np.testing.assert_allclose(tips[0::2] + 1j * tips[1::2], hands, atol=1e-9)

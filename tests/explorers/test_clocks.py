@@ -34,7 +34,7 @@ def test_digits_and_hands_of_a_position():
     [(100, 64, 68, 8), (100, 9, 96, 32), (3, 64, 0, 8), (2000, 300, 1850, 1), (0, 512, 0, 1), (9, 256, 0, 2)],
 )
 def test_the_window_around_a_position(position, span, start, fine):
-    found = oracle(Clocks).compute({"position": position, "base": 100.0, "dim": 4, "span": span})
+    found = oracle(Clocks).compute({**Clocks().dials(), "position": position, "base": 100.0, "dim": 4, "span": span})
     assert (found["start"], found["fine"]) == (start, fine)
     whole = np.arange(start, start + span)
     assert found["squares"] == [[m >> j & 1 for m in whole.tolist()] for j in range(13)]

@@ -15,7 +15,7 @@ from tests.explorers.oracles import oracle
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_saturation_is_a_softmax_and_its_jacobian(scaled):
-    found = oracle(Saturation).compute({"dim": 48, "n_keys": 5, "draw": 3, "scaled": scaled})
+    found = oracle(Saturation).compute({**Saturation().dials(), "dim": 48, "n_keys": 5, "draw": 3, "scaled": scaled})
     query = draws.normals("query 3", 512)[:48]
     keys = np.stack([draws.normals(f"key 3 {n}", 512)[:48] for n in range(5)])
     divisor = math.sqrt(48) if scaled else 1
@@ -33,7 +33,7 @@ def test_saturation_is_a_softmax_and_its_jacobian(scaled):
 
 
 def test_the_median_over_all_draws():
-    found = oracle(Saturation).compute({"dim": 1, "n_keys": 7, "draw": 0, "scaled": True})
+    found = oracle(Saturation).compute({**Saturation().dials(), "dim": 1, "n_keys": 7, "draw": 0, "scaled": True})
     assert found["medianDims"][:8] == [1, 2, 3, 4, 5, 6, 8, 10]
     assert found["medianDims"][-1] == 512
     at = found["medianDims"].index(64)

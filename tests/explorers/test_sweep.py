@@ -19,7 +19,9 @@ def test_the_recorded_sweep():
     halves = [2, 2, 3, 5, 12, 16, 46, 102, 197, 449]
     negative = [2, 3, 5, 59, 171, 361, 1707, -1, -1, -1]
     means = [0, 0, 0, 0, 0, -0.006, 0.136, 0.307, 0.419, 0.503]
-    found = [oracle(Sweep).compute({"base": base, "dim": 128, "length": 4096}) for base in decay.BASES]
+    found = [
+        oracle(Sweep).compute({**Sweep().dials(), "base": base, "dim": 128, "length": 4096}) for base in decay.BASES
+    ]
     assert [one["belowHalf"] for one in found] == halves
     assert [one["firstNegative"] for one in found] == negative
     assert [one["mean"] for one in found] == pytest.approx(means, abs=5e-3)
@@ -33,7 +35,7 @@ def cosines(distances: object, dim: int, base: float) -> np.ndarray:
 
 @pytest.mark.parametrize("base, dim, length", [(37.5, 6, 700), (1.0, 2, 16), (1e4, 64, 130)])
 def test_the_curves_of_the_sweep(base, dim, length):
-    found = oracle(Sweep).compute({"base": base, "dim": dim, "length": length})
+    found = oracle(Sweep).compute({**Sweep().dials(), "base": base, "dim": dim, "length": length})
     values = cosines(range(length), dim, base)
     np.testing.assert_allclose(found["values"], values, atol=1e-12)
     assert found["least"] == pytest.approx(values.min(), abs=1e-12)

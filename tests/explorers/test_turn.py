@@ -50,7 +50,7 @@ EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # base 16/π²: pair 1 rotates 
 def test_an_eighth_of_a_turn_per_position():
     """The drawing by which the subject is usually introduced: π/4."""
     for position in range(9):
-        found = oracle(Turn).compute({"position": position, **EIGHTH})
+        found = oracle(Turn).compute({**Turn().dials(), "position": position, **EIGHTH})
         assert found["angles"][1] == pytest.approx(position * math.pi / 4, rel=1e-6)
         corner = (3 + 4j) * cmath.exp(1j * position * math.pi / 4)
         assert found["turned"][2:] == pytest.approx([corner.real, corner.imag], abs=1e-4)
@@ -60,7 +60,7 @@ def test_the_example_by_hand():
     """R₂(1, 2, 3, 4) with angles 2 and 0.02: (cos 2 − 2 sin 2, sin 2 + 2 cos 2, 3 cos 0.02 − 4 sin 0.02, …)."""
     c, s, c2, s2 = math.cos(2), math.sin(2), math.cos(0.02), math.sin(0.02)
     by_hand = [c - 2 * s, s + 2 * c, 3 * c2 - 4 * s2, 3 * s2 + 4 * c2]
-    found = oracle(Turn).compute({"position": 2, "base": 1e4, "dim": 4, "pair": 0})["turned"]
+    found = oracle(Turn).compute({**Turn().dials(), "position": 2, "base": 1e4, "dim": 4, "pair": 0})["turned"]
     assert found == pytest.approx(by_hand, rel=1e-14)
 
 

@@ -34,9 +34,12 @@ class StillError(Exception):
     """An explorer could not be drawn."""
 
 
-def draw(states: list[dict]) -> list[str]:
-    """The SVG of each widget state (traits by name, its script as ``_esm``), in one run of Node."""
+def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
+    """The SVG of each widget state (traits by name, its script as ``_esm``), in one run of Node. With ``then``, of each
+    figure that was opened at its state, after these traits of it were changed."""
     jobs = [{"script": state["_esm"], "state": _own(state)} for state in states]
+    for job, changed in zip(jobs, then or [], strict=bool(then)):
+        job["then"] = changed
     command = [assets.node(), str(PROGRAM / "still.mjs")]
     done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0:

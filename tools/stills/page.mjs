@@ -13,6 +13,15 @@ class Text {
   get textContent() {
     return this.data;
   }
+
+  remove() {
+    leave(this);
+  }
+}
+
+function leave(node) {
+  node.parentNode?.childNodes.splice(node.parentNode.childNodes.indexOf(node), 1);
+  node.parentNode = null;
 }
 
 class Element {
@@ -43,7 +52,7 @@ class Element {
   append(...nodes) {
     for (const given of nodes) {
       const node = given instanceof Element || given instanceof Text ? given : new Text(given);
-      node.parentNode?.childNodes.splice(node.parentNode.childNodes.indexOf(node), 1);
+      leave(node);
       node.parentNode = this;
       this.childNodes.push(node);
     }
@@ -62,6 +71,8 @@ class Element {
   }
 
   insertBefore(node, before) {
+    if (node === before) return node;
+    leave(node);
     const rest = before ? this.childNodes.splice(this.childNodes.indexOf(before)) : [];
     this.append(node);
     this.childNodes.push(...rest);
@@ -75,8 +86,17 @@ class Element {
   }
 
   remove() {
-    this.parentNode?.childNodes.splice(this.parentNode.childNodes.indexOf(this), 1);
-    this.parentNode = null;
+    leave(this);
+  }
+
+  before(...nodes) {
+    for (const node of nodes) this.parentNode.insertBefore(node, this);
+  }
+
+  after(...nodes) {
+    const [next] = this.parentNode.childNodes.slice(this.parentNode.childNodes.indexOf(this) + 1)
+      .filter((node) => !nodes.includes(node));
+    for (const node of nodes) this.parentNode.insertBefore(node, next);
   }
 
   get firstChild() {
@@ -140,7 +160,8 @@ export function openPage(width, colours) {
   const page = {
     document,
     window: {
-      devicePixelRatio: 1, addEventListener() {}, matchMedia: () => ({ addEventListener() {}, removeEventListener() {} }),
+      devicePixelRatio: 1, addEventListener() {}, // nothing moves in a still
+      matchMedia: (query) => ({ matches: /reduced-motion/.test(query), addEventListener() {}, removeEventListener() {} }),
     },
     ResizeObserver: Observer,
     MutationObserver: Observer,

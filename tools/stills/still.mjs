@@ -1,5 +1,6 @@
-// node still.mjs < [{ script, state }, …] > ["<svg …>", …]: each explorer's own drawing, at the state of its dials, as one
-// SVG. Colours stay the page's. What is mixed from them, and pixels, is drawn twice, for light pages and for dark ones.
+// node still.mjs < [{ script, state, then }, …] > ["<svg …>", …]: each explorer's own drawing, at the state of its dials, as
+// one SVG; with `then`, after it was opened at `state` and these traits were changed. Colours stay the page's. What is mixed
+// from them, and pixels, is drawn twice, for light pages and for dark ones.
 
 import { readFileSync } from "node:fs";
 import { Recorder, forgetIds } from "./canvas.mjs";
@@ -103,16 +104,20 @@ function laidOut(node) {
   return { text: texts.join(""), height: most };
 }
 
-function drawn(script, state, theme, near) {
+function drawn({ script, state, then = {} }, theme, near) {
   forgetIds();
   const document = openPage(WIDTH, theme.colours);
   const el = document.createElement("div");
   document.body.append(el);
   const values = structuredClone(state);
+  const heard = new Map();
   const model = {
-    get: (name) => values[name], set(name, value) { values[name] = value; }, on() {}, off() {}, save_changes() {},
+    get: (name) => values[name], set(name, value) { values[name] = value; }, on: (event, call) => heard.set(event, call),
+    off() {}, save_changes() {},
   };
   scripts.get(script).render({ model, el });
+  Object.assign(values, then);
+  for (const name in then) heard.get(`change:${name}`)?.();
   const { text, height } = laidOut(el.querySelector(".rb-stage"));
   return { text: named(text.replace(/ d="([^"]+)"/g, (_, d) => ` d="${slim(d, near)}"`), theme), height };
 }
@@ -149,7 +154,8 @@ function merged(text) {
 
 const scripts = new Map();
 
-async function still({ script, state }) {
+async function still(job) {
+  const { script, state } = job;
   const themes = themesOf(script);
   openPage(WIDTH, themes[0].colours);
   if (!scripts.has(script)) {
@@ -157,7 +163,7 @@ async function still({ script, state }) {
   }
   for (const [near, pixel] of FINENESS) {
     Recorder.pixel = pixel;
-    const [light, dark] = themes.map((theme) => drawn(script, state, theme, near));
+    const [light, dark] = themes.map((theme) => drawn(job, theme, near));
     const height = Math.ceil(light.height);
     const picture = `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="${quote(state.alt)}" width="${WIDTH}" `
       + `height="${height}" viewBox="0 0 ${WIDTH} ${height}" `
