@@ -72,6 +72,31 @@ def test_one_sheet_with_what_is_used(site):
     assert 0 < font.stat().st_size < 5_000
 
 
+def test_a_theme_without_its_icon_font_ends_the_build(site):
+    sheet = site / "_static" / "styles" / "first.css"
+    sheet.write_text(sheet.read_text().replace("fa-solid-900", "fa-sharp-900"))
+    with pytest.raises(RuntimeError, match="no style sheet of the theme names the icon font vendor/fontawesome"):
+        bundle.bundle(site)
+
+
+@pytest.mark.parametrize(
+    ("rule", "address"),
+    [
+        ("url(../images/a.png)", "images/a.png"),
+        ("url('../images/a-b.svg?v=1#x')", "images/a-b.svg?v=1#x"),
+        ("url(b.woff2?#iefix)", "styles/b.woff2?#iefix"),
+        ("url(data:image/png;base64,AA==)", "data:image/png;base64,AA=="),
+        ("url(#filter)", "#filter"),
+    ],
+)
+def test_addresses_in_a_sheet_are_those_of_the_folder(tmp_path, rule, address):
+    (tmp_path / "styles").mkdir()
+    (tmp_path / "styles" / "own.css").write_text(f'@import url("../basic.css");\n.a {{ background: {rule} }}')
+    (tmp_path / "basic.css").write_text(".b { background: url(images/b.png) }")
+    style = bundle.joined(tmp_path, ["styles/own.css"])
+    assert re.findall(r'url\("?(.*?)"?\)', style) == ["images/b.png", address]
+
+
 def test_pages_link_to_it_once_and_load_nothing_needless(site):
     bundle.bundle(site)
     for path, up in ((site / "index.html", ""), (site / "book" / "page.html", "../")):

@@ -13,7 +13,7 @@ import json
 import logging
 import re
 import subprocess
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from fontTools import subset
 
@@ -60,8 +60,6 @@ PRELOAD = """<script>
 NAME = re.compile(r'<span class="pre">(?:[^<]|<wbr>)*')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
-IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?;')
-URL = re.compile(r"""url\(\s*["']?(?!data:|#|https?:)([^"')]+)["']?\s*\)""")
 # Added by scripts when a page is open, so no page contains them.
 ADDED_BY_SCRIPTS = ["/^show/", "/^collaps/", "/^tooltip/", "/^modal/", "/^search/", "/^copybtn/", "/scrolled/", "/^o-/"]
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
@@ -117,8 +115,7 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
                 sheets.append(name)
     if not sheets:
         return pages
-    whole = "\n".join(_read(static, PurePosixPath(name)) for name in sheets)
-    style = _icons_in_use(static, _purge(site, whole))
+    style = _icons_in_use(static, _purge(site, joined(static, sheets)))
     # A page can be read while its fonts are loading.
     style = minified({SHEET: re.sub(r"font-display:\s*block", "font-display:swap", style)})[SHEET]
     write_whole(static / SHEET, style)
@@ -172,11 +169,18 @@ def _parts(pages: dict[Path, str]) -> dict[Path, str]:
 
 def minified(texts: dict[str, str]) -> dict[str, str]:
     """Minified scripts and style sheets, by name; the suffix of the name says which of the two it is."""
-    if not texts:
-        return {}
+    return json.loads(_esbuild("minify.mjs", texts)) if texts else {}
+
+
+def joined(static: Path, names: list[str]) -> str:
+    """Style sheets of this folder as one, in this order, with their imports, and addresses relative to the folder."""
+    return _esbuild("sheets.mjs", {"static": str(static), "sheets": names})
+
+
+def _esbuild(program: str, value: object) -> str:
     done = subprocess.run(
-        [assets.node(), str(Path(__file__).with_name("minify.mjs"))],
-        input=json.dumps(texts),
+        [assets.node(), str(Path(__file__).with_name(program))],
+        input=json.dumps(value),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -184,7 +188,7 @@ def minified(texts: dict[str, str]) -> dict[str, str]:
     )
     if done.returncode != 0:
         raise RuntimeError(f"esbuild failed: {done.stderr}")
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 def _version(text: str) -> str:
@@ -202,35 +206,6 @@ def _one_link(text: str, target: str) -> str:
     prefix = re.search(r'href="([^"?]*_static/)', first[0])[1]
     text = LINK.sub("", text)
     return text[: first.start()] + f'  <link rel="stylesheet" href="{prefix}{target}" />\n' + text[first.start() :]
-
-
-def _read(static: Path, name: PurePosixPath) -> str:
-    """A style sheet with its imports inlined and its addresses relative to _static."""
-
-    def inline(match: re.Match) -> str:
-        return _read(static, _join(name.parent, match[1]))
-
-    def move(match: re.Match) -> str:
-        address, mark, rest = re.match(r"([^?#]*)([?#]?)(.*)", match[1]).groups()
-        return f'url("{_join(name.parent, address)}{mark}{rest}")'
-
-    text = (static / name).read_text(encoding="utf-8")
-    pieces = IMPORT.split(text)  # text, imported name, text, …
-    for index in range(0, len(pieces), 2):
-        pieces[index] = URL.sub(move, pieces[index])
-    for index in range(1, len(pieces), 2):
-        pieces[index] = _read(static, _join(name.parent, pieces[index]))
-    return "".join(pieces)
-
-
-def _join(folder: PurePosixPath, relative: str) -> PurePosixPath:
-    parts: list[str] = []
-    for part in (folder / relative).parts:
-        if part == "..":
-            parts.pop()
-        else:
-            parts.append(part)
-    return PurePosixPath(*parts)
 
 
 def _purge(site: Path, style: str) -> str:
@@ -266,4 +241,7 @@ def _icons_in_use(static: Path, style: str) -> str:
     cutter.populate(unicodes=characters)
     cutter.subset(font)
     subset.save_font(font, str(static / f"{FONT}.book.woff"), options)
-    return re.sub(rf'url\("{FONT}\.woff2"\) format\("woff2"\)', f'url("{FONT}.book.woff") format("woff")', style)
+    whole = re.compile(rf'url\("?{FONT}\.woff2"?\) format\("woff2"\)')
+    if not whole.search(style):
+        raise RuntimeError(f"no style sheet of the theme names the icon font {FONT}.woff2 any more")
+    return whole.sub(f'url("{FONT}.book.woff") format("woff")', style)
