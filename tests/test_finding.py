@@ -17,7 +17,7 @@ from tests import test_small_site
 from tests.explorers import js
 from tests.test_small_site import Built
 from tools import assets
-from tools.paths import BOOK
+from tools.paths import BOOK, ROOT
 
 PAGES = {
     **test_small_site.PAGES,
@@ -40,7 +40,7 @@ def data(tmp_path_factory):
 
 
 def test_every_section_stands_in_the_index_with_its_own_prose_and_names(data):
-    pages = {address: number for number, (address, _, _) in enumerate(data["pages"])}
+    pages = {address: number for number, (address, *_) in enumerate(data["pages"])}
     assert data["pages"][pages["book/decay_base.html"]][1] == "2.1. Which base?"
     found = [entry[1:] for entry in data["sections"] if entry[0] == pages["book/decay.html"]]
     assert found[0][:2] == ["", "Decay"]
@@ -72,10 +72,21 @@ def test_each_synonym_means_something_that_the_book_says(finding):
             assert word.rstrip("s") in text, f"{written}: {word}"
 
 
-def test_a_line_of_synonyms_that_is_none_is_told(finding, tmp_path):
+@pytest.mark.parametrize("read", ["synonyms", "keywords"])
+def test_a_line_that_is_none_is_told(finding, tmp_path, read):
     (tmp_path / "wrong.yml").write_text("base: 3\n")
     with pytest.raises(ValueError, match="got 'base': 3"):
-        finding.synonyms(tmp_path / "wrong.yml")
+        getattr(finding, read)(tmp_path / "wrong.yml")
+
+
+def test_each_page_has_a_line_of_keywords_and_nothing_else_has(finding):
+    pages = set(re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text())) | {"book/intro"}
+    assert {page for page, words in finding.keywords().items() if words} == pages
+
+
+def test_keywords_stand_beside_their_page(data, finding):
+    keywords = {address: words for address, _, _, words in data["pages"]}
+    assert keywords["book/decay.html"] == finding.keywords()["book/decay"]
 
 
 # ---- Which comes first ----
@@ -88,10 +99,11 @@ SECTIONS = [
     ["root", "Why √d?", "Scores grow.", ""],
 ]
 SMALL = {
-    "pages": [["book/page.html", "A page", 1]],
+    "pages": [["book/page.html", "A page", 1, ""]],
     "sections": [[0, *section] for section in SECTIONS],
     "synonyms": [["rope_theta", "base"], ["past_key_values", "cache"], ["kv cache", "cache"]],
 }
+PLACES = "return input.map((query) => ranked(query, data, index).list.map(({ place }) => place));"
 ASK = """
 const { indexed, question, ranked, snippet, split, summary, words } = globalThis.finding;
 const data = globalThis.sections;
@@ -105,11 +117,16 @@ def with_search(data: dict, body: str, value: object) -> object:
     return js.evaluate(f"globalThis.sections = {json.dumps(data)};\n{assets.search_script()}", ASK + body, value)
 
 
+def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
+    """For each of the questions the pages that are found, best first: the titles of their sections, best first."""
+    places = "return input.map((query) => ranked(query, data, index).list.map(({ place, more }) => [place, ...more]));"
+    found = with_search(data, places, asked)
+    return [[[data["sections"][place][2] for place in page] for page in pages] for pages in found]
+
+
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
-    """For each question, the titles of the sections that the search finds, best first."""
-    data = data or SMALL
-    places = "return input.map((query) => ranked(query, data, index).list.map(({ place }) => place));"
-    return [[data["sections"][place][2] for place in found] for found in with_search(data, places, asked)]
+    """The titles of the sections that are found, page by page, for each of the questions."""
+    return [sum(pages, []) for pages in pages_for(*asked, data=data or SMALL)]
 
 
 QUERIES = {
@@ -141,11 +158,17 @@ def test_what_is_nowhere_is_not_found_and_a_title_counts_more_than_a_mention():
     assert cache == ["Does a cache need the keys again?", "Masks and padding"]
 
 
-def small(*sections: tuple[str, str, str], pages: tuple[int, ...] = (), synonyms: dict | None = None) -> dict:
-    """An index of sections, (title, prose, names), of one page, or of the pages of these numbers."""
+def small(
+    *sections: tuple[str, str, str],
+    pages: tuple[int, ...] = (),
+    synonyms: dict | None = None,
+    keywords: tuple[str, ...] = (),
+) -> dict:
+    """An index of sections, (title, prose, names), of one page, or of the pages of these numbers with their keywords."""
     pages = pages or (0,) * len(sections)
+    keywords = keywords or ("",) * (max(pages) + 1)
     return {
-        "pages": [[f"book/page{number}.html", "", 1] for number in range(max(pages) + 1)],
+        "pages": [[f"book/page{number}.html", "", 1, keywords[number]] for number in range(max(pages) + 1)],
         "sections": [
             [page, title, *section] for page, section in zip(pages, sections, strict=True) for title in section[:1]
         ],
@@ -166,6 +189,17 @@ FORMS = {
     "10000": "A base of 10,000.",
     "10,000": "A base of 10000.",
     "naive": "Naïve.",
+    "symmetry": "Symmetric.",
+    "multiply": "Multiplication.",
+    "normalize": "Normalised.",
+    "normalization": "Normalisation.",
+    "neighbour": "Neighbors.",
+    "behavior": "Behaviour.",
+    "center": "Centred.",
+    "self extend": "SelfExtend.",
+    "hugging face": "Huggingface.",
+    "finetuning": "Fine-tuning.",
+    "kvcache": "The KV cache.",
 }
 
 
@@ -179,16 +213,45 @@ def test_plurals_and_other_forms_of_a_word_are_found(written):
 def test_a_name_that_the_book_has_comes_before_what_is_meant_by_it(name):
     other = ("Linear scaling of the factor", "Linear scaling: the factor, the scaling and the factor again.", "")
     data = small(
-        other, other, other, ("Somewhere", "Long prose. " * 50, name), synonyms={name: "linear scaling factor"}
+        *(other, other, other, ("Somewhere", "Long prose. " * 50, name)),
+        pages=(0, 1, 2, 3),
+        synonyms={name: "linear scaling factor"},
     )
     assert ask(name, data=data)[0][0] == "Somewhere"
     assert len(ask(name, data=data)[0]) == 4, "and what is meant is found too"
 
 
-def test_no_page_takes_all_the_first_places():
+def test_a_page_is_found_once_with_its_further_sections_below():
     same = ("A long decay", "Decay and decay.", "")
-    data = small(same, same, same, ("Elsewhere decay", "It falls.", ""), pages=(0, 0, 0, 1))
-    assert ask("decay", data=data)[0][:3].count("Elsewhere decay") == 1
+    data = small(*(same,) * 5, ("Elsewhere decay", "It falls.", ""), pages=(0, 0, 0, 0, 0, 1))
+    assert pages_for("decay", data=data) == [[["A long decay"] * 4, ["Elsewhere decay"]]]
+
+
+def test_a_section_that_has_little_of_a_question_is_not_shown_below_one_that_has_all():
+    data = small(("A long decay", "Decay and decay.", ""), ("Else", "A word, and at last decay.", ""))
+    assert pages_for("long decay", data=data) == [[["A long decay"]]]
+
+
+def test_a_page_is_found_by_the_words_of_the_field():
+    said = ("Why fast?", "Speed.", "")
+    data = small(said, said, pages=(0, 1), keywords=("", "latency, kernel fusion"))
+    assert with_search(data, PLACES, ["latency", "fusion of kernels", "speed latency"]) == [[1], [1], [1, 0]]
+
+
+def test_what_the_page_says_itself_counts_more_than_a_single_keyword():
+    data = small(("Latency", "Latency.", ""), ("Speed", "Speed.", ""), pages=(0, 1), keywords=("", "latency"))
+    assert with_search(data, PLACES, ["latency"]) == [[0, 1]]
+
+
+def test_neighbouring_words_are_looked_for_side_by_side():
+    apart = ("One", "Linear, and then something else: attention.", "")
+    data = small(apart, ("Two", "Something else, and then: linear attention.", ""), pages=(0, 1))
+    assert with_search(data, PLACES, ["linear attention", "attention linear"]) == [[1, 0], [0, 1]]
+
+
+def test_words_that_say_nothing_are_not_looked_for():
+    data = small(("One", "What this was and does.", ""), ("Two", "A cache.", ""), pages=(0, 1))
+    assert with_search(data, PLACES, ["what does this cache do", "does this"]) == [[1], [0]]
 
 
 SUMMARY = """return input.map((query) => summary(ranked(query, data, index)));"""
@@ -203,9 +266,10 @@ def test_the_page_says_when_it_has_little():
         "padding_shampoo",
         "qqzzqq",
     ]
-    good, one, half, apart, other, none = with_search(SMALL, SUMMARY, asked)
-    assert good == "2 places"
-    assert one == "1 place"
+    apart_too = {**SMALL, "pages": SMALL["pages"] * 5, "sections": [[i, *one] for i, one in enumerate(SECTIONS)]}
+    good, one, half, apart, other, none = with_search(apart_too, SUMMARY, asked)
+    assert good == "2 pages"
+    assert one == "1 page"
     assert half.startswith("Few good matches.")
     assert apart.startswith("Few good matches.")
     assert other.startswith("Few good matches.")

@@ -1,4 +1,5 @@
-"""What the search page knows: every section, term and function of the book, and the field's words for one another.
+"""What the search page knows: every section, term and function of the book, the field's words for what each page is
+about, and its words for one another.
 
 It is a script, `sections.js`, since a browser refuses to fetch a file's neighbours over file://; no other page loads
 it. The search itself is `book/_static/search.js`. Sphinx's own index, of whole pages, is not made.
@@ -21,7 +22,9 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-SYNONYMS = Path(__file__).resolve().parent.parent / "_synonyms.yml"
+BOOK = Path(__file__).resolve().parent.parent
+SYNONYMS = BOOK / "_synonyms.yml"
+KEYWORDS = BOOK / "_keywords.yml"
 # They list what stands elsewhere: only the page itself is found.
 LISTS = {"book/ledger"}
 # Functions and papers count less than what is said of them, and a chapter's page a little more than those under it.
@@ -123,19 +126,28 @@ def numbers(folder: str) -> Value:
     return value
 
 
+def _lines(path: Path) -> dict[str, str]:
+    """The lines of a file, words: words. Raises ValueError for a line that is none."""
+    lines = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for first, second in lines.items():
+        if not isinstance(first, str) or not isinstance(second, str):
+            raise ValueError(f"{path.name}: a line is words: words, got {first!r}: {second!r}")
+    return lines
+
+
 def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
     """What readers write, and what stands in the book for it. Raises ValueError for a line that is none."""
-    pairs = []
-    for written, meant in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-        if not isinstance(written, str) or not isinstance(meant, str):
-            raise ValueError(f"{path.name}: a line is words: words, got {written!r}: {meant!r}")
-        pairs += [(one.strip().lower(), meant.lower()) for one in written.split(",")]
-    return pairs
+    return [(one.strip().lower(), meant.lower()) for said, meant in _lines(path).items() for one in said.split(",")]
+
+
+def keywords(path: Path = KEYWORDS) -> dict[str, str]:
+    """By the name of a page, what the field calls the things it is about. Raises ValueError for a line that is none."""
+    return {f"book/{page}": words for page, words in _lines(path).items()}
 
 
 def index(app: Sphinx) -> dict:
-    """Pages as [address, title, weight], sections as [page, anchor, title, prose, names]."""
-    pages, sections = [], []
+    """Pages as [address, title, weight, keywords], sections as [page, anchor, title, prose, names]."""
+    pages, sections, words = [], [], keywords()
     value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
     prose = functools.partial(_prose, value=value, cited=cited)
     for docname in sorted(app.env.found_docs):
@@ -147,7 +159,7 @@ def index(app: Sphinx) -> dict:
         of_page = {entry[0]: [len(pages), *entry] for entry in entries(app.env.get_doctree(docname), prose)}
         of_page |= {paper[0]: [len(pages), *paper] for paper in papers(app.env, docname)}
         sections += list(of_page.values())[: 1 if docname in LISTS else None]
-        pages.append([app.builder.get_target_uri(docname), title, weight])
+        pages.append([app.builder.get_target_uri(docname), title, weight, words.get(docname, "")])
     return {"pages": pages, "sections": sections, "synonyms": synonyms()}
 
 

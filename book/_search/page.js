@@ -1,4 +1,4 @@
-// The search page: a reader's words in the field, the sections that answer them in the list. The index is sections.js.
+// The search page: a reader's words in the field, the pages that answer them in the list. The index is sections.js.
 import { indexed, LONGEST, question, ranked, SHOWN, snippet, split, words } from "./ranking.js";
 
 function marked(text, terms) {
@@ -11,25 +11,42 @@ function marked(text, terms) {
   return node;
 }
 
-function result({ place }, data, terms) {
-  const [page, anchor, title, text] = data.sections[place];
-  const item = document.createElement("li");
+function linked(place, data, terms) {
+  const [page, anchor, title] = data.sections[place];
   const link = document.createElement("a");
   link.href = data.pages[page][0] + (anchor ? `#${anchor}` : "");
   link.append(marked(title, terms));
+  return link;
+}
+
+function further(places, data, terms) {
+  const list = document.createElement("ul");
+  list.className = "search-more";
+  for (const place of places) {
+    const item = document.createElement("li");
+    item.append(linked(place, data, terms));
+    list.append(item);
+  }
+  return list;
+}
+
+function result({ place, more }, data, terms) {
+  const [page, anchor, , text] = data.sections[place];
+  const item = document.createElement("li");
   const where = document.createElement("span");
   where.className = "search-where";
   where.textContent = anchor ? data.pages[page][1] : "the whole page";
   const said = document.createElement("p");
   said.append(marked(snippet(text, terms), terms));
-  item.append(link, where, said);
+  item.append(linked(place, data, terms), where, said);
+  if (more.length > 0) item.append(further(more, data, terms));
   return item;
 }
 
 function summary({ list, weak }) {
   if (list.length === 0) return "Nothing was found. Try fewer words, or look through the Questions.";
   if (weak) return "Few good matches. Try other words, or look through the Questions.";
-  return `${list.length === SHOWN ? "The best " : ""}${list.length} place${list.length === 1 ? "" : "s"}`;
+  return `${list.length === SHOWN ? "The best " : ""}${list.length} page${list.length === 1 ? "" : "s"}`;
 }
 
 function begin() {

@@ -1,45 +1,60 @@
-// Which sections of the book answer a reader's words, best first. MiniSearch finds and weighs words (BM25), Porter's
-// stemmer makes one form of scale, scales and scaling; what a reader means, and how much of it a section has, is here.
+// Which pages of the book answer a reader's words, best first, each with its best sections. MiniSearch finds and weighs
+// words (BM25), Porter's stemmer makes one form of scale, scales and scaling; what a reader means, and how much of it a
+// section has, is here.
 import MiniSearch from "minisearch";
 import { stemmer } from "stemmer";
 
-const SHOWN = 20;
+const SHOWN = 20; // pages
+const MORE = 3; // further sections of each, …
+const GOOD = 0.75; // … if they have at least this part of what its best has of the question
 const FEW = 5; // where none of them is good
 const LONGEST = 400; // characters of a question; more than a sentence or two would only take time
 const SNIPPET = 220; // characters
-const BOOST = { title: 3, page: 2.5, names: 2, text: 1 };
+const BOOST = { title: 3, page: 2.5, keywords: 2, names: 2, text: 0.5 };
 const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // b: a long section is no worse for being long
 const BEGINNING = 0.6; // what a word counts that only begins with what was written
 const MISSPELT = 0.5;
 const MEANT = 0.8; // … that is another name for it
 const MEANT_TOO = 0.5; // … if the book uses the reader's own word as well
-const SAME_PAGE = 0.6; // what each further section of a page counts, so that other pages are seen
+const ADJACENT = 0.3; // what it adds if all neighbouring words of a question are neighbours in a section, too …
+const LOOKED_AT = 80; // … which only the best of them are searched for
 const WHOLE = 1.5; // the power of the share of a question that a section has
 const TAILS = /^(Further reading|Summary|Exercises?)\b/; // they say again what was said
 const TAIL = 0.6;
-const SMALL = new Set(
-  ("a an and are as at be but by can do does for from has have how i if in into is it its me my no not of on or so " +
-    "that the then there this to was what when where which why will with you your").split(" "),
-);
-
 // ---- Words ----
 
 const WORD = /\beq(?:-[\p{L}\p{N}]+)+|[\p{L}\p{N}]+(?:[_.][\p{L}\p{N}]+)*/gu;
 const isName = (word) => /[_.]|^eq-/.test(word);
 
+// One of two spellings: normalize is normalise, neighbour is neighbor, centre is center.
+const spelt = (word) =>
+  word
+    .replace(/([iy])z(e|e[drs]|ers|ing|ations?)$/, "$1s$2")
+    .replace(/(.{3})our(s|ed|ing|hoods?|al)?$/, "$1or$2")
+    .replace(/(.{2})tre([sd]?)$/, "$1ter$2");
+
 const stems = new Map(); // the book's words come again and again
 function stem(word) {
   if (/[\d_.-]/.test(word)) return word;
-  if (!stems.has(word)) stems.set(word, stemmer(word));
+  if (!stems.has(word)) stems.set(word, stemmer(spelt(word)).replace(/(.{4})i$/, "$1")); // symmetry as symmetric
   return stems.get(word);
 }
 
+// Words that say nothing of what is asked.
+const SMALL = new Set(
+  ("a an and are as at be but by can do does for from has have how i if in into is it its me my no not of on or so " +
+    "that the then there this to was what when where which why will with you your").split(" ").map(stem),
+);
+const telling = (word) => word.length > 1 && !SMALL.has(word);
+
 // As they are written: rotate_half is one, and 10,000 is 10000.
-function written(text) {
+function spoken(text) {
   const plain = text.toLowerCase().normalize("NFKD").replace(/[\u0300-\u036f]/g, "");
-  const spelt = plain.replace(/√/g, " sqrt ").replace(/(\d),(?=\d{3})/g, "$1");
-  return (spelt.match(WORD) ?? []).map(stem);
+  const told = plain.replace(/√/g, " sqrt ").replace(/(\d),(?=\d{3})/g, "$1");
+  return told.match(WORD) ?? [];
 }
+
+const written = (text) => spoken(text).map(stem);
 
 const pieces = (word) => (isName(word) ? word.split(/[_.-]/).filter(Boolean).map(stem) : []);
 
@@ -60,14 +75,33 @@ function indexed({ pages, sections }) {
       boostDocument: (place) => pages[sections[place][0]][2] * (TAILS.test(sections[place][2]) ? TAIL : 1),
     },
   });
-  index.addAll(sections.map(([page, , title, text, names], id) => ({ id, title, page: pages[page][1], names, text })));
+  const entry = ([page, , title, text, names], id) => {
+    const [, whole, , keywords] = pages[page];
+    return { id, title, page: whole, keywords, names, text };
+  };
+  index.addAll(sections.map(entry));
   return index;
 }
 
 // Where two letters changed places.
 function exchanged(word, index) {
-  const all = [...word].slice(1).map((_, i) => word.slice(0, i) + word[i + 1] + word[i] + word.slice(i + 2));
-  return all.flatMap((other) => index.search(other));
+  const others = [...word].slice(1).map((_, i) => word.slice(0, i) + word[i + 1] + word[i] + word.slice(i + 2));
+  return others.flatMap((other) => index.search(other));
+}
+
+// Where the word is written as two. The stem of finetuning is finetun, but that of tuning is tune.
+function parted(word, index) {
+  for (let i = 2; i < word.length - 2; i++) {
+    const rest = word.slice(i);
+    const second = new Map([rest, `${rest}e`].flatMap((part) => index.search(part)).map((one) => [one.id, one]));
+    const both = index.search(stem(word.slice(0, i))).filter(({ id }) => second.has(id));
+    if (both.length === 0) continue;
+    return both.map(({ id, score, terms }) => {
+      const other = second.get(id);
+      return { id, score: score + other.score, terms: [...terms, ...other.terms] };
+    });
+  }
+  return [];
 }
 
 // The sections that have a word, and how it stands there: `counts` is less than 1 if it is not the reader's own word,
@@ -79,6 +113,7 @@ function lookedUp(word, index) {
     [3, BEGINNING, true, () => index.search(word, { prefix: true })],
     [4, MISSPELT, true, () => exchanged(word, index)],
     [4, MISSPELT, word.length > 5, () => index.search(word, { fuzzy: 1 })],
+    [6, MEANT, true, () => parted(word, index)],
     [7, MISSPELT, false, () => index.search(word, { fuzzy: 2 })],
     [0, BEGINNING, false, () => pieces(word).flatMap((piece) => lookedUp(piece, index).found)],
   ];
@@ -93,14 +128,20 @@ function lookedUp(word, index) {
 
 const question = (text) => text.slice(0, LONGEST).trim();
 
+// Whether words stand in a text as they were asked: one behind the other.
+const stands = (list, text) => ` ${text.join(" ")} `.includes(` ${list.join(" ")} `);
+
+const pairs = (list) => list.slice(1).map((word, i) => [list[i], word]);
+
 // What was asked, in parts: words as they were said, and what is meant by them.
-function parts(query, synonyms) {
+function parts(query, synonyms, index) {
   const asked = written(query);
-  const joined = ` ${asked.join(" ")} `;
   const known = synonyms
     .map(([said, meant]) => ({ said: written(said), meant: words(meant) }))
-    .filter(({ said }) => joined.includes(` ${said.join(" ")} `))
+    .filter(({ said }) => stands(said, asked))
     .sort((a, b) => b.said.length - a.said.length);
+  const joined = pairs(spoken(query)).map((pair) => ({ said: pair.map(stem), meant: [stem(pair.join(""))] }));
+  known.push(...joined.filter(({ said, meant }) => said.every(telling) && index.search(meant[0]).length > 0));
   const covered = new Set();
   const found = [];
   for (const { said, meant } of known) {
@@ -109,8 +150,8 @@ function parts(query, synonyms) {
     found.push({ said, meant });
   }
   const rest = asked.filter((word) => !covered.has(word));
-  const telling = rest.filter((word) => word.length > 1 && !SMALL.has(word));
-  const single = telling.length + found.length > 0 ? telling : rest;
+  const some = rest.filter(telling);
+  const single = some.length + found.length > 0 ? some : rest;
   return [...found, ...[...new Set(single)].map((word) => ({ said: [word], meant: [] }))];
 }
 
@@ -140,10 +181,10 @@ function scored({ said, meant }, index) {
   return { sums, terms: [...own.terms, ...other.terms], known: own.near || meant.length > 0 };
 }
 
-// The sections, best first, each with its score and the share of the question that it has; the words that stand there;
-// and whether only few of them are good.
+// The pages, best first, each with the places of its best section and of more, its score and the share of the question
+// that it has; the words that stand there; and whether only few of them are good.
 function ranked(query, data, index) {
-  const asked = parts(query, data.synonyms).map((part) => scored(part, index));
+  const asked = parts(query, data.synonyms, index).map((part) => scored(part, index));
   const weights = asked.map(({ sums }) => Math.log2(1 + data.sections.length / Math.max(1, sums.size)));
   const whole = weights.reduce((sum, weight) => sum + weight, 0);
   const found = new Map(); // place → {score, share}
@@ -154,26 +195,37 @@ function ranked(query, data, index) {
     }
   });
   const list = [...found].map(([place, { score, share }]) => ({ place, share, score: score * share ** WHOLE }));
+  together(list, written(query), data);
   const unknown = weights.filter((_, i) => !asked[i].known).reduce((sum, weight) => sum + weight / whole, 0);
   const few = weak(list, unknown);
   const terms = new Set(asked.flatMap((part) => part.terms));
-  return { list: spread(list, data).slice(0, few ? FEW : SHOWN), terms, weak: few };
+  return { list: grouped(list, data).slice(0, few ? FEW : SHOWN), terms, weak: few };
 }
 
 const better = (a, b) => b.score - a.score || a.place - b.place;
 
-// Best first, where each further section of a page counts less.
-function spread(list, { sections }) {
-  const seen = new Map();
-  return list
-    .sort(better)
-    .map((one) => {
-      const page = sections[one.place][0];
-      const before = seen.get(page) ?? 0;
-      seen.set(page, before + 1);
-      return { ...one, score: one.score * SAME_PAGE ** before };
-    })
-    .sort(better);
+// Best first, where a section counts more in which neighbouring words of the question are neighbours, too.
+function together(list, said, { pages, sections }) {
+  const asked = pairs(said).filter((pair) => pair.every(telling));
+  for (const one of list.sort(better).slice(0, LOOKED_AT)) {
+    const [page, , title, text] = sections[one.place];
+    const texts = [title, text, pages[page][3]].map(written);
+    const there = asked.filter((pair) => texts.some((other) => stands(pair, other)));
+    if (there.length > 0) one.score *= 1 + (ADJACENT * there.length) / asked.length;
+  }
+  list.sort(better);
+}
+
+// A page is as good as its best section; its further ones stand below that.
+function grouped(list, { sections }) {
+  const found = new Map(); // page → its best section
+  for (const one of list) {
+    const page = sections[one.place][0];
+    const best = found.get(page);
+    if (!best) found.set(page, { ...one, more: [] });
+    else if (best.more.length < MORE && one.share >= GOOD * best.share) best.more.push(one.place);
+  }
+  return [...found.values()];
 }
 
 function weak(list, unknown) {
