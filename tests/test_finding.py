@@ -126,7 +126,7 @@ def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
 
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
     """The titles of the sections that are found, page by page, for each of the questions."""
-    return [sum(pages, []) for pages in pages_for(*asked, data=data or SMALL)]
+    return [[title for page in pages for title in page] for pages in pages_for(*asked, data=data or SMALL)]
 
 
 QUERIES = {
@@ -164,7 +164,7 @@ def small(
     synonyms: dict | None = None,
     keywords: tuple[str, ...] = (),
 ) -> dict:
-    """An index of sections, (title, prose, names), of one page, or of the pages of these numbers with their keywords."""
+    """An index of sections, (title, prose, names), of one page, or of the pages of these numbers and their keywords."""
     pages = pages or (0,) * len(sections)
     keywords = keywords or ("",) * (max(pages) + 1)
     return {

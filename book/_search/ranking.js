@@ -11,16 +11,19 @@ const FEW = 5; // where none of them is good
 const LONGEST = 400; // characters of a question; more than a sentence or two would only take time
 const SNIPPET = 220; // characters
 const BOOST = { title: 3, page: 2.5, keywords: 2, names: 2, text: 0.5 };
+const OWN = Object.keys(BOOST).filter((field) => field !== "keywords");
 const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // b: a long section is no worse for being long
 const BEGINNING = 0.6; // what a word counts that only begins with what was written
 const MISSPELT = 0.5;
 const MEANT = 0.8; // … that is another name for it
 const MEANT_TOO = 0.5; // … if the book uses the reader's own word as well
+const ABOUT = 0.9; // at most what a name counts where it is only a keyword, as part of the best where it stands
 const ADJACENT = 0.3; // what it adds if all neighbouring words of a question are neighbours in a section, too …
 const LOOKED_AT = 80; // … which only the best of them are searched for
 const WHOLE = 1.5; // the power of the share of a question that a section has
 const TAILS = /^(Further reading|Summary|Exercises?)\b/; // they say again what was said
 const TAIL = 0.6;
+
 // ---- Words ----
 
 const WORD = /\beq(?:-[\p{L}\p{N}]+)+|[\p{L}\p{N}]+(?:[_.][\p{L}\p{N}]+)*/gu;
@@ -104,10 +107,19 @@ function parted(word, index) {
   return [];
 }
 
+// Where a name stands, and then the pages that are about it.
+function named(name, index) {
+  const there = new Set(index.search(name, { fields: OWN }).map(({ id }) => id));
+  const found = index.search(name);
+  const [first] = found.filter(({ id }) => there.has(id)); // the best
+  const less = (one) => ({ ...one, score: Math.min(one.score, ABOUT * first.score) });
+  return first ? found.map((one) => (there.has(one.id) ? one : less(one))) : found;
+}
+
 // The sections that have a word, and how it stands there: `counts` is less than 1 if it is not the reader's own word,
 // and `near` says whether it is at least almost that.
 function lookedUp(word, index) {
-  const exact = index.search(word);
+  const exact = isName(word) ? named(word, index) : index.search(word);
   if (exact.length > 0) return { found: exact, counts: 1, near: true };
   const ways = [
     [3, BEGINNING, true, () => index.search(word, { prefix: true })],
