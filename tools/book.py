@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tools import assets, execute, stills
+from tools import assets, execute, preview, stills
 from tools.paths import BUILD, HTML, NOTEBOOKS, ROOT, write_whole
 
 SOURCES = ("book", "code/ropebook", "results", "tools")
@@ -109,6 +109,7 @@ def html() -> Path:
     asking them if nothing at all has changed. If another process is building, we wait for it first.
     """
     stills.write_opening()
+    preview.write()
     wanted = fingerprint()
     if is_built(wanted):
         say("The book is up to date.")
