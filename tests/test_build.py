@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 import sphinxcontrib.katex
-from docutils.core import publish_doctree
 
 from tools import book, execute, paths
 
@@ -217,14 +216,6 @@ def test_a_renderer_that_never_listens_is_ended(shell, renderer_that, monkeypatc
     with tempfile.TemporaryDirectory() as folder, pytest.raises(sphinxcontrib.katex.KaTeXError):
         shell.start_renderer(Path(folder), timeout=1)
     assert started[0].wait(timeout=10) < 0
-
-
-def test_reading_time_leaves_the_exercises_out(shell):
-    source = f"Title\n=====\n\n{'word ' * 400}\n\n{{}}\n-----------\n\n{'word ' * 600}\n"
-    minutes = {
-        name: shell.reading_minutes(publish_doctree(source.format(name))) for name in ("Exercises", "And more..")
-    }
-    assert minutes == {"Exercises": 2, "And more..": 5}
 
 
 def test_the_server_takes_the_next_free_port(tmp_path):

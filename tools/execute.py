@@ -77,8 +77,8 @@ def runnable() -> list[Path]:
 
 
 def chapters() -> list[Path]:
-    """The numbered pages with code, which readers may want as notebooks."""
-    return [page for page in pages(numbered=True) if has_code(page)]
+    """The pages with code that are not for reference: readers may want them as notebooks."""
+    return [page for page in pages(reference=False) if has_code(page)]
 
 
 def executed(chapter: Path, report: Callable[[str], None] | None = None) -> NotebookNode:

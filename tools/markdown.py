@@ -200,6 +200,8 @@ class Writer:
                 shown = [part for part in node.children if part.get("nb_element") == "cell_code_source"]
                 self.cells += self.code_cells(node["cell_index"], shown[0].astext() if shown else None)
                 return ""
+            case nodes.container() if "front" in node["classes"]:
+                return ""  # only a page can be dragged
             case nodes.container() | nodes.compound():  # the latter contains the list of a chapter's depth pages
                 return self.blocks(node.children)
             case nodes.paragraph():

@@ -41,8 +41,9 @@ class NotebookBuilder(Builder):
         return sorted(docname for docname in self.env.found_docs if self.has_notebook(docname))
 
     def has_notebook(self, docname: str) -> bool:
-        """The numbered pages with code are the chapters."""
-        return "kernelspec" in self.env.metadata[docname] and bool(self.env.toc_secnumbers.get(docname))
+        """The chapters have one: numbered pages with code, and those before them."""
+        is_chapter = self.env.toc_secnumbers.get(docname) or Path(self.env.doc2path(docname)) in execute.chapters()
+        return "kernelspec" in self.env.metadata[docname] and bool(is_chapter)
 
     def get_target_uri(self, docname: str, typ: str | None = None) -> str:
         return f"{PurePosixPath(docname).name}.ipynb"  # all in one folder

@@ -16,13 +16,13 @@ EXECUTED = BUILD / "executed"
 NOTEBOOKS = BUILD / "notebooks"
 
 
-def pages(numbered: bool = False) -> list[Path]:
-    """Every page of the book in the order of `_toc.yml`, with depth pages after their chapter; or only the pages of
-    the numbered parts."""
+def pages(reference: bool = True) -> list[Path]:
+    """Every page of the book in the order of `_toc.yml`, with depth pages after their chapter; with or without the
+    part that is for reference."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    names = [] if numbered else [toc["root"]]
+    names = [toc["root"]]
     for part in toc.get("parts", []):
-        if part.get("numbered") or not numbered:
+        if reference or part["caption"] != "Reference":
             for chapter in part["chapters"]:
                 names += [page["file"] for page in (chapter, *chapter.get("sections", []))]
     return [ROOT / f"{name}.md" for name in names]

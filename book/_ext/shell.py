@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import time
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 
@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from tools import assets, bundle, execute, fonts, notebooks, weights
+from tools import assets, bundle, execute, fonts, minutes, notebooks, preview, weights
 from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
@@ -30,9 +30,6 @@ SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
 DESCRIPTION = (60, 200)  # characters
-WORDS_PER_MINUTE = 200
-SECONDS_PER_EQUATION = 20
-SECONDS_PER_CODE_LINE = 2
 
 
 # -- what makes a page ------------------------------------------------------------------------------------------------
@@ -58,7 +55,7 @@ def prepare_assets(app: Sphinx, config: object) -> None:
     # On a busy machine its five seconds are too few.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
     sphinxcontrib.katex.KaTeXServer.start_server_process = start_renderer
-    config.html_static_path += [str(assets.ensure()), str(fonts.ensure())]
+    config.html_static_path += [str(assets.ensure()), str(fonts.ensure()), str(preview.PICTURE)]
     config.html_extra_path.append(str(weights.ensure()))
 
 
@@ -128,27 +125,23 @@ def description(doctree: nodes.document) -> str:
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     text = description(doctree) if doctree is not None else f"{context.get('title', '')}: {app.config.html_title}"
-    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{escape(text)}" />'
+    # A shared link needs the picture's whole address: whoever publishes the book sets `baseurl` in _config.yml.
+    picture = f"_static/{preview.PICTURE.name}"
+    published = app.config.html_baseurl
+    address = f"{published.rstrip('/')}/{picture}" if published else context["pathto"](picture, resource=True)
+    told = {
+        "og:type": "article",
+        "og:title": unescape(re.sub("<[^>]*>", "", context.get("title", ""))) or app.config.html_title,
+        "og:description": text,
+        "og:image": address,
+        "og:image:alt": preview.ALT,
+    }
+    tags = "".join(f'<meta property="{name}" content="{escape(what)}" />' for name, what in told.items())
+    tags += '<meta name="twitter:card" content="summary_large_image" />'
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{escape(text)}" />{tags}'
 
 
 # -- a chapter's first line -------------------------------------------------------------------------------------------
-
-
-def reading_minutes(doctree: nodes.document) -> int:
-    """Minutes to read a page with all its folds open: its words, its displayed equations, its lines of code.
-
-    Exercises are left out: they take as long as one wants.
-    """
-    doctree = doctree.deepcopy()
-    section = exercises(doctree)
-    if section is not None:
-        section.parent.remove(section)
-    texts = (node for node in doctree.findall(nodes.TextElement) if _is_prose(node))
-    prose = sum(len(node.astext().split()) for node in texts)
-    equations = sum(1 for _ in doctree.findall(nodes.math_block))
-    lines = sum(node.astext().count("\n") + 1 for node in doctree.findall(nodes.literal_block))
-    seconds = prose * 60 / WORDS_PER_MINUTE + equations * SECONDS_PER_EQUATION + lines * SECONDS_PER_CODE_LINE
-    return max(1, round(seconds / 60))
 
 
 def exercises(doctree: nodes.document) -> nodes.section | None:
@@ -157,30 +150,33 @@ def exercises(doctree: nodes.document) -> nodes.section | None:
     return next((one for one in sections if one.next_node(nodes.title).astext().startswith("Exercise")), None)
 
 
-def _is_prose(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.paragraph | nodes.title | nodes.term)
-
-
 def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     path = ROOT / f"{docname}.md"
     title = next(iter(doctree.findall(nodes.title)), None)
     if app.builder.format != "html" or title is None or path not in execute.chapters():
         return
     name = PurePosixPath(docname).name
-    section = exercises(doctree)
-    more = f', and <a href="#{section["ids"][0]}">exercises</a>' if section is not None else ""
+    asked = exercises(doctree)
+    more = ""
+    if asked is not None:
+        more = f'<span class="noprint">, and <a href="#{asked["ids"][0]}">exercises</a></span>'
+    root = app.builder.get_relative_uri(docname, "index").rpartition("/")[0]
     line = (
-        f'<p class="chapter-line"><span>{reading_minutes(doctree)} min to read{more}</span> '
-        f'<a href="{app.builder.get_relative_uri(docname, "index").rsplit("/", 1)[0]}/notebooks/{name}.ipynb" '
+        f'<p class="chapter-line"><span class="on-paper">{escape(app.config.html_title)}: {docname}.html</span> '
+        f"<span>{minutes.place(name)} min to read{more}</span> "
+        f'<a class="noprint" href="{root}/notebooks/{name}.ipynb" '
         f'download="{name}.ipynb">Download as a notebook</a></p>'
     )
-    title.parent.insert(title.parent.index(title) + 1, nodes.raw("", line, format="html"))
+    section = title.parent
+    first = next((one for one in section if "front" in one.get("classes", ())), title)  # nothing is above that
+    section.insert(section.index(first) + 1, nodes.raw("", line, format="html"))
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Write the notebooks that the chapters' first lines point to, and make the pages light."""
+    """Write the notebooks that the chapters' first lines point to, fill in the minutes, and make the pages light."""
     if exception is None and app.builder.format == "html":
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
+        minutes.fill(Path(app.outdir) / "book")
         bundle.bundle(Path(app.outdir))
 
 
@@ -294,7 +290,7 @@ def setup(app: Sphinx) -> dict:
     app.add_post_transform(Letters)
     app.add_js_file("page.js", defer="defer")
     app.add_js_file("guide.js", defer="defer")
-    for name in (assets.PALETTE, fonts.STYLE, "theme.css", "tables.css", "explorers.css", "sheet.css"):
+    for name in (assets.PALETTE, fonts.STYLE, "theme.css", "tables.css", "explorers.css", "sheet.css", "print.css"):
         if name in (assets.PALETTE, fonts.STYLE) or (BOOK / "_static" / name).exists():
             app.add_css_file(name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

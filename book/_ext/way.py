@@ -1,0 +1,219 @@
+"""The way through the book: a map of the chapters, on the front page and at each chapter's end.
+
+`{way}` on the front page becomes the whole map: each chapter with its question, a weekend's path, and the pages for
+people with a model to fix. A chapter ends with the small map: where its reader is, what comes next, what is optional.
+What it says is in `book/_way.yml`; the minutes are counted in the finished pages (`tools.minutes`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import PurePosixPath
+
+import yaml
+from bs4 import BeautifulSoup
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from tools import thumbnails
+from tools.minutes import place
+from tools.paths import BOOK
+
+FOLDER = "way"  # of the thumbnails, under _static
+LAST = "extrapolation"  # the story ends there, and its readers may have a model to fix
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A page on the map. Practitioners' pages have no question and no picture."""
+
+    page: str
+    name: str
+    question: str = ""
+    picture: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Way:
+    chapters: tuple[Chapter, ...]
+    weekend: tuple[dict, ...]
+    practice: tuple[Chapter, ...]
+
+    @property
+    def story(self) -> list[Chapter]:
+        return [one for one in self.chapters if not one.optional]
+
+    def after(self, page: str) -> Chapter | None:
+        """What its reader should read next: after the story's pages the next of the story, after an optional page
+        whatever follows, so that the story goes on; None where nothing does.
+
+        >>> way = Way((Chapter("a", "A"), Chapter("b", "B", optional=True), Chapter("c", "C")), (), ())
+        >>> [next and next.page for next in map(way.after, "abc")]
+        ['c', 'c', None]
+        """
+        names = [one.page for one in self.chapters]
+        at = names.index(page)
+        rest = self.chapters[at + 1 :]
+        if not self.chapters[at].optional:
+            rest = [one for one in rest if not one.optional]
+        return next(iter(rest), None)
+
+    def named(self, page: str) -> Chapter:
+        return next(one for one in (*self.chapters, *self.practice) if one.page == page)
+
+
+def read() -> Way:
+    told = yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))
+    chapters, practice = (tuple(Chapter(**one) for one in told[name]) for name in ("chapters", "practice"))
+    return Way(chapters, tuple(told["weekend"]), practice)
+
+
+# -- the map ----------------------------------------------------------------------------------------------------------
+
+
+def link(one: Chapter, text: str = "", minutes: bool = True) -> str:
+    """A link from one page of the book to another, with the minutes that it takes.
+
+    >>> link(Chapter("decay", "Decay"))
+    '<a href="decay.html">Decay</a> <small><span class="minutes" data-of="decay">…</span> min</small>'
+    """
+    shown = f'<a href="{one.page}.html">{escape(text or one.name)}</a>'
+    return f"{shown} <small>{place(one.page)} min</small>" if minutes else shown
+
+
+def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str:
+    """A chapter on the map."""
+    at, comes = one.page == here, one == following
+    marks = ["you are here"] * at + ["next"] * comes + ["optional"] * (one.optional and not at and not comes)
+    look = [name for name, so in (("way-here", at), ("way-next", comes), ("way-optional", one.optional)) if so]
+    question = f'<span class="way-question">{escape(one.question)}</span>' if whole else ""
+    marked = f' <em class="way-mark">{marks[0]}</em>' if marks else ""
+    picture = (
+        f'<span class="way-picture"><img src="../_static/{FOLDER}/{one.page}.svg" alt="" loading="lazy"'
+        f' width="{thumbnails.WIDTH}" height="{thumbnails.HEIGHT}" decoding="async"/></span>'
+    )
+    current = ' aria-current="page"' if at else ""
+    return (
+        f'<li class="{" ".join(look)}"><a href="{one.page}.html"{current}>{picture}'
+        f'<span class="way-name">{escape(one.name)}</span>{question}'
+        f'<small class="way-told">{place(one.page)} min{marked}</small></a></li>'
+    )
+
+
+def tiles(way: Way, here: str, whole: bool) -> str:
+    following = way.after(here)
+    return f"<ol>{''.join(tile(one, here, following, whole) for one in way.chapters)}</ol>"
+
+
+def practice(way: Way) -> str:
+    listed = "".join(f"<li>{link(one)}</li>" for one in way.practice)
+    return f'<p class="way-heading">For your own model</p><ul class="way-practice">{listed}</ul>'
+
+
+def weekend(way: Way) -> str:
+    days = []
+    for day in way.weekend:
+        pages = " → ".join(link(way.named(page), minutes=False) for page in day["pages"])
+        days.append(
+            f"<dt>{escape(day['when'])} <small>{place(*day['pages'])} min</small></dt>"
+            f"<dd>{escape(day['what'].capitalize())}: {pages}</dd>"
+        )
+    return f'<p class="way-heading">In a weekend</p><dl class="way-weekend">{"".join(days)}</dl>'
+
+
+def front_map(way: Way) -> str:
+    story = place(*(one.page for one in way.story))
+    more = place(*(one.page for one in way.chapters if one.optional))
+    told = f"The story takes {story} min, exercises not counted; the optional chapters {more} more."
+    inside = f'<p class="way-total">{told}</p>' + tiles(way, "intro", whole=True) + weekend(way) + practice(way)
+    return f'<nav class="way way-whole" aria-label="The way through the book">{inside}</nav>'
+
+
+def end_map(way: Way, here: str) -> str:
+    """The map that a chapter ends with."""
+    following, first = way.after(here), ""
+    if here == LAST:
+        first = '<p class="way-heading way-first">That was the story. The rest is optional.</p>' + practice(way)
+    elif following is not None:
+        back = way.named(here).optional and not following.optional
+        what = "Back to the story" if back else "Next"
+        first = f'<p class="way-heading way-first">{what}: {link(following)}</p>'
+    return f'<nav class="way" aria-label="The way through the book">{first}{tiles(way, here, whole=False)}</nav>'
+
+
+# -- on the pages -----------------------------------------------------------------------------------------------------
+
+
+class WholeWay(SphinxDirective):
+    """`{way}`: see above."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(BOOK / "_way.yml"))
+        listed = nodes.bullet_list()
+        for one in read().chapters[1:]:
+            refers = addnodes.pending_xref(
+                "", nodes.inline("", one.name), refdomain="std", reftype="doc", reftarget=f"/book/{one.page}",
+                refdoc=self.env.docname, refexplicit=True, refwarn=True,
+            )  # fmt: skip
+            why = " (optional)" if one.optional else ""
+            listed += nodes.list_item("", nodes.paragraph("", "", refers, nodes.Text(f"{why}: {one.question}")))
+        return [nodes.container("", listed, classes=["way-list"], is_div=True)]
+
+
+def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """The maps into a page, as far as it is one of the site's."""
+    if app.builder.format != "html":
+        return
+    way, page = read(), PurePosixPath(docname).name
+    for listed in list(doctree.findall(nodes.container)):
+        if "way-list" in listed["classes"]:
+            listed.replace_self(nodes.raw("", front_map(way), format="html"))
+    if page in {one.page for one in way.chapters[1:]}:
+        section = next(iter(doctree.findall(nodes.section)))
+        section += nodes.raw("", end_map(way, page), format="html")
+
+
+# -- in the list of contents ------------------------------------------------------------------------------------------
+
+
+def mark(listed: BeautifulSoup, way: Way, here: str) -> BeautifulSoup:
+    """Say in the list of contents which of its chapters are the story, and which are optional."""
+    chapters = {one.page: one for one in way.chapters}
+    for item in listed.select("li.toctree-l1"):
+        href = item.a["href"]
+        one = chapters.get(here if href == "#" else PurePosixPath(href).stem)
+        if one is None or {"way-story", "way-optional"} & set(item["class"]):  # the theme keeps what it has made
+            continue
+        item["class"] = [*item["class"], "way-optional" if one.optional else "way-story"]
+        if one.optional:
+            told = listed.new_tag("small")
+            told.string = "optional"
+            item.a.append(" ")
+            item.a.append(told)
+    return listed
+
+
+def mark_contents(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+    made = context.get("generate_toctree_html")
+    if made is None:
+        return
+    way, here = read(), PurePosixPath(pagename).name
+
+    context["generate_toctree_html"] = lambda kind, **how: mark(made(kind, **how), way, here)
+
+
+def prepare_thumbnails(app: Sphinx, config: object) -> None:
+    config.html_static_path += [str(thumbnails.ensure({one.page: one.picture for one in read().chapters}))]
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("way", WholeWay)
+    app.connect("config-inited", prepare_thumbnails)
+    app.connect("doctree-resolved", put)
+    app.connect("html-page-context", mark_contents, priority=901)  # after the theme's own
+    app.add_css_file("way.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
