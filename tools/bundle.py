@@ -45,11 +45,17 @@ THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
 # Preload the fonts of every page and of formulas on its first screen; otherwise a browser asks for them after
-# laying out the page. Not over file://, where only a style sheet may load fonts.
+# laying out the page. From disk, where fonts come too late, a style sheet holds them (`fonts.from_disk`), and pages are
+# shown as soon as they are read. Without quotation marks that sheet is not taken for one of those that are bundled.
 TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
 OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
-    if (location.protocol !== "file:") for (const name of [{names}]) {
+    if (location.protocol === "file:") {
+      document.write('<link rel=stylesheet href="{static}faces.css"><style>body > * { visibility: hidden }</style>');
+      const waits = document.head.lastElementChild, show = () => waits.remove();
+      addEventListener("DOMContentLoaded", () => document.body.offsetHeight && document.fonts.ready.then(show));
+      setTimeout(show, 1500);
+    } else for (const name of [{names}]) {
       const href = `{static}${name}.woff2`;
       document.head.append(Object.assign(document.createElement("link"), {
         rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href,

@@ -7,6 +7,7 @@ name). The signs are DejaVu's, under a different name. The licences are in the s
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import shutil
@@ -24,6 +25,7 @@ from tools.paths import BUILD, ROOT, write_whole
 MODULES = ROOT / "node_modules"
 FOLDER = BUILD / "fonts"
 STYLE = "fonts.css"
+FROM_DISK = "faces.css"
 LETTERS = "".join(map(chr, range(32, 127))) + (
     "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
 )
@@ -84,6 +86,7 @@ def ensure() -> Path:
             cut(face).save(FOLDER / "fonts" / f"{face.name}.woff2")
             shutil.copy(MODULES / face.licence, FOLDER / "fonts" / f"{face.name}.LICENCE.txt")
         write_whole(FOLDER / STYLE, style_sheet())
+        write_whole(FOLDER / FROM_DISK, from_disk(FOLDER / "fonts"))
         write_whole(stamp, made_from)
     return FOLDER
 
@@ -127,6 +130,30 @@ def style_sheet() -> str:
         f'font-display: optional; src: url("fonts/{face.name}.woff2") format("woff2"); }}\n'
         for face in FACES
     )
+
+
+def from_disk(folder: Path) -> str:
+    """A style sheet that holds the fonts themselves, for pages that are opened from disk.
+
+    There a font's file always comes after the first paint, on each page anew, so that no page would use it. What is in
+    a style sheet is there before. The variables replace the families that `theme.css` names otherwise.
+    """
+    rules = [
+        f'@font-face {{ font-family: "{face.family} on disk"; font-style: {face.style}; font-weight: {face.weight}; '
+        f'font-display: block; src: url("data:font/woff2;base64,{_encoded(folder / face.name)}") format("woff2"); }}'
+        for face in FACES
+    ]
+    return "\n".join([*rules, f":root {{ {VARIABLES} }}\n"])
+
+
+VARIABLES = (
+    '--book-faces: "Literata on disk", "Book Signs on disk"; '
+    '--book-faces-mono: "JetBrains Mono on disk", "Book Signs Mono on disk"'
+)
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.with_suffix(".woff2").read_bytes()).decode()
 
 
 class _Texts(HTMLParser):

@@ -77,12 +77,24 @@ def _share_scripts(notebook: NotebookNode) -> None:
 
 
 def _view(model: dict, data: dict) -> str:
+    """An explorer's still, what is said of it on paper, and where its script makes it live."""
     name = Path(model["_esm"]["parts"][-1]).stem if isinstance(model["_esm"], dict) else "explorer"
     view = json.dumps(data[VIEW]).replace("<", "\\u003c")
     return (
-        f'<div class="explorer full-width" data-explorer="{name}"><div class="explorer-still">{data["text/html"]}</div>'
+        f'<div class="explorer full-width" data-explorer="{name}"><div class="explorer-still">{data["text/html"]}'
+        f'<p class="on-paper explorer-told">{_told(data["text/html"])}</p></div>'
         f'<script type="{VIEW}">{view}</script></div>'
     )
+
+
+def _told(still: str) -> str:
+    """A still's caption on paper: where it can be operated, and what it shows.
+
+    >>> _told('<svg role="img" aria-label="A line &amp; a dot."></svg>').endswith("A line &amp; a dot.")
+    True
+    """
+    shown = re.search(r'aria-label="([^"]*)"', still)
+    return f"As it opens; it has dials at {_app.env.docname if _app else ''}.html. {shown[1] if shown else ''}"
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
