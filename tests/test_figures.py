@@ -14,10 +14,11 @@ ALT = "Two straight lines that cross in the middle."
 
 def lines(**options):
     fig, ax = figures.figure(300, 200)
-    ax.plot([0, 1], [0, 1], marker="o", label="up", **options)
-    ax.plot([0, 1], [1, 0], label="down")
+    ax.plot([0, 1], [0, 1], marker="o", **options)
+    ax.plot([0, 1], [1, 0])
+    ax.text(0.8, 0.7, "up")
+    ax.text(0.8, 0.3, "down")
     ax.set(xlabel="length", ylabel="a & b", title="A <title>")
-    ax.legend()
     return fig
 
 
@@ -139,7 +140,6 @@ def test_sizes_of_text_and_lines_and_what_stands_around_a_panel():
     assert ax.lines[0].get_linewidth() == 2.0
     assert ax.get_xgridlines()[0].get_visible()
     assert ax.get_xgridlines()[0].get_linewidth() == 0.8
-    assert not ax.get_legend().get_frame_on()
     figures.heatmap(ax, np.ones((2, 2)), columns=["a", "b"])
     assert all(spine.get_visible() for spine in ax.spines.values())
     assert not ax.get_xgridlines()[0].get_visible()
@@ -344,3 +344,32 @@ def test_display_figure_without_a_caption(monkeypatch):
     bundle = shown(monkeypatch, lines(), ALT)
     assert bundle["text/plain"] == f"Figure: {ALT}"
     assert [child.tag for child in ElementTree.fromstring(bundle["text/html"])] == ["svg"]
+
+
+def test_a_figure_with_a_legend_is_refused(monkeypatch):
+    for place in ("panel", "figure"):
+        fig, ax = figures.figure()
+        ax.plot([1, 2, 3], label="a")
+        (ax if place == "panel" else fig).legend()
+        with pytest.raises(ValueError, match="a figure has no legend: name each line beside it, with name_line"):
+            shown(monkeypatch, fig, ALT)
+
+
+def test_a_panel_has_few_colours_and_as_many_greys_as_it_likes(monkeypatch):
+    fig, ax = figures.figure()
+    for k, colour in enumerate([*figures.COLOURS[:4], figures.MUTED, figures.MUTED, figures.INK]):
+        ax.plot([k, k + 1, k + 2], color=colour)
+    ax.axvline(1, color=figures.TEAL)  # a mark, not a curve
+    shown(monkeypatch, fig, ALT)
+    ax.plot([3, 2, 1], color=figures.COLOURS[4])
+    with pytest.raises(ValueError, match="at most 4 colours, got 5: draw a panel for each, or all but one in grey"):
+        shown(monkeypatch, fig, ALT)
+
+
+@pytest.mark.parametrize(("offset", "side"), [((6, 0), "left"), ((-6, 2), "right"), ((0, 9), "center")])
+def test_a_lines_name_is_beside_it_in_its_colour(offset, side):
+    _, ax = figures.figure()
+    figures.name_line(*ax.plot([1, 2, 4], color=figures.VIOLET), "growth", at=1, offset=offset)
+    [name] = ax.texts
+    assert (name.get_text(), name.xy, name.get_color()) == ("growth", (1, 2), figures.VIOLET)
+    assert name.get_horizontalalignment() == side

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
+from ropebook.figures import ORANGE
 from ropebook.lab import measured, pictures, scores, tables
 from tests.lab_worlds import change, ending, world
 
@@ -40,44 +42,52 @@ def lines(ax, thick):
     return [line for line in ax.lines if line.get_linewidth() == thick]
 
 
-def test_every_scheme_has_a_look_of_its_own():
+def row(fig, lines, id):
+    """The panels of a row."""
+    at = list(lines).index(id) * 2
+    return fig.axes[at : at + 2]
+
+
+def test_every_scheme_and_method_has_a_row():
     assert list(pictures.SCHEME_LINES) == list(pictures.SCHEMES)
-    assert len({look[1:] for look in pictures.SCHEME_LINES.values()}) == 9
     for s in (2, 4, 8):
-        looks = pictures.method_lines(s)
-        assert len({look[1:] for look in looks.values()}) == len(looks)
-        assert set(looks) - {pictures.LONGER, pictures.LONGER + pictures.LAST} < set(tables.methods())
+        rows = pictures.method_lines(s)
+        assert len(set(rows.values())) == len(rows)
+        assert set(rows) - {pictures.LONGER, pictures.LONGER + pictures.LAST} < set(tables.methods())
 
 
 def test_bits_by_position_are_means_over_seeds_with_each_seed_behind(whole, numbers, drawn):
-    pictures.by_position(whole, pictures.method_lines(8), ALT, "A caption.", reach=8)
+    rows = pictures.method_lines(8)
+    pictures.by_position(whole, rows, ALT, "A caption.", reach=8)
     [(fig, _, caption)] = drawn
     assert caption.startswith("A caption. Measured on a processor")
-    id = f"{pictures.LONGER}/yarn/8"
-    at = list(pictures.method_lines(8)).index(id)
-    for ax, text in zip(fig.axes, ("python", "language"), strict=True):
+    assert len(fig.axes) == 2 * len(rows)
+    for column, text in enumerate(("python", "language")):
         curves = [numbers[f"rope-10000-{seed}-3200/yarn/8"]["numbers"]["curves"][text] for seed in SEEDS]
-        thick = lines(ax, 1.8)[at]
-        assert thick.get_ydata() == pytest.approx(np.mean(curves, 0), abs=1e-3)
-        thin = lines(ax, 0.6)[3 * at : 3 * at + 3]
-        assert [list(line.get_ydata()) for line in thin] == [pytest.approx(curve, abs=1e-3) for curve in curves]
-        last = lines(ax, 1.8)[1]
-        assert last.get_label() == "its last L bytes"
+        ax = row(fig, rows, f"{pictures.LONGER}/yarn/8")[column]
+        [own] = lines(ax, 1.8)
+        assert own.get_ydata() == pytest.approx(np.mean(curves, 0), abs=1e-3)
+        assert [list(line.get_ydata()) for line in lines(ax, 0.6)] == [
+            pytest.approx(curve, abs=1e-3) for curve in curves
+        ]
+        assert len(lines(ax, 0.5)) == len(rows) - 1
+        [name] = ax.texts
+        assert name.get_text() == rows[f"{pictures.LONGER}/yarn/8"]
+        [last] = lines(row(fig, rows, pictures.LONGER + pictures.LAST)[column], 1.8)
         seeing = [numbers[f"rope-10000-{seed}-3200"]["last"]["curves"][text] for seed in SEEDS]
         assert last.get_ydata() == pytest.approx(np.mean(seeing, 0), abs=1e-3)
         assert sorted(line.get_xdata()[0] for line in lines(ax, 1.0)) == [256, 2048]
-        first, *_, last = thick.get_xdata()
+        first, *_, last = own.get_xdata()
         assert first == 2  # the window of bytes 1 to 4
         assert last == pytest.approx((1723 * 2048) ** 0.5)
         assert whole["edges"][-2] == 1722
-    assert fig.axes[0].get_xlabel() == "position"
+    assert fig.axes[-1].get_xlabel() == "position"
 
 
 def test_a_scheme_that_ends_at_L_has_a_line_that_ends_there(whole, drawn):
     pictures.by_position(whole, pictures.SCHEME_LINES, ALT, "", ("python",))
     [(fig, *_)] = drawn
-    [ax] = fig.axes
-    learned, other = lines(ax, 1.8)[:2]
+    [learned], [other] = (lines(ax, 1.8) for ax in fig.axes[:2])
     assert learned.get_xdata()[-1] < 256 < other.get_xdata()[-1]
     with pytest.raises(ValueError, match="text must be one of"):
         pictures.by_position(whole, pictures.SCHEME_LINES, ALT, "", ("prose",))
@@ -86,8 +96,8 @@ def test_a_scheme_that_ends_at_L_has_a_line_that_ends_there(whole, drawn):
 def test_last_bytes_are_not_asked_for_records(whole, drawn):
     pictures.by_distance(whole, pictures.method_lines(8), ALT, "")
     [(fig, *_)] = drawn
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == [
-        look[0] for id, look in pictures.method_lines(8).items() if not id.endswith(pictures.LAST)
+    assert [ax.texts[0].get_text() for ax in fig.axes[::2]] == [
+        title for id, title in pictures.method_lines(8).items() if not id.endswith(pictures.LAST)
     ]
 
 
@@ -95,17 +105,18 @@ def test_answers_by_distance_and_a_dot_for_each_seed(whole, numbers, drawn):
     pictures.by_distance(whole, pictures.SCHEME_LINES, ALT, "")
     [(fig, *_)] = drawn
     names = [name for name in pictures.SCHEME_LINES if name != "learned"]  # in texts of 2048 bytes it has no answer
-    for ax, task in zip(fig.axes, ("retrieval", "order"), strict=True):
-        assert ax.get_title(loc="left") == task
+    assert len(fig.axes) == 2 * len(names)
+    for column, task in enumerate(("retrieval", "order")):
+        assert fig.axes[column].get_title(loc="left") == task
+        ax = row(fig, names, "alibi")[column]
         shown = [line for line in ax.lines if len(line.get_xdata()) == 7]
-        assert len(shown) == len(names) * 4
-        at = names.index("alibi")
+        assert len(shown) == len(names) + 3
         letters = [numbers[f"alibi-{seed}"]["numbers"][task]["2048"] for seed in SEEDS]
         shares = np.array([[one[str(d)].count("1") / 96 for d in scores.DISTANCES] for one in letters])
-        assert shown[4 * at].get_ydata() == pytest.approx(shares.mean(0), abs=1e-4)
-        assert [line.get_ydata() for line in shown[4 * at + 1 : 4 * at + 4]] == [
-            pytest.approx(s, abs=1e-4) for s in shares
-        ]
+        [own] = lines(ax, 1.8)
+        assert own.get_ydata() == pytest.approx(shares.mean(0), abs=1e-4)
+        dots = [line for line in shown if line.get_marker() == "o"]
+        assert [line.get_ydata() for line in dots] == [pytest.approx(s, abs=1e-4) for s in shares]
 
 
 @pytest.mark.parametrize("text", ["python", "language"])
@@ -118,6 +129,8 @@ def test_a_map_has_a_colour_where_the_interval_leaves_0_out(whole, drawn, text):
     grid = tables.grid(whole["opened"], "plain", text, rows)
     coloured = {(round(p.get_y()), round(p.get_x())) for p in ax.patches if p.get_width() == 1}
     assert coloured == set(zip(*map(np.ndarray.tolist, np.nonzero(grid.sure)), strict=True))
+    costs = {(round(p.get_y()), round(p.get_x())) for p in ax.patches if p.get_facecolor()[:3] == to_rgb(ORANGE)}
+    assert costs == {at for at in coloured if grid.values[at] > 0}
     written = {(t.get_position()[1] - 0.5, t.get_position()[0] - 0.5): t for t in ax.texts}
     assert len(written) == grid.values.size
     for (row, column), value in np.ndenumerate(grid.values):

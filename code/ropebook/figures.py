@@ -95,6 +95,8 @@ _STYLE = {
 
 # Themes make captions pale and thin; ours are text to be read.
 _CAPTION = "color: inherit; font: inherit; font-size: 0.92em; text-align: left; margin: 0.4em 0 0; padding: 0"
+MOST_COLOURS = 4
+"""The most colours, besides greys, that the lines of one panel may have."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
@@ -335,6 +337,49 @@ def _unwrap(parent) -> None:
     parent[:] = children
 
 
+def name_line(
+    line, name: str, *, at: int = -1, offset: tuple[float, float] = (6, 0)
+) -> None:
+    """Write a line's name beside one of its points, in its colour.
+
+    Args:
+        line: of a panel, as `ax.plot` returns it.
+        name: what to write.
+        at: the point's index.
+        offset: in pixels to the right and up. The text begins there if it lies to the right of the point, ends there if to
+            the left, and is centred if above or below.
+    """
+    x, y = line.get_data()
+    right, _ = offset
+    line.axes.annotate(
+        name,
+        (x[at], y[at]),
+        xytext=offset,
+        textcoords="offset points",
+        ha="left" if right > 0 else "right" if right < 0 else "center",
+        va="center",
+        color=line.get_color(),
+        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
+        annotation_clip=False,
+    )
+
+
+def _check_grammar(fig) -> None:
+    """Raises ValueError if the lines of a figure are not told apart as the book does it."""
+    if fig.legends or any(ax.get_legend() is not None for ax in fig.axes):
+        raise ValueError(
+            "a figure has no legend: name each line beside it, with name_line"
+        )
+    for ax in fig.axes:
+        curves = [line for line in ax.lines if len(line.get_xdata()) > 2]
+        colours = {line.get_color() for line in curves} - {INK, MUTED, GRID}
+        if len(colours) > MOST_COLOURS:
+            raise ValueError(
+                f"the lines of a panel have at most {MOST_COLOURS} colours, got {len(colours)}: draw a panel for "
+                "each, or all but one in grey"
+            )
+
+
 def display_figure(fig, alt: str, caption: str | None = None) -> None:
     """Show the figure in a notebook and on the site, with its accessible name and, below it, a caption.
 
@@ -344,8 +389,9 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
         caption: plain text under the figure, for everybody: what to look at, or where and when it was measured.
 
     Raises:
-        ValueError: as `svg`.
+        ValueError: as `svg`, and for a legend, or more than `MOST_COLOURS` colours in one panel.
     """
+    _check_grammar(fig)
     text = (
         f'<figcaption style="{_CAPTION}">{html.escape(caption)}</figcaption>'
         if caption

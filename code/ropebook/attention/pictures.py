@@ -9,13 +9,14 @@ from torch import Tensor
 from ropebook.attention.scale import Rows
 from ropebook.figures import (
     BLUE,
+    GREEN,
     INK,
     MUTED,
-    ORANGE,
     VIOLET,
     display_figure,
     figure,
     heatmap,
+    name_line,
     powers,
 )
 
@@ -28,13 +29,11 @@ def gradient_sizes(
     """The gradient of a typical row with respect to its dot products, against the head dimension, for each number of
     keys, with the scale and without."""
     fig, ax = figure(480, 320)
-    for n, colour in zip(scaled, (ORANGE, BLUE, VIOLET), strict=True):
-        for rows, line, name in (
-            (without[n], "-", "no scale"),
-            (scaled[n], "--", "1/√d"),
-        ):
+    for n, colour in zip(scaled, (MUTED, BLUE, INK), strict=True):
+        for rows, dashes in ((without[n], "-"), (scaled[n], "--")):
             sizes = [row.gradient for row in rows]
-            ax.plot(dims, sizes, line, color=colour, label=f"{n} keys, {name}")
+            [line] = ax.plot(dims, sizes, dashes, color=colour)
+        name_line(line, f"{n} keys")
     ax.set(
         xscale="log",
         yscale="log",
@@ -44,13 +43,12 @@ def gradient_sizes(
     )
     powers(ax.xaxis, 2)
     powers(ax.yaxis)
-    ax.legend(loc="lower left", fontsize=10.5)
     display_figure(
         fig,
         "Median size of the gradient by the dot products against the head dimension, both logarithmic, for 16, 256 and 4096 "
         "keys. With the scale the lines fall evenly. Without it they begin above those, and then drop steeply, the later the "
         "more keys there are: only that of 16 keys drops far below its line with the scale.",
-        "Where a solid line is above the dashed one of its colour, the typical row has the larger gradient without the scale.",
+        "Solid: no scale; dashed: with 1/√d. Where a solid line is above the dashed one of its colour, the typical row has the larger gradient without the scale.",
     )
 
 
@@ -76,8 +74,8 @@ def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
             group = head // (n_heads // n_kv_heads)
             middle = (group + 0.5) * n_heads / n_kv_heads - 0.5
             ax.plot([head, middle], [1, 0], color=MUTED, linewidth=1.2, zorder=1)
-            ax.plot(head, 1, "s", color=BLUE, markersize=8)
-            ax.plot(middle, 0, "s", color=ORANGE, markersize=8)
+            ax.plot(head, 1, "s", color=GREEN, markersize=8)
+            ax.plot(middle, 0, "s", color=VIOLET, markersize=8)
         limits = {"xlim": (-0.9, n_heads - 0.1), "ylim": (-0.6, 1.6)}
         ax.set(title=title, xticks=[], yticks=[], **limits)
         ax.grid(False)
@@ -103,16 +101,20 @@ def memory_and_time(
 ) -> None:
     """Memory kept for the backward pass (MiB) and time (ms) of two functions, against the length."""
     fig, (left, right) = figure(480, 260, 1, 2)
-    left.plot(lengths, formula, color=INK, linewidth=1, label="scores, by formula")
-    for (name, mib), colour in zip(kept.items(), (ORANGE, BLUE), strict=True):
-        left.plot(lengths, mib, "o-", color=colour, label=name)
-        right.plot(lengths, took[name], "o-", color=colour, label=name)
+    [line] = left.plot(lengths, formula, color=INK, linewidth=1)
+    name_line(line, "scores, by formula", at=0, offset=(10, -4))
+    for (name, mib), colour, side in zip(
+        kept.items(), (BLUE, MUTED), ((-8, 7), (8, -10)), strict=True
+    ):
+        [line] = left.plot(lengths, mib, "o-", color=colour)
+        name_line(line, name, at=2, offset=side)
+        [line] = right.plot(lengths, took[name], "o-", color=colour)
+        name_line(line, name, at=2, offset=side)
     titles = (left, "kept for backward, MiB"), (right, "time, ms")
     for ax, title in titles:
         ax.set(xscale="log", yscale="log", title=title, xlabel="length T")
         powers(ax.xaxis, 2)
         powers(ax.yaxis)
-        ax.legend()
     display_figure(
         fig,
         "Memory and time against the length, all logarithmic. Our memory rises ever more steeply and nears the line of "

@@ -13,22 +13,23 @@ from ropebook.beyond.shifts import shift_errors
 from ropebook.figures import (
     BLUE,
     COLOURS,
-    GREEN,
+    INK,
+    MUTED,
     ORANGE,
-    VIOLET,
     display_figure,
     figure,
     heatmap,
+    name_line,
     powers,
 )
 from ropebook.shapes import Float
 
 LINES = (
     # vectors, angles, label, colour
-    (torch.float64, "float64", "float64", GREEN),
+    (torch.float64, "float64", "float64", MUTED),
     (torch.float32, "float64", "float32, angles in float64", BLUE),
     (torch.float32, "float32", "float32, angles in float32", ORANGE),
-    (torch.bfloat16, "float64", "bfloat16, angles in float64", VIOLET),
+    (torch.bfloat16, "float64", "bfloat16, angles in float64", INK),
 )
 
 
@@ -107,7 +108,8 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
             shift_errors(s, dim=dim, dtype=dtype, angles=wide, trials=trials)
             for s in by
         ]
-        ax.plot(by, [one.median() for one in found], color=colour, label=label)
+        [line] = ax.plot(by, [one.median() for one in found], color=colour)
+        name_line(line, label, at=0, offset=(4, -11))
         ax.plot(
             by,
             [one.max() for one in found],
@@ -124,7 +126,6 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
     )
     powers(ax.xaxis)
     powers(ax.yaxis)
-    ax.legend(loc="upper left", ncols=2, fontsize=10.5)
     display_figure(
         fig,
         "Four lines over moves of 1 to a million tokens, each with a dotted line above it. Float64: rises from below 10⁻¹⁴ to 10⁻¹². "

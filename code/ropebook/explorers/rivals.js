@@ -171,12 +171,20 @@ function path({ x, y, levels }, curve) {
   return drawn;
 }
 
+// What rotates queries and keys by their places is blue, and its rivals are grey.
+function coloursOf({ first, second }) {
+  const rotates = [first, second].map((name) => name === "rope" || name === "xpos");
+  if (rotates[0] === rotates[1]) return rotates[0] ? ["1", "ink"] : ["muted", "ink"];
+  return rotates.map((own) => (own ? "1" : "muted"));
+}
+
 // The chosen heads strongly over the others.
-function curves(plot, { first, second }, { head }) {
+function curves(plot, { first, second }, values) {
   const pale = [];
   const strong = [];
-  [[first, "1"], [second, "2"]].forEach(([rows, colour]) => rows.forEach((curve, k) => {
-    const chosen = rows.length === 1 || k === head - 1;
+  const colours = coloursOf(values);
+  [[first, colours[0]], [second, colours[1]]].forEach(([rows, colour]) => rows.forEach((curve, k) => {
+    const chosen = rows.length === 1 || k === values.head - 1;
     const look = chosen ? lined(colour, 2.25, "stroke-linejoin: round") : lined(colour, 1, "opacity: 0.35");
     (chosen ? strong : pale).push(svg("path", { d: path(plot, curve), ...look }));
   }));
@@ -193,7 +201,7 @@ function frame({ width, floor, from, to, levels, x, y }, { first, second }) {
   const name = width >= 420 ? "the key’s place, n − m = −Δ" : "n − m = −Δ";
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, "What the distance adds to the score"),
-    ...legendRow([[first, "1"], [second, "2"]]),
+    ...legendRow([first, second].map((name, k) => [name, coloursOf({ first, second })[k]])),
     svg("path", { d: `M${from},${hundredths(y(0))}H${to}`, ...lined("muted", 1) }), left, bottom,
     svg("text", { x: (from + to) / 2, y: floor + 37, "font-size": 12, "text-anchor": "middle",
       class: "rb-quiet" }, name),
@@ -211,14 +219,16 @@ function legendRow(items) {
 }
 
 // Where it is read off.
-function reading({ floor, from, to, x, y }, { here }, { offset }) {
+function reading({ floor, from, to, x, y }, { here }, values) {
+  const { offset } = values;
+  const colours = coloursOf(values);
   const text = `n − m = ${String(offset).replace("-", "−")}`;
   const half = pillHalf(text);
   const middle = Math.min(to - half, Math.max(from + half, x(offset)));
   return [
     svg("path", { d: `M${hundredths(x(offset))},${TOP - 2}V${floor}`, ...lined("ink", 1.25, "stroke-dasharray: 1 5") }),
     ...here.map((value, k) => svg("circle", { cx: hundredths(x(offset)), cy: hundredths(y(value)), r: 5,
-      style: `fill: var(--rb-${k + 1}); stroke: var(--rb-paper); stroke-width: 1.5` })),
+      style: `fill: var(--rb-${colours[k]}); stroke: var(--rb-paper); stroke-width: 1.5` })),
     ...pill(middle, TOP - 15, text),
   ];
 }
@@ -258,7 +268,7 @@ export default explorer({
     const [past, future] = offset > 0 ? [mirrored, here] : [here, mirrored];
     return [
       ...[first, second].map((name, k) => [SCHEMES[name], signed(here[k]), `weight × ${tidy(Math.exp(here[k]))}`]),
-      ["Past minus future, blue", exact(past[0] - future[0], 2), "0: no direction"],
+      ["Past minus future, first", exact(past[0] - future[0], 2), "0: no direction"],
     ];
   },
   describe,

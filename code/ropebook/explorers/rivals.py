@@ -49,13 +49,13 @@ class Rivals(Explorer):
     first = Choice(
         SCHEMES,
         "alibi",
-        label="First scheme, blue",
+        label="First scheme",
         note="T5 is shown imitating ALiBi; other learned numbers are 1.",
     )
     second = Choice(
         SCHEMES,
         "rope",
-        label="Second scheme, orange",
+        label="Second scheme",
         note="RoPE and xPos: for q = k = (1, …, 1).",
     )
     head = Whole(

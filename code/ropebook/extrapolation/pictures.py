@@ -15,13 +15,10 @@ from ropebook.extrapolation.frequencies import (
 from ropebook.extrapolation.measures import stretch, turned
 from ropebook.figures import (
     BLUE,
-    GREEN,
     MUTED,
-    ORANGE,
-    TEAL,
-    VIOLET,
     display_figure,
     figure,
+    name_line,
 )
 
 
@@ -30,22 +27,38 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
     length."""
     factor = target_length / trained_length
     lines = (
-        ("dynamic NTK, s = 4", DynamicNTK(trained_length, factor), TEAL),
-        ("interpolation", Interpolation(factor), MUTED),
-        ("NTK-aware", NTKAware(factor), ORANGE),
-        ("by parts, the paper's ramp", NTKByParts(factor, trained_length), BLUE),
-        ("YaRN, the code's ramp", YaRN(factor, trained_length), VIOLET),
+        (
+            "dynamic NTK, s = 4",
+            DynamicNTK(trained_length, factor),
+            "-",
+            45,
+            (-6, 9),
+        ),
+        ("interpolation", Interpolation(factor), "-", 9, (0, 9)),
+        ("NTK-aware", NTKAware(factor), "-", 52, (6, -10)),
+        (
+            "by parts, the paper's ramp",
+            NTKByParts(factor, trained_length),
+            "-",
+            31,
+            (-6, 9),
+        ),
+        ("YaRN, the code's ramp", YaRN(factor, trained_length), "--", 30, (-9, 3)),
         (
             "by parts, Llama 3.1's ends",
             NTKByParts(factor, trained_length, beta=4.0),
-            GREEN,
+            ":",
+            39,
+            (7, -5),
         ),
     )
     fig, ax = figure(480, 340)
-    for name, method, colour in lines:
+    for name, method, dashes, at, offset in lines:
         stretched = stretch(method, inv_freq, target_length)
-        ax.plot(stretched, color=colour, linewidth=1.8, label=name)
-    ax.legend(loc="upper left", labelspacing=0.25, borderaxespad=0)
+        by_parts = "ramp" in name or "ends" in name
+        colour = BLUE if by_parts else MUTED
+        [line] = ax.plot(stretched, dashes, color=colour, linewidth=1.8, label=name)
+        name_line(line, name, at=at, offset=offset)
     pairs = len(inv_freq)
     first = int(turned(inv_freq, trained_length).sum())
     ax.axvline(first - 0.5, color=MUTED, linewidth=1, linestyle="--")

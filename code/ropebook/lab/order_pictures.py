@@ -16,6 +16,7 @@ from ropebook.figures import (
     display_figure,
     figure,
     heatmap,
+    name_line,
 )
 from ropebook.lab.causal import WAYS, at_length, periods
 from ropebook.lab.claims import TITLES
@@ -134,11 +135,13 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
     for ax, (heading, which) in zip(axes, panels, strict=True):
         for label, frequencies, colour in looks:
             line = curve(product[which], frequencies[which], distances)
-            ax.plot(distances, line, color=colour, label=label)
+            [drawn] = ax.plot(distances, line, color=colour)
+            if ax is axes[0]:
+                place = int(line[: len(line) // 2].argmax())
+                name_line(drawn, label, at=place, offset=(0, 10))
         ax.axvline(LENGTH, color=MUTED, linestyle="--", linewidth=1)
         ax.set(title=heading, xlabel="distance Δ (bytes)")
     axes[0].set(ylabel="score: first minus last")
-    axes[0].legend()
     display_figure(fig, alt, f"{caption} {results.caption(found)}")
 
 

@@ -12,13 +12,9 @@ import numpy as np
 from ropebook import checks, results
 from ropebook.figures import (
     BLUE,
-    CRIMSON,
-    GREEN,
     INK,
     MUTED,
-    ORANGE,
-    TEAL,
-    VIOLET,
+    PAPER,
     display_figure,
     figure,
     heatmap,
@@ -30,24 +26,14 @@ from ropebook.lab.model import SCHEMES
 from ropebook.lab.rule import TEXTS
 from ropebook.lab.tasks import TASKS
 
-Look = tuple[str, str, str]
-"""A line's name, colour and dashes."""
 OF_TEXT = {"python": "Python", "language": "generated language"}
-_LOOKS = {
-    "learned": (CRIMSON, ":"),
-    "sinusoidal": (TEAL, "-"),
-    "rope-100": (BLUE, ":"),
-    "rope-10000": (BLUE, "-"),
-    "rope-500000": (BLUE, "--"),
-    "alibi": (ORANGE, "-"),
-    "none": (MUTED, "-"),
-    "t5": (VIOLET, "-"),
-    "alternate": (GREEN, "-"),
-}
-SCHEME_LINES: Mapping[str, Look] = {
-    name: (SCHEMES[name].title, *look) for name, look in _LOOKS.items()
-}
-"""How each scheme is drawn, by cell."""
+SCHEME_LINES: Mapping[str, str] = {
+    name: SCHEMES[name].title
+    for name in (
+        "learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none", "t5", "alternate",
+    )
+}  # fmt: skip
+"""The schemes in the order of their panels, by cell."""
 FULL = 1.0
 """Bits per byte at which a cell of a map reaches its full colour."""
 
@@ -56,110 +42,136 @@ LAST = " last"
 """Appended to a cell's name: the same model with only its last L bytes."""
 
 
-def method_lines(s: int) -> dict[str, Look]:
-    """How plain RoPE, RoPE with only the last L bytes, and RoPE with the methods for s·L are drawn, by
+def method_lines(s: int) -> dict[str, str]:
+    """Plain RoPE, RoPE with only the last L bytes, and RoPE with the methods for s·L, in the order of their panels, by
     cell."""
-    looks = {
-        "linear": (CRIMSON, "-"),
-        "ntk": (ORANGE, "-"),
-        "ntk_by_parts_chosen": (GREEN, "-"),
-        "yarn": (VIOLET, ":"),
-        "yarn_chosen": (VIOLET, "-"),
-        "self_extend": (BLUE, "-"),
-        "rerope": (TEAL, "-"),
-    }
-    lines: dict[str, Look] = {
-        LONGER: (TITLES[""], INK, "-"),
-        LONGER + LAST: ("its last L bytes", INK, ":"),
-    }
-    for name, look in looks.items():
+    lines = {LONGER: TITLES[""], LONGER + LAST: "its last L bytes"}
+    for name in ("linear", "ntk", "ntk_by_parts_chosen", "yarn", "yarn_chosen", "self_extend", "rerope"):  # fmt: skip
         factor = "" if name == "rerope" else f"/{s}"
-        lines[f"{LONGER}/{name}{factor}"] = (TITLES[name], *look)
+        lines[f"{LONGER}/{name}{factor}"] = TITLES[name]
     return lines
 
 
 def by_position(
     measured: Mapping,
-    lines: Mapping[str, Look],
+    lines: Mapping[str, str],
     alt: str,
     caption: str,
     texts: Sequence[str] = TEXTS,
     reach: int = 1,
 ) -> None:
-    """Bits per byte against the position in the text, a panel for each of ``texts``: the mean over seeds, and each seed
-    as a thin line.
+    """Bits per byte against the position in the text: a row of panels for each line, a column for each of ``texts``. The
+    row's mean over seeds is blue, with each seed as a thin line; the others' means are grey.
 
     Dashed: L, and ``reach`` times L.
     """
-    middles = _middles(measured["edges"])
-    fig, axes = figure(480, 380, columns=len(texts), squeeze=False)
-    for ax, text in zip(axes[0], texts, strict=True):
+    for text in texts:
         checks.choice("text", text, TEXTS)
-        for id, (title, colour, dashes) in lines.items():
-            cell = measured["opened"]["cells"][id.removesuffix(LAST)]
-            cell = cell["last"] if id.endswith(LAST) else cell
-            seeds = np.array(cell["curves"][text])
-            at = middles[: seeds.shape[1]]
-            ax.plot(at, seeds.T, color=colour, linewidth=0.6, alpha=0.4)
-            ax.plot(
-                at,
-                seeds.mean(0),
-                dashes,
-                color=colour,
-                linewidth=1.8,
-                label=title,
-            )
-        for times in {1, reach}:
-            at = times * measured["length"]
-            ax.axvline(at, color=MUTED, linewidth=1, linestyle="--")
-        ax.set(xscale="log", title=OF_TEXT[text], xlabel="position")
-        ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1024"])
-        ax.set(xlim=(12, measured["text"]))
-        ax.minorticks_off()
-    axes[0, 0].set(ylabel="bits per byte, held out")
-    _legend(fig, axes[0, 0])
+    middles = _middles(measured["edges"])
+
+    def seeds_of(id: str, text: str) -> np.ndarray:
+        cell = measured["opened"]["cells"][id.removesuffix(LAST)]
+        cell = cell["last"] if id.endswith(LAST) else cell
+        return np.array(cell["curves"][text])
+
+    fig, axes = _panels(lines, len(texts), 74, sharey="col")
+    for column, text in enumerate(texts):
+        found = {id: seeds_of(id, text) for id in lines}
+        for row, (id, title) in enumerate(lines.items()):
+            ax = axes[row, column]
+            for other, seeds in found.items():
+                at = middles[: seeds.shape[1]]
+                if other == id:
+                    ax.plot(at, seeds.T, color=BLUE, linewidth=0.6, alpha=0.5)
+                own = other == id
+                _line(ax, at, seeds.mean(0), own, title if own else "")
+            for times in {1, reach}:
+                at = times * measured["length"]
+                ax.axvline(at, color=MUTED, linewidth=1, linestyle="--")
+            ax.set(xscale="log", xlim=(12, measured["text"]))
+            ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1024"])
+            ax.minorticks_off()
+        axes[0, column].set(title=OF_TEXT[text])
+        axes[-1, column].set(xlabel="position")
+    fig.supylabel("bits per byte, held out", fontsize=12.5)
     display_figure(fig, alt, f"{caption} {results.caption(measured)}")
 
 
 def by_distance(
-    measured: Mapping, lines: Mapping[str, Look], alt: str, caption: str
+    measured: Mapping, lines: Mapping[str, str], alt: str, caption: str
 ) -> None:
-    """Right answers against the distance, in long texts, a panel for each task: the mean over seeds as a line, each
-    seed as a dot."""
+    """Right answers against the distance, in long texts: a row of panels for each line, a column for each task. The
+    row's mean over seeds is blue, with each seed as a dot; the others' means are grey."""
     distances, length = measured["distances"], str(measured["text"])
-    fig, axes = figure(480, 400, columns=len(TASKS), sharey=True)
-    for ax, task, guess in zip(axes, TASKS, (1 / VALUES, 0.5), strict=True):
-        for id, (title, colour, dashes) in lines.items():
-            cell = measured["opened"]["cells"].get(id)
-            # models with only their last bytes are not asked, and learned schemes
-            # do not reach that far
-            if cell is None or None in cell[task][length]:
-                continue
-            seeds = cell[task][length]
-            ax.plot(
-                distances,
-                np.mean(seeds, 0),
-                dashes,
-                color=colour,
-                linewidth=1.6,
-                label=title,
-            )
-            ax.plot(
-                distances,
-                np.transpose(seeds),
-                "o",
-                color=colour,
-                markersize=2.5,
-                alpha=0.6,
-            )
-        ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
-        ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
-        ax.set(xscale="log", title=task, xlabel="bytes back", ylim=(-0.02, 1.02))
-        ax.set_xticks([32, 128, 384, 1536], ["32", "128", "384", "1536"])
-        ax.minorticks_off()
-    axes[0].set(ylabel="right answers")
-    _legend(fig, axes[0])
+    cells = {id: measured["opened"]["cells"].get(id) for id in lines}
+    # models with only their last bytes are not asked, and learned schemes do not reach that far
+    asked = {
+        id: cell
+        for id, cell in cells.items()
+        if cell is not None
+        and not any(None in cell[task][length] for task in TASKS)
+    }
+    fig, axes = _panels(asked, len(TASKS), 74, sharey=True)
+    for column, (task, guess) in enumerate(
+        zip(TASKS, (1 / VALUES, 0.5), strict=True)
+    ):
+        for row, id in enumerate(asked):
+            ax = axes[row, column]
+            for other, cell in asked.items():
+                seeds, own = np.array(cell[task][length]), other == id
+                _line(
+                    ax,
+                    distances,
+                    seeds.mean(0),
+                    own,
+                    lines[id] if own else "",
+                    False,
+                )
+                if own:
+                    ax.plot(distances, seeds.T, "o", color=BLUE, markersize=2.5)
+            ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
+            ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
+            ax.set(xscale="log", ylim=(-0.02, 1.02))
+            ax.set_xticks([32, 128, 384, 1536], ["32", "128", "384", "1536"])
+            ax.minorticks_off()
+        axes[0, column].set(title=task)
+        axes[-1, column].set(xlabel="bytes back")
+    fig.supylabel("right answers", fontsize=12.5)
     display_figure(fig, alt, f"{caption} {results.caption(measured)}")
+
+
+def _panels(lines: Mapping[str, object], columns: int, height: float, **options):
+    """A row of panels for each line, each ``height`` pixels high."""
+    return figure(
+        480,
+        60 + height * len(lines),
+        rows=len(lines),
+        columns=columns,
+        sharex=True,
+        squeeze=False,
+        **options,
+    )
+
+
+def _line(
+    ax,
+    at: Sequence[float],
+    mean: np.ndarray,
+    own: bool,
+    title: str,
+    top: bool = True,
+) -> None:
+    """The panel's own line, named in its upper or lower left corner, or another one in grey behind it."""
+    look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
+    if not own:
+        look = {"color": MUTED, "linewidth": 0.5, "alpha": 0.5, "zorder": 1}
+    ax.plot(at, mean, label=title or None, **look)
+    if own:
+        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+        place = {"y": 0.92, "va": "top"} if top else {"y": 0.08, "va": "bottom"}
+        ax.text(
+            0.02, s=title, color=BLUE, transform=ax.transAxes, bbox=box, **place
+        )
 
 
 def differences(
@@ -170,7 +182,8 @@ def differences(
     alt: str,
     caption: str,
 ) -> None:
-    """Differences in bits by band as a map; a cell is coloured if its interval excludes 0. A row with a factor s has a
+    """Differences in bits by band as a map; a cell is coloured if its interval excludes 0: blue where it gains, orange
+    where it costs. A row with a factor s has a
     vertical bar at s·L. The caption begins with the text's title.
 
     ``against``, ``text``, ``rows``: see `ropebook.lab.tables.grid`.
@@ -180,7 +193,7 @@ def differences(
     length = measured["length"]
     bands = ["to L"]
     bands += [f"to {stop // length} L" for _, stop in measured["bands"][1:]]
-    shown = np.where(grid.sure, grid.values, 0)
+    shown = np.where(grid.sure, -grid.values, 0)  # a map's orange is below 0
     heatmap(ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None).set(
         aspect="auto"
     )
@@ -208,14 +221,4 @@ def _middles(edges: Sequence[int]) -> np.ndarray:
     first edge."""
     return np.array(
         [math.sqrt((start + 1) * stop) for start, stop in itertools.pairwise(edges)]
-    )
-
-
-def _legend(fig, ax) -> None:
-    fig.legend(
-        *ax.get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        columnspacing=1,
-        handlelength=1.6,
     )

@@ -6,11 +6,7 @@ import torch
 
 from ropebook.figures import (
     BLUE,
-    GREEN,
     MUTED,
-    ORANGE,
-    TEAL,
-    VIOLET,
     display_figure,
     figure,
 )
@@ -41,12 +37,12 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
     apart = torch.arange(farthest + 1, dtype=torch.float64)
     # schemes whose heads are all alike are drawn once
     panels = (
-        ("ALiBi", ALiBi(heads), heads, BLUE),
-        ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, TEAL),
-        ("Sandwich", Sandwich(heads, dim), heads, GREEN),
+        ("ALiBi", ALiBi(heads), heads, MUTED),
+        ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, MUTED),
+        ("Sandwich", Sandwich(heads, dim), heads, MUTED),
         ("KERPLE, log", Kerple(1), 1, MUTED),
-        ("RoPE, q = k", Rope(dim), 1, ORANGE),
-        ("xPos, q = k", XPos(dim), 1, VIOLET),
+        ("RoPE, q = k", Rope(dim), 1, BLUE),
+        ("xPos, q = k", XPos(dim), 1, BLUE),
     )
     fig, axes = figure(480, 400, rows=3, columns=2, sharex=True, sharey=True)
     for ax, (title, scheme, lines, colour) in zip(axes.flat, panels, strict=True):
