@@ -107,9 +107,9 @@ def memory_and_time(
         kept.items(), (BLUE, MUTED), ((-8, 7), (8, -10)), strict=True
     ):
         [line] = left.plot(lengths, mib, "o-", color=colour)
-        name_line(line, name, at=2, offset=side)
+        name_line(line, name, at=len(lengths) // 2, offset=side)
         [line] = right.plot(lengths, took[name], "o-", color=colour)
-        name_line(line, name, at=2, offset=side)
+        name_line(line, name, at=len(lengths) // 2, offset=side)
     titles = (left, "kept for backward, MiB"), (right, "time, ms")
     for ax, title in titles:
         ax.set(xscale="log", yscale="log", title=title, xlabel="length T")
