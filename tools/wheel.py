@@ -1,0 +1,94 @@
+"""The package as a wheel, and as a source distribution, built from a copy of what they need.
+
+Setuptools leaves folders behind in the place where it builds, and what lies there may end up in the next wheel; so it
+never builds in the repository itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.paths import BUILD, ROOT, write_whole
+
+FOLDER = BUILD / "wheel"
+SINGLE = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff")
+# The oldest date that a zip file can have, so that equal sources make equal wheels.
+EPOCH = "315532800"
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel's file and the SHA-256 of its bytes."""
+
+    path: Path
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+def results(root: Path = ROOT) -> list[str]:
+    """The results that go into the wheel, relative to `results/`."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ropebook"]["results"]
+
+
+def sources(root: Path = ROOT) -> list[Path]:
+    """Every file that the wheel is made from."""
+    code = root / "code"
+    found = [*code.glob("*.py"), *(path for path in (code / "ropebook").rglob("*") if path.is_file())]
+    found = [path for path in found if not {"__pycache__", ".ruff_cache"} & set(path.parts)]
+    return sorted([*found, *(root / name for name in SINGLE), *(root / "results" / name for name in results(root))])
+
+
+def build(kind: str, out: Path, root: Path = ROOT) -> Path:
+    """Build a "wheel" or an "sdist" into `out`; returns its path.
+
+    Raises:
+        RuntimeError: setuptools failed.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sources(root):
+            copy = Path(folder, path.relative_to(root))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        program = f"import sys; from setuptools import build_meta as b; print(b.build_{kind}(sys.argv[1]))"
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(out.resolve())],
+            cwd=folder,
+            env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "PYTHONPATH": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode != 0:
+        raise RuntimeError(f"setuptools could not build the {kind}:\n{done.stdout}{done.stderr}")
+    return out / done.stdout.splitlines()[-1]
+
+
+def ensure() -> Wheel:
+    """The wheel of the present sources, built if it isn't there yet."""
+    digest = hashlib.sha256()
+    for path in sources():
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
+    stamp = FOLDER / ".made-from"
+    if not stamp.exists() or stamp.read_text() != digest.hexdigest():
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        build("wheel", FOLDER)
+        write_whole(stamp, digest.hexdigest())
+    (path,) = FOLDER.glob("*.whl")
+    return Wheel(path, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+if __name__ == "__main__":
+    made = ensure()
+    print(f"{made.path.relative_to(ROOT)}  {made.path.stat().st_size / 1e6:.2f} MB  sha256 {made.sha256}")
