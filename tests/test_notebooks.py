@@ -468,13 +468,14 @@ def flat(tmp_path, ran) -> Callable:
 def test_outputs_and_widgets_are_kept(flat, ran):
     result = flat()
     nbformat.validate(result)
-    assert [cell.cell_type for cell in result.cells] == ["code", *["markdown"] * 2, *["code"] * 7]
+    assert [cell.cell_type for cell in result.cells] == ["markdown", "code", "markdown", *["code"] * 7]
     assert [cell.id for cell in result.cells] == [f"cell-{i}" for i in range(10)]
     (kept,), (output,) = result.cells[3].outputs, ran.cells[1].outputs
     assert kept.data.pop("text/html") == as_images(output.data.pop("text/html"))
     assert kept == output
     assert result.cells[3].execution_count == 1
-    assert sorted(result.metadata) == ["kernelspec", "language_info", "widgets"]
+    assert sorted(result.metadata) == ["kernelspec", "language_info", "title", "widgets"]
+    assert result.metadata.title == "Turns"
     assert result.metadata.language_info == ran.metadata.language_info
     assert result.metadata.widgets == ran.metadata.widgets
     assert result.metadata.kernelspec.name == "python3"
@@ -565,12 +566,13 @@ def test_what_the_page_hides_is_folded(flat, ran):
 
 
 def test_a_notebook_begins_by_saying_what_it_is(flat, ran):
-    code, note, title = flat().cells[:3]
+    note, code, title = flat().cells[:3]
     assert code.source.startswith("# @title ")
     assert code.metadata.jupyter.source_hidden
     assert code.metadata.cellView == "form"
     assert note.source.startswith("This is the chapter “Turns” of the book “RoPE, Turn by Turn” as a notebook")
-    assert note.source.endswith("run that cell first.")
+    assert "If the package is installed, the next cell changes nothing." in note.source
+    assert "Until then you see a still picture of each." in note.source
     assert title.source.startswith("# Turns")
 
 

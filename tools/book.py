@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tools import assets, execute, preview, stills
+from tools import assets, execute, preview, stills, takeaway
 from tools.paths import BUILD, HTML, NOTEBOOKS, ROOT, write_whole
 
 SOURCES = ("book", "code/ropebook", "results", "tools")
@@ -213,10 +213,12 @@ def build(builder: str, out: Path) -> None:
 
 
 def write_notebooks() -> None:
-    """Student notebooks, with outputs."""
+    """Student notebooks, with outputs, and a zip of them with the package."""
     execute_stale()
     build("notebooks", NOTEBOOKS)
-    say(f"Notebooks, outputs included: {NOTEBOOKS.relative_to(ROOT)}/")
+    packed = takeaway.pack(NOTEBOOKS)
+    size = packed.stat().st_size / 1e6
+    say(f"Notebooks, outputs included: {NOTEBOOKS.relative_to(ROOT)}/, and all in {packed.name} ({size:.1f} MB)")
 
 
 def lab() -> None:

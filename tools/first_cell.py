@@ -1,17 +1,12 @@
-"""The first cells of a student notebook: they carry the parts of the package that it needs, importable anywhere.
+"""The first cells of a notebook: a note on what it is, and a cell that makes the book's package importable.
 
-The sources travel inside the notebook, packed by xz and written in base85, so that one downloaded file is enough.
+The package comes as a wheel that lies beside the notebook, or that the book's site has if it has an address. The cell
+knows the wheel's SHA-256, so it installs this wheel or none.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import inspect
-import io
-import lzma
-import textwrap
-import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -20,107 +15,73 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from packaging.requirements import Requirement
 
-from tools.carried import contents
 from tools.paths import ROOT
+from tools.wheel import Wheel, ensure
 
 NEEDED = ("torch", "numpy", "matplotlib", "anywidget", "sympy", "safetensors")
-# Characters of the archive per line; each line costs a notebook eight more.
-LINE = 1000
 
 
-def prepare_ropebook(name: str, archive: str, needed: dict[str, str]) -> None:
-    """Install what is missing, unpack the book's package, put it on the path; say what was done.
+def use_ropebook(wheel: str, sha256: str, address: str, needed: dict[str, str]) -> None:
+    """Make the book's package importable. If it is installed, this changes nothing.
 
-    Harmless when it runs again. The text of this function is in every notebook's first cell.
+    Otherwise it takes the wheel beside this notebook, or downloads it if there is an address, and installs it with pip
+    if its SHA-256 is right. It installs no other package.
 
     Args:
-        name: name of the folder to make in the system's temporary folder; changes with the sources.
-        archive: zip file, packed by xz, in base85; white space does not matter.
-        needed: module name -> what to ask pip for if it cannot be imported.
-
-    Raises:
-        RuntimeError: if pip cannot install what is missing.
+        wheel: the file's name.
+        sha256: the hash of its bytes.
+        address: where to download it from; "" if there is no such place.
+        needed: module name -> what to ask pip for if it can't be imported.
     """
-    import base64
+    import hashlib
     import importlib.util
-    import io
-    import lzma
-    import os
     import shlex
     import subprocess
     import sys
     import tempfile
-    import zipfile
+    import urllib.request
     from pathlib import Path
 
-    def missing() -> list[str]:
+    def missing(names: list[str]) -> list[str]:
         importlib.invalidate_caches()
-        return [module for module in needed if importlib.util.find_spec(module) is None]
+        return [name for name in names if importlib.util.find_spec(name) is None]
 
-    absent = missing()
-    print("found:", ", ".join(module for module in needed if module not in absent) or "nothing")
-    if absent:
-        print(f"missing: {', '.join(absent)}; pip installs them now")
-        wanted = [needed[module] for module in absent]
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *wanted])
-        absent = missing()
-        if absent:
-            command = shlex.join(["pip", "install", *wanted])
-            raise RuntimeError(f"pip could not install {', '.join(absent)}: try `{command}`, then run this cell again")
-        print("installed:", ", ".join(wanted))
-
-    folder = Path(tempfile.gettempdir(), name)
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        mine = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
-    except OSError:
-        mine = False
-    if not mine:  # on a shared machine another person may own a folder of this name
-        folder = Path(tempfile.mkdtemp(prefix=name))
-    code = folder / "code"  # one level down, as in the repository: what lies beside the folder is never read
-    written = 0
-    unpacked = lzma.decompress(base64.b85decode("".join(archive.split())))
-    with zipfile.ZipFile(io.BytesIO(unpacked)) as sources:
-        for member in sources.namelist():
-            path, data = code / member, sources.read(member)
-            if not path.is_file() or path.read_bytes() != data:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                part = path.with_name(f"{path.name}.{os.getpid()}")
-                part.write_bytes(data)
-                part.replace(path)
-                written += 1
-    print(f"unpacked: {written} files of ropebook into {folder}" if written else f"already unpacked: {folder}")
-
-    if str(code) not in sys.path:
-        sys.path.insert(0, str(code))
-    importlib.invalidate_caches()
-    place = Path(next(iter(importlib.util.find_spec("ropebook").submodule_search_locations)))
-    if place.resolve() == (code / "ropebook").resolve():
-        print(f"ropebook can be imported: {place}")
+    if missing(["ropebook"]):
+        beside = Path(wheel).resolve()
+        if beside.is_file():
+            print(f"ropebook is not installed. Taking {beside}.")
+            data = beside.read_bytes()
+        elif address:
+            print(f"ropebook is not installed, and {wheel} is not in {beside.parent}. Downloading {address}.")
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                data = answer.read()
+        else:
+            raise FileNotFoundError(
+                f"ropebook is not installed, and {wheel} is not in {beside.parent}. Put it there: it is in the zip of "
+                "all notebooks, which each chapter's page links to. Then run this cell again."
+            )
+        found = hashlib.sha256(data).hexdigest()
+        if found != sha256:
+            raise ValueError(f"{wheel} is not the file this notebook was made for, so it was not installed: its "
+                             f"SHA-256 is {found}, expected {sha256}.")  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            checked = Path(folder, wheel)
+            checked.write_bytes(data)
+            command = ["-m", "pip", "install", "--no-deps", "--no-index", "--disable-pip-version-check"]
+            print(f"Its SHA-256 is right. Running: python {shlex.join([*command, wheel])}")
+            done = subprocess.run([sys.executable, *command, str(checked)], capture_output=True, text=True)
+        if done.returncode or missing(["ropebook"]):
+            raise RuntimeError(f"pip did not install {wheel}. It said:\n{done.stdout}{done.stderr}")
     else:
-        print(f"ropebook was loaded before, from {place}: restart the kernel to use the copy that travels here")
-
-
-def archive(files: dict[str, bytes]) -> tuple[str, str]:
-    """The folder's name, which depends only on names and contents, and the packed files, which are
-    reproducible. The zip file itself is not compressed, so that xz can exploit what its members have in
-    common.
-    """
-    return _archive(tuple(sorted(files.items())))
-
-
-# Packing takes a second.
-@cache
-def _archive(files: tuple[tuple[str, bytes], ...]) -> tuple[str, str]:
-    digest, buffer = hashlib.sha256(), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as zipped:
-        for name, data in files:
-            digest.update(f"{name}\0{len(data)}\0".encode() + data)
-            member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            member.create_system = 3  # the same on every system
-            zipped.writestr(member, data)
-    text = base64.b85encode(lzma.compress(buffer.getvalue())).decode()
-    return f"ropebook-{digest.hexdigest()[:12]}", "\n".join(textwrap.wrap(text, LINE))
+        print("ropebook is installed.")
+    absent = missing(list(needed))
+    if absent:
+        command = shlex.join(["pip", "install", *(needed[name] for name in absent)])
+        raise ModuleNotFoundError(
+            f"The notebook also needs {', '.join(absent)}, which this cell does not install. Run %{command} in a new "
+            "cell, then this cell again."
+        )
+    print("Everything that this notebook needs can be imported.")
 
 
 def requirements(root: Path = ROOT) -> dict[str, str]:
@@ -143,19 +104,28 @@ def book_title(root: Path = ROOT) -> str:
     return yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["title"]
 
 
-def first_cells(title: str, root: Path = ROOT, code_text: str = "") -> list[NotebookNode]:
-    """The cell that makes `ropebook` importable, folded, and a line that says what the notebook is.
+def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> list[NotebookNode]:
+    """A note on what the notebook is and what the next cell does, and that cell, folded.
 
-    ``code_text``: what the notebook's own cells say, which decides what travels (`tools.carried`).
+    ``address``: of the folder from which the wheel can be downloaded, if there is one. ``wheel``: by default the one of
+    the present sources.
     """
-    name, text = archive(contents(root, code_text))
+    wheel = wheel or ensure()
+    download = f"{address.rstrip('/')}/{wheel.name}" if address else ""
     source = (
-        f"# @title Make ropebook importable (run this cell first)\n{inspect.getsource(prepare_ropebook)}\n\n"
-        f'prepare_ropebook(\n    "{name}",\n    """\n{text}\n""",\n    {requirements(root)},\n)'
+        f"# @title Make the package ropebook importable (run this cell first)\n{inspect.getsource(use_ropebook)}\n\n"
+        f'use_ropebook(\n    wheel="{wheel.name}",\n    sha256="{wheel.sha256}",\n    address="{download}",\n'
+        f"    needed={requirements()},\n)"
     )
     folded = {"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]}
+    else_from = f", or downloads it from {download}" if address else ""
     note = (
-        f"This is the chapter “{title}” of the book “{book_title(root)}” as a notebook that runs. The folded cell "
-        "above makes the book’s package `ropebook`, which travels inside it, importable: run that cell first."
+        f"This is the chapter “{title}” of the book “{book_title()}” as a notebook. It uses the book’s package, "
+        "`ropebook`. If the package is installed, the next cell changes nothing. Otherwise it takes "
+        f"`{wheel.name}` ({wheel.path.stat().st_size / 1e6:.1f} MB) from the notebook’s folder{else_from}, checks "
+        "its SHA-256, and installs it with pip. It installs nothing else; if another package is missing, it says how "
+        "to get it.\n\n"
+        "The figures with dials come to life in JupyterLab, VS Code and Colab when their cells run. Until then you see "
+        "a still picture of each."
     )
-    return [new_code_cell(source, metadata=folded), new_markdown_cell(note)]
+    return [new_markdown_cell(note), new_code_cell(source, metadata=folded)]

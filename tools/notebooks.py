@@ -90,10 +90,11 @@ class NotebookBuilder(Builder):
                 self.finish_cell(cell)
             except ValueError as error:
                 raise NotebookError(f"{docname}, code cell {number}: {error}") from error
-        cells = self.first_cells(docname, cells) + cells
+        cells = self.first_cells(docname) + cells
         for i, cell in enumerate(cells):
             cell.id = f"cell-{i}"  # the ids that nbformat makes are random
-        notebook = new_notebook(cells=cells, metadata=_metadata(chapter.metadata))
+        title = self.env.titles[docname].astext()
+        notebook = new_notebook(cells=cells, metadata={**_metadata(chapter.metadata), "title": title})
         notebook.nbformat_minor = 5
         return notebook
 
@@ -101,10 +102,9 @@ class NotebookBuilder(Builder):
         """The chapter with its outputs."""
         return execute.executed(Path(self.env.doc2path(docname)))
 
-    def first_cells(self, docname: str, cells: list[NotebookNode]) -> list[NotebookNode]:
-        """What makes `ropebook` importable and says what the notebook is."""
-        code_text = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-        return first_cells(self.env.titles[docname].astext(), code_text=code_text)
+    def first_cells(self, docname: str) -> list[NotebookNode]:
+        """What says what the notebook is, and makes `ropebook` importable."""
+        return first_cells(self.env.titles[docname].astext())
 
     def finish_cell(self, cell: NotebookNode) -> None:
         """Notebooks fold what the page hides, and drawings become images. What only the site needs is left out."""
@@ -134,7 +134,7 @@ class LabBuilder(NotebookBuilder):
     def chapter(self, docname: str) -> NotebookNode:
         return execute.read_chapter(Path(self.env.doc2path(docname)))
 
-    def first_cells(self, docname: str, cells: list[NotebookNode]) -> list[NotebookNode]:
+    def first_cells(self, docname: str) -> list[NotebookNode]:
         return []
 
     def finish(self) -> None:

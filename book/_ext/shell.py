@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from tools import assets, bundle, execute, fonts, minutes, notebooks, preview, weights
+from tools import assets, bundle, execute, fonts, minutes, notebooks, preview, takeaway, weights
 from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
@@ -160,12 +160,12 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     more = ""
     if asked is not None:
         more = f'<span class="noprint">, and <a href="#{asked["ids"][0]}">exercises</a></span>'
-    root = app.builder.get_relative_uri(docname, "index").rpartition("/")[0]
+    folder = f"{app.builder.get_relative_uri(docname, 'index').rpartition('/')[0]}/notebooks"
     line = (
         f'<p class="chapter-line"><span class="on-paper">{escape(app.config.html_title)}: {docname}.html</span> '
         f"<span>{minutes.place(name)} min to read{more}</span> "
-        f'<a class="noprint" href="{root}/notebooks/{name}.ipynb" '
-        f'download="{name}.ipynb">Download as a notebook</a></p>'
+        f'<a class="noprint" href="{folder}/{name}.ipynb" download="{name}.ipynb">Download as a notebook</a> '
+        f'<a class="noprint" href="{folder}/{takeaway.ZIP}">All notebooks and the package</a></p>'
     )
     section = title.parent
     first = next((one for one in section if "front" in one.get("classes", ())), title)  # nothing is above that
@@ -173,9 +173,11 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Write the notebooks that the chapters' first lines point to, fill in the minutes, and make the pages light."""
+    """Write the notebooks that the chapters' first lines point to, with their zip, fill in the minutes, and make the
+    pages light."""
     if exception is None and app.builder.format == "html":
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
+        takeaway.pack(Path(app.outdir) / "notebooks")
         minutes.fill(Path(app.outdir) / "book")
         bundle.bundle(Path(app.outdir))
 
