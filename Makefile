@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help read test check coverage lab html notebooks bench train real mutants clean
+.PHONY: help read test check coverage lab html site pdf notebooks wheel bench train real mutants clean
 
 help:
 	@echo "make read       build the book, serve it on 127.0.0.1, open it"
@@ -17,6 +17,9 @@ help:
 	@echo "make lab        open copies of the chapters in JupyterLab"
 	@echo "make notebooks  write the chapters as notebooks with outputs, into _build/notebooks"
 	@echo "make html       only build the site, into _build/html"
+	@echo "make site       the site for a host, into _build/site; SITE=https://… says where it will be, if that is known"
+	@echo "make pdf        print the core pages, into _build/pdf"
+	@echo "make wheel      pack the package, into _build/wheel"
 	@echo "make bench      run the measurements; writes to results/"
 	@echo "make train      train the small models and test them beyond their length; resumes where it stopped"
 	@echo "make real       fetch a published model (93 MB) and examine its pairs and heads (half an hour or more, 2.5 GB of memory)"
@@ -47,6 +50,15 @@ read: .venv/.reader
 
 html: .venv/.reader
 	@$(BIN)/python -m tools.book html
+
+site: .venv/.reader
+	@$(BIN)/python -m tools.publish $(SITE)
+
+pdf: .venv/.test
+	@$(BIN)/python -m tools.pdf $(SITE)
+
+wheel: .venv/.reader
+	@$(BIN)/python -m tools.wheel
 
 notebooks: .venv/.reader
 	@$(BIN)/python -m tools.book notebooks

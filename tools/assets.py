@@ -40,7 +40,7 @@ def ensure() -> Path:
     lock = (ROOT / "package-lock.json").read_text()
     stamp = MODULES / ".ropebook-lock"
     if not stamp.exists() or stamp.read_text() != lock:
-        command = [node(), str(npm()), "ci", "--no-fund", "--no-audit"]
+        command = [node(), str(npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssetError(f"npm ci failed; is the package registry reachable?\n{done.stdout}{done.stderr}")

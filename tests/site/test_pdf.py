@@ -1,0 +1,43 @@
+"""A page as a PDF: its outline, its equations with their numbers, its figures, nothing cut off."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser
+
+from tools import pdf
+
+# Formulas that are wider than the paper after they were fitted, and pictures without a size.
+CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg, article img")].filter((one) => {
+  const box = one.getBoundingClientRect();
+  return box.width && box.right > document.documentElement.clientWidth + 1;
+}).map((one) => one.textContent.slice(0, 80) || one.outerHTML.slice(0, 80))"""
+
+
+def test_a_page_prints_with_its_outline(site, tmp_path):
+    (tmp_path / "html").symlink_to(site)
+    data = pdf.write(site, tmp_path / "pdf", ["derivation"]).read_bytes()
+    assert data.startswith(b"%PDF-")
+    assert 5 < len(re.findall(rb"/Type /Page\b", data)) < 40
+    assert b"/Title (3. Rotary position embedding)" in data
+    assert data.count(b"/FontFile2") + data.count(b"/FontFile3") > 5, "the fonts are in it"
+
+
+def test_what_is_printed_is_complete(site, tmp_path, chromium: Browser):
+    (tmp_path / "html").symlink_to(site)
+    page = tmp_path / "pdf" / "pages.html"
+    pdf.write_whole(page, pdf.document(site, pdf.core()))
+    text = page.read_text()
+    built = [(site / "book" / f"{name}.html").read_text() for name in pdf.core()]
+    for what in ('class="eqno"', 'class="explorer-still"', 'class="katex-display"'):
+        assert text.count(what) == sum(one.count(what) for one in built) > 10
+    names = re.findall(r'\sid="([^"]+)"', text)
+    assert len(names) == len(set(names))
+    assert {link for link in re.findall(r'href="#([^"]+)"', text)} - set(names) == set()
+    tab = chromium.new_page(viewport={"width": 658, "height": 1000})
+    tab.emulate_media(media="print")
+    tab.goto(page.as_uri())
+    tab.evaluate(pdf.FIT)
+    assert tab.evaluate(CUT) == []
+    tab.close()

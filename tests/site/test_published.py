@@ -1,0 +1,150 @@
+"""The site as it goes to a host: every page works under its Content-Security-Policy, and some of them from disk."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tools import publish
+
+ADDRESS = "https://example.org/book"
+# Explorers that have neither come to life nor said why not. To wait for a function, Playwright would evaluate text, which
+# the policy forbids.
+WAITING = ".explorer:not(.explorer-alive):not(:has(.explorer-failed))"
+# A page tells of what its policy refused before any of its scripts run.
+LISTEN = """window.refused = [];
+document.addEventListener("securitypolicyviolation",
+  (event) => window.refused.push(`${event.violatedDirective} refuses ${event.blockedURI} ${event.sample}`));"""
+
+
+def headers(folder: Path) -> dict[str, str]:
+    """What `_headers` says of every path."""
+    lines = (folder / "_headers").read_text().splitlines()
+    assert lines[0] == "/*"
+    return dict(line.strip().split(": ", 1) for line in lines[1:])
+
+
+class Host(http.server.SimpleHTTPRequestHandler):
+    """A host that sends the headers of `_headers`."""
+
+    def end_headers(self) -> None:
+        for name, value in headers(Path(self.directory)).items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def published(site, tmp_path_factory) -> Path:
+    return publish.publish(site, tmp_path_factory.mktemp("published") / "site", ADDRESS)
+
+
+def hosted(folder: Path) -> Iterator[str]:
+    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Host, directory=folder))
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    served.server_close()
+
+
+@pytest.fixture(scope="module")
+def host(published) -> Iterator[str]:
+    yield from hosted(published)
+
+
+@pytest.fixture
+def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
+    """Opens a page in a tab, does something there, and returns everything that went wrong."""
+    context = chromium.new_context(reduced_motion="reduce")
+    context.add_init_script(LISTEN)
+    tab, problems = context.new_page(), []
+    tab.on("console", lambda one: problems.append(one.text) if one.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("requestfailed", lambda request: problems.append(f"failed: {request.url}"))
+
+    def opened_(address: str, does: Callable[[Page], object] = lambda tab: None) -> list[str]:
+        problems.clear()
+        tab.goto(address, wait_until="load")
+        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # which leads on
+        expect(tab.locator(WAITING)).to_have_count(0, timeout=60_000)
+        does(tab)
+        failed = tab.locator(".explorer-failed").all_inner_texts()
+        return [*problems, *tab.evaluate("window.refused"), *failed]
+
+    yield opened_
+    context.close()
+
+
+@pytest.mark.timeout(1200)
+def test_every_page_works_under_the_policy(published, host, opened):
+    pages = sorted(path.relative_to(published).as_posix() for path in published.rglob("*.html"))
+    assert len(pages) > 80
+    found = {page: opened(f"{host}/{page}") for page in pages}
+    assert {page: problems for page, problems in found.items() if problems} == {}
+
+
+def search(tab: Page) -> None:
+    tab.wait_for_selector("#search-results li")
+
+
+def read_with_the_model(tab: Page) -> None:
+    """The figure loads the model and starts a thread in which it reads."""
+    figure = tab.locator(".explorer-alive").first
+    figure.scroll_into_view_if_needed()
+    with tab.expect_worker(timeout=60_000):
+        figure.get_by_role("button", name="Read", exact=False).first.click()
+
+
+@pytest.mark.parametrize(
+    ("page", "does"),
+    [("search.html?q=rotation", search), ("book/lab_reading.html", read_with_the_model)],
+)
+def test_what_a_page_does_later_is_allowed(host, opened, page, does):
+    assert opened(f"{host}/{page}", does) == []
+
+
+@pytest.mark.parametrize("page", ["book/intro.html", "book/attention.html", "search.html?q=rotation", "index.html"])
+def test_pages_with_a_policy_open_from_disk(published, opened, page):
+    styled = "getComputedStyle(document.body).fontFamily"
+    fonts: list[str] = []
+    assert opened(f"{published.as_uri()}/{page}", lambda tab: fonts.append(tab.evaluate(styled))) == []
+    assert fonts[0].startswith(("Literata", '"Literata'))
+
+
+def test_the_zip_opens_from_disk(published, opened, tmp_path):
+    with zipfile.ZipFile(published / publish.ZIP) as archive:
+        archive.extractall(tmp_path)
+    folder = tmp_path / "rope-turn-by-turn"
+    assert "Content-Security-Policy" not in (folder / "book" / "attention.html").read_text()
+    for page in ("index.html", "book/attention.html", "search.html?q=rotation"):
+        assert opened(f"{folder.as_uri()}/{page}") == []
+    assert (folder / "notebooks" / "attention.ipynb").is_file()
+
+
+def test_the_policy_is_the_pages_and_the_headers(published):
+    policies = [headers(published)["Content-Security-Policy"]]
+    policies += [
+        text.partition('Security-Policy" content="')[2].partition('"')[0]
+        for text in map(Path.read_text, published.rglob("*.html"))
+    ]
+    for one in policies:
+        scripts = one.partition("script-src ")[2].partition(";")[0]
+        assert "unsafe" not in scripts
+        assert one.startswith("default-src 'none'; ")
+    assert "frame-ancestors 'self'" in policies[0]
+    prose = (published / "book" / "glossary.html").read_text()
+    assert "blob:" not in prose.partition("</head>")[0]
+
+
+def test_notebooks_know_where_the_package_is(published):
+    text = (published / "notebooks" / "attention.ipynb").read_text()
+    (wheel,) = (published / "notebooks").glob("*.whl")
+    assert f"{ADDRESS}/notebooks/{wheel.name}" in text

@@ -1,0 +1,54 @@
+"""The pages as one document for print: what is unique in one page stays unique, and links lead on inside."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tools import pdf
+
+ONE = """<html><main><article class="bd-article">
+<section id="one"><h1><span class="section-number">1. </span>One<a class="headerlink" href="#one">#</a></h1>
+<script type="application/json">{"a": 1}</script>
+<section id="why"><h2>Why?<a class="headerlink" href="#why">#</a></h2>
+<p>See <a href="two.html#how">how</a>, <a href="two.html">two</a>, <a href="#why">here</a>,
+<a href="deep.html#x">deep</a>, <a href="../search.html">search</a>, <a href="https://example.com/a#b">there</a>.</p>
+<img src="../_images/a.png"><svg><g id="g"/><use xlink:href="#g"/><path fill="url(#g)"/></svg></section></section>
+</article></main></html>"""
+
+
+def test_ids_and_links_of_a_page_are_its_own():
+    text = pdf.part("one", ONE, ["one", "two"])
+    assert 'id="one--why"' in text
+    assert '<a href="#two--how">how</a>, <a href="#two">two</a>, <a href="#one--why">here</a>' in text
+    assert '<a>deep</a>, <a>search</a>, <a href="https://example.com/a#b">there</a>' in text
+    assert '<use xlink:href="#one--g"/><path fill="url(#one--g)"/>' in text
+    assert 'src="../html/_images/a.png"' in text
+    assert "<script" not in text
+
+
+def test_with_an_address_other_pages_are_linked():
+    text = pdf.part("one", ONE, ["one"], "https://example.org/b")
+    assert '<a href="https://example.org/b/book/two.html#how">how</a>' in text
+    assert '<a href="https://example.org/b/search.html">search</a>' in text
+
+
+def test_the_contents_lead_to_chapters_and_sections():
+    found = pdf.contents([pdf.part("one", ONE, ["one"])])
+    assert re.findall('href="#([^"]+)">(.*?)</a>', found) == [
+        ("one--one", '<span class="section-number">1. </span>One'),
+        ("one--why", "Why?"),
+    ]
+
+
+def test_a_page_without_an_article_is_named():
+    with pytest.raises(ValueError, match=r"one\.html has no article"):
+        pdf.part("one", "<main></main>", ["one"])
+
+
+def test_the_core_pages_are_the_first_page_and_the_chapters():
+    names = pdf.core()
+    assert names[0] == "intro"
+    assert "derivation" in names
+    assert not [name for name in names if "_" in name and name != "complex_plane"]

@@ -1,0 +1,200 @@
+"""The core pages as one PDF, with their still figures: python -m tools.pdf [https://…/book].
+
+The built pages become one document, so that links between them lead somewhere on paper too, and Chromium prints it. It
+makes the outline from the headings. Links to pages that are not in the PDF need the site's address; without one they
+are plain text.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path, PurePosixPath
+
+import yaml
+from playwright.sync_api import Error, sync_playwright
+
+from tools import book, browser
+from tools.first_cell import book_title
+from tools.paths import BUILD, ROOT, write_whole
+from tools.publish import AddressError, checked
+
+FOLDER = BUILD / "pdf"
+NAME = "rope-turn-by-turn.pdf"
+ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
+# A page's data for scripts, and what its seals open to.
+UNPRINTED = re.compile(r'<script\b.*?</script>|<div class="seal-text".*?</div>(?=</div>)', re.DOTALL)
+POINTS = re.compile(r'(\s(?:id|for|headers|popovertarget|aria-(?:labelledby|describedby|controls))=")([^"]+)"')
+LINK = re.compile(r'(\s(?:xlink:)?href=")([^"]*)"')
+URL = re.compile(r"url\((&quot;|['\"]?)#")
+HEADING = re.compile(
+    r'<section\b[^>]*\bid="([^"]+)"[^>]*>\s*(?:<span[^>]*></span>\s*)*<h([12])\b[^>]*>(.*?)</h\2>', re.DOTALL
+)
+STYLE = """
+@page { size: A4; margin: 18mm 18mm 20mm; }
+html { font-size: 15px; }
+body { max-width: none; background: white; }
+.chapter-line, .headerlink, .seal { display: none !important; }
+.printed { break-before: page; }
+.cover { height: 235mm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
+.cover h1 { font-size: 2.8rem; margin: 0; }
+.printed-contents { break-before: page; }
+.printed-contents ul { list-style: none; padding-left: 1.2rem; margin: 0.1rem 0 0.5rem; }
+.printed-contents > ul { padding: 0; }
+.printed-contents > ul > li > a { font-weight: 600; }
+.printed-contents a { text-decoration: none; color: inherit; }
+.bd-article div.math { overflow: visible !important; }
+.bd-article a { color: inherit; }
+.bd-article :is(p, ul, ol, dl, blockquote, section) { max-width: none; }
+"""
+# Equations that are wider than the paper become smaller; so do tables.
+FIT = """() => {
+  for (const one of document.querySelectorAll(".katex-display, table")) {
+    const room = one.parentElement.getBoundingClientRect().width - (one.matches("table") ? 0 : 48);
+    const inner = one.matches("table") ? one : one.querySelector(".katex-html");
+    if (!inner) continue;
+    let width = 0;
+    if (one.matches("table")) width = one.scrollWidth;
+    else for (const base of inner.querySelectorAll(".base")) {
+      width = Math.max(width, base.getBoundingClientRect().right - one.getBoundingClientRect().left);
+    }
+    if (width > room) one.style.fontSize = `${Math.max(0.5, room / width) * 100}%`;
+  }
+}"""
+
+
+def core() -> list[str]:
+    """The first page and the chapters, without depth pages, as names in the folder of pages."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [page["file"] for part in toc["parts"] if part.get("numbered") for page in part["chapters"]]
+    return [PurePosixPath(name).name for name in [toc["root"], *chapters]]
+
+
+def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
+    """A page's article as a part of the document: what is unique in a page becomes unique in all of them.
+
+    Raises:
+        ValueError: the page has no article.
+    """
+    found = ARTICLE.search(text)
+    if not found:
+        raise ValueError(f"{name}.html has no article")
+
+    def follow(link: re.Match) -> str:
+        target, mark, fragment = link[2].partition("#")
+        page = target.removesuffix(".html")
+        if not target:
+            return f'{link[1]}#{name}--{fragment}"'
+        if page in names:
+            return f'{link[1]}#{page}{"--" + fragment if mark else ""}"'
+        if re.match(r"[a-z]+:", target):
+            return link[0]
+        return f'{link[1]}{address}/{_plain(PurePosixPath("book") / target)}{mark}{fragment}"' if address else ""
+
+    article = UNPRINTED.sub("", found[1])
+    article = LINK.sub(follow, article)
+    article = POINTS.sub(lambda one: f'{one[1]}{" ".join(f"{name}--{id_}" for id_ in one[2].split())}"', article)
+    article = URL.sub(lambda one: f"url({one[1]}#{name}--", article)
+    article = article.replace('src="../', 'src="../html/')
+    return f'<article class="bd-article printed" id="{name}">{article}</article>'
+
+
+def _plain(path: PurePosixPath) -> str:
+    """A path without `..`."""
+    parts: list[str] = []
+    for one in path.parts:
+        if one == "..":
+            parts.pop()
+        else:
+            parts.append(one)
+    return "/".join(parts)
+
+
+def contents(parts: Sequence[str]) -> str:
+    """Links to the chapters and their sections."""
+    rows = []
+    for text in parts:
+        (first, _, title), *sections = HEADING.findall(text)
+        inner = "".join(
+            f'<li><a href="#{id_}">{_words(words)}</a></li>' for id_, level, words in sections if level == "2"
+        )
+        rows.append(f'<li><a href="#{first}">{_words(title)}</a><ul>{inner}</ul></li>')
+    return f'<nav class="printed-contents"><h1>Contents</h1><ul>{"".join(rows)}</ul></nav>'
+
+
+def _words(heading: str) -> str:
+    return re.sub(r'<a class="headerlink".*?</a>', "", heading, flags=re.DOTALL)
+
+
+def document(html: Path, names: Sequence[str], address: str = "") -> str:
+    """The pages as one, for a file in a folder beside `html`."""
+    parts = [part(name, (html / "book" / f"{name}.html").read_text(encoding="utf-8"), names, address) for name in names]
+    title = escape(book_title())
+    where = f"<p>{escape(address)}</p>" if address else ""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
+        f'<title>{title}</title><link rel="stylesheet" href="../html/_static/book.css"><style>{STYLE}</style></head>'
+        f'<body><main class="bd-main"><div class="cover"><h1>{title}</h1><p>The core pages; figures as they open.</p>'
+        f"{where}</div>{contents(parts)}{''.join(parts)}</main></body></html>"
+    )
+
+
+def printed(page: Path, target: Path) -> Path:
+    """Print a page with an outline and numbered pages; returns `target`.
+
+    Raises:
+        RuntimeError: there is no browser, or it failed.
+    """
+    path = browser.ensure()
+    if path is None:
+        raise RuntimeError(browser.HELP)
+    footer = (
+        '<div style="width:100%;font:8px serif;text-align:center;color:#555"><span class="pageNumber"></span></div>'
+    )
+    try:
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=path, args=browser.ARGUMENTS)
+            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # what A4 leaves between the margins
+            tab.set_default_timeout(300_000)
+            tab.emulate_media(media="print", color_scheme="light", reduced_motion="reduce")
+            tab.goto(page.as_uri(), wait_until="load")
+            tab.evaluate("document.fonts.ready.then(() => true)")
+            tab.evaluate(FIT)
+            tab.pdf(
+                path=target,
+                prefer_css_page_size=True,
+                print_background=True,
+                outline=True,
+                tagged=True,
+                display_header_footer=True,
+                header_template="<span></span>",
+                footer_template=footer,
+            )
+            chromium.close()
+    except Error as error:
+        raise RuntimeError(f"the browser could not print {page.name}: {error}") from error
+    return target
+
+
+def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> Path:
+    """Print these pages of the site in `html` into `folder`, which lies beside it; returns the PDF."""
+    page = folder / "pages.html"
+    write_whole(page, document(html, names, address))
+    return printed(page, folder / NAME)
+
+
+def main(address: str = "") -> int:
+    try:
+        address = checked(address)
+        target = write(book.html(), FOLDER, core(), address)
+    except (AddressError, book.BuildError, RuntimeError) as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    book.say(f"Printed: {target.relative_to(ROOT)} ({target.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

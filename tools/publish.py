@@ -1,0 +1,225 @@
+"""The site as it goes to a host: python -m tools.publish [https://…/book].
+
+A copy of the built site in `_build/site`, with a Content-Security-Policy, and with a zip of the whole book that can be
+read from disk. If the site's address is known, pages name it for search engines and for previews of shared links, there
+is a sitemap, and notebooks that were downloaded on their own find the package there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import re
+import shutil
+import sys
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nbformat
+
+from tools import book, takeaway
+from tools.first_cell import book_title, first_cells
+from tools.paths import BUILD, ROOT, write_whole
+
+SITE = BUILD / "site"
+ZIP = "rope-turn-by-turn.zip"
+PREVIEW = "_static/preview.png"
+CHARSET = re.compile(r'<meta charset="utf-8" ?/?>')
+NOT_LISTED = {"404.html", "search.html", "genindex.html", "index.html"}
+# Not for readers: what the site was built from, and the folder of whoever serves it.
+LEFT_OUT = shutil.ignore_patterns(".ropebook-built-from", ".buildinfo*", ".doctrees")
+
+
+class AddressError(ValueError):
+    """The site's address cannot be one."""
+
+
+def checked(address: str) -> str:
+    """The address without a slash at its end; "" stays "".
+
+    >>> checked("https://example.org/book/")
+    'https://example.org/book'
+    """
+    parts = urlsplit(address)
+    if address and (parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment):
+        raise AddressError(f"SITE must be an address such as https://example.org/book, got {address!r}")
+    return address.rstrip("/")
+
+
+class Page(HTMLParser):
+    """What a page's text says about the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.inline: list[str] = []  # scripts that are in the page itself
+        self.explores = self.styled = self.leads_on = False
+        self.title = self.description = ""
+        self._inside: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.styled |= "style" in values or tag == "style"
+        if tag == "script":
+            kind = values.get("type") or "text/javascript"
+            # Other types are data, which no policy is about.
+            self._inside = tag if "src" not in values and kind == "text/javascript" else None
+            self.explores |= "explorer-host" in (values.get("src") or "")
+            if self._inside:
+                self.inline.append("")
+        elif tag == "title" and not self.title:
+            self._inside = tag
+        elif tag == "meta" and values.get("name") == "description":
+            self.description = values.get("content") or ""
+        elif tag == "meta" and values.get("http-equiv") == "refresh":
+            self.leads_on = True
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.inline[-1] += data
+        elif self._inside == "title":
+            self.title += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+    def hashes(self) -> list[str]:
+        """The inline scripts as a policy names them."""
+        digests = {hashlib.sha256(script.encode()).digest() for script in self.inline}
+        return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+
+def policy(hashes: list[str], explores: bool, styled: bool) -> str:
+    """A Content-Security-Policy. Scripts and styles come from the site; scripts in the page only if their hash is
+    given; none is evaluated. Figures with dials are modules that the page makes of its own text, so they, and the
+    threads that they start, need `blob:`. Formulas need styles of their own."""
+    blob = ["blob:"] if explores else []
+    rules = {
+        "default-src": ["'none'"],
+        "script-src": ["'self'", *blob, *hashes],
+        "style-src": ["'self'", *(["'unsafe-inline'"] if styled else [])],
+        "img-src": ["'self'", "data:", *blob],
+        "font-src": ["'self'"],
+        **({"worker-src": blob} if blob else {}),
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+    }
+    return "; ".join(" ".join([name, *values]) for name, values in rules.items())
+
+
+def head(page: Page, name: str, address: str) -> str:
+    """What a page's head gets: its policy, and if the site's address is known, the page's own and a preview."""
+    content = escape(policy(page.hashes(), page.explores, page.styled), quote=False)
+    tags = [f'<meta http-equiv="Content-Security-Policy" content="{content}">']
+    if address and name != "404.html" and not page.leads_on:
+        own = f"{address}/{name}"
+        tags.append(f'<link rel="canonical" href="{escape(own)}">')
+        preview = {
+            "og:type": "article",
+            "og:site_name": book_title(),
+            "og:title": page.title.partition(" — ")[0],
+            "og:description": page.description,
+            "og:url": own,
+            "og:image": f"{address}/{PREVIEW}",
+            "og:image:alt": "A page of the book: attention over four words, with dials",
+        }
+        tags += [f'<meta property="{key}" content="{escape(text)}">' for key, text in preview.items() if text]
+        tags.append('<meta name="twitter:card" content="summary_large_image">')
+    return "".join(f"\n    {tag}" for tag in tags)
+
+
+def publish(html: Path, out: Path, address: str = "") -> Path:
+    """Write the site in `html` to `out` as it goes to a host; returns `out`.
+
+    Raises:
+        AddressError: `address` is not the address of a site.
+        ValueError: a page doesn't say at its beginning that it is UTF-8, so there is no place for its policy.
+    """
+    address = checked(address)
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(html, out, ignore=LEFT_OUT)
+    _zip(html, out / ZIP)
+    hashes: set[str] = set()
+    listed: list[str] = []
+    for path in sorted(out.rglob("*.html")):
+        name = path.relative_to(out).as_posix()
+        if name.startswith("_static/"):  # the theme leaves some of its templates there
+            path.unlink()
+            continue
+        text = path.read_text(encoding="utf-8")
+        page, place = Page(text), CHARSET.search(text)
+        if place is None:
+            raise ValueError(f"{name} does not begin with its character set")
+        write_whole(path, text[: place.end()] + head(page, name, address) + text[place.end() :])
+        hashes |= set(page.hashes())
+        if name not in NOT_LISTED and not page.leads_on:
+            listed.append(name)
+    whole = policy(sorted(hashes), explores=True, styled=True)
+    security = f"{whole}; frame-ancestors 'self'"
+    write_whole(
+        out / "_headers",
+        f"/*\n  Content-Security-Policy: {security}\n  X-Content-Type-Options: nosniff\n"
+        "  Referrer-Policy: strict-origin-when-cross-origin\n",
+    )
+    write_whole(out / ".nojekyll", "")  # else GitHub leaves out folders that begin with an underscore
+    if address:
+        shutil.copyfile(ROOT / "docs" / "book.png", out / PREVIEW)
+        write_whole(out / "sitemap.xml", sitemap(listed, address))
+        _tell_notebooks(out / "notebooks", f"{address}/notebooks")
+    return out
+
+
+def sitemap(names: list[str], address: str) -> str:
+    """The pages for search engines.
+
+    >>> print(sitemap(["book/intro.html"], "https://example.org"))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+    <url><loc>https://example.org/book/intro.html</loc></url>
+    </urlset>
+    <BLANKLINE>
+    """
+    lines = [f"<url><loc>{escape(f'{address}/{name}')}</loc></url>" for name in names]
+    opened = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    return "\n".join([opened, *lines, "</urlset>", ""])
+
+
+def _zip(html: Path, target: Path) -> None:
+    """All pages without a policy: a browser may take a page on a disk to be of another origin than its style."""
+    files = [path for path in html.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    folder = target.stem
+    takeaway.zipped({f"{folder}/{path.relative_to(html).as_posix()}": path.read_bytes() for path in files}, target)
+
+
+def _tell_notebooks(folder: Path, address: str) -> None:
+    """Let the first cell of each notebook know where the wheel can be downloaded."""
+    for path in sorted(folder.glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        cells = first_cells(notebook.metadata.title, address)
+        for cell, old in zip(cells, notebook.cells, strict=False):
+            cell.id = old.id
+        notebook.cells[: len(cells)] = cells
+        write_whole(path, nbformat.writes(notebook) + "\n")
+    takeaway.pack(folder)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.publish", description=__doc__)
+    parser.add_argument("address", nargs="?", default="", help="where the site will be, if that is known")
+    arguments = parser.parse_args()
+    try:
+        checked(arguments.address)
+        out = publish(book.html(), SITE, arguments.address)
+    except (AddressError, book.BuildError) as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
+    book.say(f"The site for a host: {out.relative_to(ROOT)}/ ({size:.0f} MB), and in it the whole book as {ZIP}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
