@@ -10,6 +10,11 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parent
 
 
+def results() -> list[str]:
+    project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    return [f"results/{name}" for name in project["tool"]["ropebook"]["results"]]
+
+
 class WithResults(build_py):
     """Copies the listed results to `ropebook/_results`, where `ropebook.results` looks for them."""
 
@@ -19,8 +24,12 @@ class WithResults(build_py):
             return
         target = Path(self.build_lib, "ropebook", "_results")
         target.mkdir(parents=True, exist_ok=True)
-        for name in tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["ropebook"]["results"]:
-            shutil.copyfile(HERE / "results" / name, target / Path(name).name)
+        for name in results():
+            shutil.copyfile(HERE / name, target / Path(name).name)
+
+    def get_source_files(self) -> list[str]:
+        """What a source distribution has to have."""
+        return [*super().get_source_files(), *results()]
 
 
 setup(cmdclass={"build_py": WithResults})

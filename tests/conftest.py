@@ -52,9 +52,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book's notebooks: those beside the site if that is up to date, else new ones."""
+    """The book's notebooks with the wheel: those beside the site if that is up to date, else new ones."""
     # here: most tests need no book
-    from tools import book
+    from tools import book, takeaway
     from tools.paths import HTML
 
     with book.one_build():
@@ -62,6 +62,7 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
             return HTML / "notebooks"
     out = tmp_path_factory.mktemp("notebooks")
     book.build("notebooks", out)
+    takeaway.pack(out)
     return out
 
 

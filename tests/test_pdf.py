@@ -35,11 +35,50 @@ def test_with_an_address_other_pages_are_linked():
 
 
 def test_the_contents_lead_to_chapters_and_sections():
-    found = pdf.contents([pdf.part("one", ONE, ["one"])])
-    assert re.findall('href="#([^"]+)">(.*?)</a>', found) == [
-        ("one--one", '<span class="section-number">1. </span>One'),
-        ("one--why", "Why?"),
-    ]
+    found = pdf.contents([pdf.part("one", ONE, ["one"])], [3, 14])
+    rows = re.findall('href="#([^"]+)"><span>(.*?)</span><span>([0-9]+)</span></a>', found)
+    assert rows == [("one--one", '<span class="section-number">1. </span>One', "3"), ("one--why", "Why?", "14")]
+
+
+OUTLINE = b"""
+1 0 obj
+<</Type /Page
+>>
+endobj
+2 0 obj
+<</Type /Page
+>>
+endobj
+5 0 obj
+<</Title (Two)
+/Dest [2 0 R /XYZ 0 0 0]
+/Parent 9 0 R>>
+endobj
+6 0 obj
+<</Title (One)
+/Dest [1 0 R /XYZ 0 0 0]
+/Next 5 0 R
+/First 7 0 R>>
+endobj
+7 0 obj
+<</Title (Below)
+/Dest [2 0 R /XYZ 0 0 0]
+/First 8 0 R>>
+endobj
+8 0 obj
+<</Title (Too deep)
+/Dest [2 0 R /XYZ 0 0 0]>>
+endobj
+9 0 obj
+<</Type /Outlines
+/First 6 0 R
+/Last 5 0 R>>
+endobj
+"""
+
+
+def test_an_outline_tells_the_pages_of_headings_in_their_order():
+    assert pdf.headings(OUTLINE) == [1, 2, 2], "One, Below, Two"
 
 
 def test_a_page_without_an_article_is_named():

@@ -20,7 +20,7 @@ import ropebook
 from ropebook import results
 from ropebook.lab.model import pretrained
 from tests.environments import environment
-from tools import execute, lighter, wheel
+from tools import book, execute, lighter, wheel
 from tools.paths import ROOT
 
 PACKAGE = ROOT / "code" / "ropebook"
@@ -84,6 +84,14 @@ def test_the_wheel_has_every_result_that_a_chapter_opens_and_no_other():
 
 def test_equal_sources_make_equal_wheels(built, tmp_path):
     assert wheel.build("wheel", tmp_path).read_bytes() == built.path.read_bytes()
+
+
+def test_the_site_is_made_anew_when_the_wheel_beside_its_notebooks_changes():
+    """What is in neither the build's folders nor its files may only be in the source distribution."""
+    folders = [ROOT / name for name in book.SOURCES]
+    files = {ROOT / name for name in book.SINGLE}
+    outside = {path for path in wheel.sources() if path not in files and not any(map(path.is_relative_to, folders))}
+    assert {path.name for path in outside} == {"CHANGELOG.md", "CITATION.cff"}
 
 
 def test_the_source_distribution_has_what_the_wheel_is_made_from(members, tmp_path):

@@ -29,6 +29,12 @@ SINGLE = (
     "constraints.txt",
     "pyproject.toml",
     "package-lock.json",
+    # what else the wheel is made from, which lies beside the notebooks
+    "README.md",
+    "LICENSE",
+    "setup.py",
+    "MANIFEST.in",
+    "code/rope_single.py",
 )
 # This environment's program, whatever PATH says, because jupyter-book can't be run with -m. The pages' trees are large
 # and long-lived, so garbage is collected less often (saves a fifth of the time for 5 % more memory).

@@ -44,9 +44,10 @@ body { max-width: none; background: white; }
 .printed-contents ul { list-style: none; padding-left: 1.2rem; margin: 0.1rem 0 0.5rem; }
 .printed-contents > ul { padding: 0; }
 .printed-contents > ul > li > a { font-weight: 600; }
-.printed-contents a { text-decoration: none; color: inherit; }
+.printed-contents a { display: flex; justify-content: space-between; text-decoration: none; color: inherit; }
 .bd-article div.math { overflow: visible !important; }
 .bd-article a { color: inherit; }
+.bd-article a:not([href]) { text-decoration: none; }
 .bd-article :is(p, ul, ol, dl, blockquote, section) { max-width: none; }
 """
 # Equations that are wider than the paper become smaller; so do tables.
@@ -112,15 +113,18 @@ def _plain(path: PurePosixPath) -> str:
     return "/".join(parts)
 
 
-def contents(parts: Sequence[str]) -> str:
-    """Links to the chapters and their sections."""
-    rows = []
+def contents(parts: Sequence[str], pages: Sequence[int] = ()) -> str:
+    """Links to the chapters and their sections, with the numbers of their pages if these are known."""
+    rows, numbers = [], iter(pages)
+
+    def link(id_: str, words: str) -> str:
+        return f'<a href="#{id_}"><span>{_words(words)}</span><span>{next(numbers, "000")}</span></a>'
+
     for text in parts:
         (first, _, title), *sections = HEADING.findall(text)
-        inner = "".join(
-            f'<li><a href="#{id_}">{_words(words)}</a></li>' for id_, level, words in sections if level == "2"
-        )
-        rows.append(f'<li><a href="#{first}">{_words(title)}</a><ul>{inner}</ul></li>')
+        row = link(first, title)
+        inner = "".join(f"<li>{link(id_, words)}</li>" for id_, level, words in sections if level == "2")
+        rows.append(f"<li>{row}<ul>{inner}</ul></li>")
     return f'<nav class="printed-contents"><h1>Contents</h1><ul>{"".join(rows)}</ul></nav>'
 
 
@@ -128,8 +132,28 @@ def _words(heading: str) -> str:
     return re.sub(r'<a class="headerlink".*?</a>', "", heading, flags=re.DOTALL)
 
 
-def document(html: Path, names: Sequence[str], address: str = "") -> str:
-    """The pages as one, for a file in a folder beside `html`."""
+def headings(data: bytes) -> list[int]:
+    """The page numbers of a PDF's outline, its first two levels, as Chromium writes it."""
+    entries = dict(re.findall(rb"\n(\d+) 0 obj\n<<(/Title .*?)>>\nendobj", data, re.DOTALL))
+    pages = {number: k for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", data), start=1)}
+    found: list[int] = []
+
+    def walk(text: bytes, level: int) -> None:
+        first = re.search(rb"/First (\d+) 0 R", text)
+        number = first[1] if first and level < 2 else b""
+        while number:
+            entry = entries[number]
+            found.append(pages[re.search(rb"/Dest \[(\d+) 0 R", entry)[1]])
+            walk(entry, level + 1)
+            following = re.search(rb"/Next (\d+) 0 R", entry)
+            number = following[1] if following else b""
+
+    walk(re.search(rb"<</Type /Outlines\n.*?>>", data, re.DOTALL)[0], 0)
+    return found
+
+
+def document(html: Path, names: Sequence[str], address: str = "", pages: Sequence[int] = ()) -> str:
+    """The pages as one, for a file in a folder beside `html`; ``pages`` are the page numbers for its contents."""
     parts = [part(name, (html / "book" / f"{name}.html").read_text(encoding="utf-8"), names, address) for name in names]
     title = escape(book_title())
     where = f"<p>{escape(address)}</p>" if address else ""
@@ -137,7 +161,7 @@ def document(html: Path, names: Sequence[str], address: str = "") -> str:
         f'<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
         f'<title>{title}</title><link rel="stylesheet" href="../html/_static/book.css"><style>{STYLE}</style></head>'
         f'<body><main class="bd-main"><div class="cover"><h1>{title}</h1><p>The core pages; figures as they open.</p>'
-        f"{where}</div>{contents(parts)}{''.join(parts)}</main></body></html>"
+        f"{where}</div>{contents(parts, pages)}{''.join(parts)}</main></body></html>"
     )
 
 
@@ -179,10 +203,16 @@ def printed(page: Path, target: Path) -> Path:
 
 
 def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> Path:
-    """Print these pages of the site in `html` into `folder`, which lies beside it; returns the PDF."""
-    page = folder / "pages.html"
+    """Print these pages of the site in `html` into `folder`, which lies beside it; returns the PDF.
+
+    It is printed twice, because only the first print tells on which pages the sections are. The outline begins with the
+    cover and the contents.
+    """
+    page, target = folder / "pages.html", folder / NAME
     write_whole(page, document(html, names, address))
-    return printed(page, folder / NAME)
+    pages = headings(printed(page, target).read_bytes())[2:]
+    write_whole(page, document(html, names, address, pages))
+    return printed(page, target)
 
 
 def main(address: str = "") -> int:

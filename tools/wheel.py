@@ -1,7 +1,7 @@
-"""The package as a wheel, and as a source distribution, built from a copy of what they need.
+"""The package as a wheel, and as a source distribution: python -m tools.wheel [a folder for both].
 
-Setuptools leaves folders behind in the place where it builds, and what lies there may end up in the next wheel; so it
-never builds in the repository itself.
+They are built from a copy of what they need. Setuptools leaves folders behind in the place where it builds, and what
+lies there may end up in the next wheel.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tools.paths import BUILD, ROOT, write_whole
@@ -75,8 +76,10 @@ def build(kind: str, out: Path, root: Path = ROOT) -> Path:
     return out / done.stdout.splitlines()[-1]
 
 
+@cache
 def ensure() -> Wheel:
-    """The wheel of the present sources, built if it isn't there yet."""
+    """The wheel of the present sources, built if it isn't there yet. Within one process it stays the same, so that all
+    notebooks of a build know the hash of the wheel beside them, even if a source changes meanwhile."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
@@ -89,6 +92,12 @@ def ensure() -> Wheel:
     return Wheel(path, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
+def main(folder: str = "") -> None:
+    paths = [build(kind, Path(folder)) for kind in ("wheel", "sdist")] if folder else [ensure().path]
+    for path in paths:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        print(f"{path}  {path.stat().st_size / 1e6:.2f} MB  sha256 {digest}")
+
+
 if __name__ == "__main__":
-    made = ensure()
-    print(f"{made.path.relative_to(ROOT)}  {made.path.stat().st_size / 1e6:.2f} MB  sha256 {made.sha256}")
+    main(*sys.argv[1:])

@@ -21,6 +21,10 @@ def test_a_page_prints_with_its_outline(site, tmp_path):
     assert data.startswith(b"%PDF-")
     assert 5 < len(re.findall(rb"/Type /Page\b", data)) < 40
     assert b"/Title (3. Rotary position embedding)" in data
+    numbers = [int(one) for one in re.findall(r"<span>(\d+)</span></a>", (tmp_path / "pdf" / "pages.html").read_text())]
+    assert numbers == sorted(numbers)
+    assert numbers[0] == 3 < numbers[-1]
+    assert len(numbers) == len(pdf.headings(data)) - 2
     assert data.count(b"/FontFile2") + data.count(b"/FontFile3") > 5, "the fonts are in it"
 
 

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 from tools import publish
 
 ADDRESS = "https://example.org/book"
-# Explorers that have neither come to life nor said why not. To wait for a function, Playwright would evaluate text, which
-# the policy forbids.
+# Explorers that have neither come to life nor said why not. To wait for a function, Playwright would evaluate text,
+# which the policy forbids.
 WAITING = ".explorer:not(.explorer-alive):not(:has(.explorer-failed))"
 # A page tells of what its policy refused before any of its scripts run.
 LISTEN = """window.refused = [];
@@ -97,10 +97,11 @@ def search(tab: Page) -> None:
 
 def read_with_the_model(tab: Page) -> None:
     """The figure loads the model and starts a thread in which it reads."""
-    figure = tab.locator(".explorer-alive").first
+    figure = tab.locator(".explorer[data-explorer=alive]")
     figure.scroll_into_view_if_needed()
-    with tab.expect_worker(timeout=60_000):
-        figure.get_by_role("button", name="Read", exact=False).first.click()
+    figure.get_by_role("combobox", name="Method").select_option("ntk")
+    expect(figure.locator(".rb-summary")).not_to_contain_text("Not read yet", timeout=120_000)
+    assert len(tab.workers) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""The lock by which tests and builds install: complete, with hashes, and of the versions in constraints.txt."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tools import lock
+from tools.paths import ROOT
+
+LOCKED = lock.entries(lock.LOCK.read_text())
+NEW = """torch==2.1 \\
+    --hash=sha256:{a}
+triton==3.1 ; sys_platform == 'linux' \\
+    --hash=sha256:{b}
+nvidia-cublas==1 \\
+    --hash=sha256:{b}
+cuda-toolkit==1 \\
+    --hash=sha256:{b}
+""".format(a="a" * 64, b="b" * 64)
+
+
+def test_everything_that_is_locked_has_hashes_and_the_constraints_version():
+    pinned = [line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
+    versions = {canonicalize_name(name): version for name, version in pinned}
+    for name, (asked, hashes) in LOCKED.items():
+        version = re.fullmatch(r"[\w.-]+(?:\[\w+\])?==([\w.+]+)(?: ; .+)?", asked)[1]
+        assert versions.get(canonicalize_name(name.partition("[")[0]), version) == version, name
+        assert hashes, name
+        assert all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes), name
+    assert not re.search(r"https?:|--(extra-)?index|--find", lock.LOCK.read_text()), "hosts stay out of it"
+
+
+def test_what_the_book_and_its_tests_need_is_locked():
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {Requirement(line).name for line in [*lines, *project["optional-dependencies"]["test"]]}
+    assert {canonicalize_name(name) for name in wanted} - {name.partition("[")[0] for name in LOCKED} == set()
+
+
+def test_cuda_is_left_out_and_torch_may_be_another_build():
+    text = lock.joined(NEW, added=("c" * 64,))
+    assert lock.entries(text) == {
+        "torch": ("torch==2.1", ["a" * 64, "c" * 64]),
+        "triton": ("triton==3.1 ; sys_platform == 'linux'", ["b" * 64]),
+    }
+    assert lock.joined(NEW, text) == text, "what was added stays"
+    assert lock.entries(lock.joined(NEW.replace("2.1", "2.2"), text))["torch"][1] == ["a" * 64]

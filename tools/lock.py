@@ -1,0 +1,72 @@
+"""Write requirements.lock, by which tests and builds install exact files: python -m tools.lock [a wheel of torch …].
+
+It asks uv (which has to be on the path) for the versions in constraints.txt and for the hashes of all their files.
+PyTorch is published in several builds of one version. The index has one for Linux that needs CUDA. Tests and builds
+need none, so packages that only that build asks for are left out, and the hashes of the wheels given here, such as the
+CPU build's, are added to those of the index. Added hashes are kept until the version changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tools.paths import ROOT, write_whole
+
+LOCK = ROOT / "requirements.lock"
+PYTHON = "3.11.9"
+CUDA = re.compile(r"(nvidia|cuda)-")
+HEAD = """\
+# What tests and builds install, each file with its hash; made by python -m tools.lock. Use:
+# pip install --require-hashes --no-deps -r requirements.lock
+# torch stands for its CPU build; see docs/publishing.md.
+"""
+
+
+def entries(text: str) -> dict[str, tuple[str, list[str]]]:
+    """A lock's packages: name -> what is asked for, and the hashes of the files that it may be.
+
+    >>> entries("a==1 ; python_version > '3' \\\\\\n    --hash=sha256:0f \\\\\\n    --hash=sha256:1e\\n")
+    {'a': ("a==1 ; python_version > '3'", ['0f', '1e'])}
+    """
+    found = {}
+    for block in re.findall(r"^[a-z0-9][^\\\n]*(?:\\\n[^\\\n]*)*", text, re.MULTILINE):
+        asked, *hashes = re.split(r"\s*\\\n\s*", block)
+        found[asked.partition("==")[0]] = (asked, [one.removeprefix("--hash=sha256:") for one in hashes])
+    return found
+
+
+def joined(new: str, old: str = "", added: tuple[str, ...] = ()) -> str:
+    """The new lock without CUDA, with added hashes of torch and those that the old one had for the same version."""
+    found = {name: entry for name, entry in entries(new).items() if not CUDA.match(name)}
+    asked, hashes = found["torch"]
+    before = entries(old).get("torch", ("", []))
+    kept = before[1] if before[0] == asked else []
+    found["torch"] = (asked, sorted({*hashes, *kept, *added}))
+    blocks = [
+        " \\\n    ".join([asked, *(f"--hash=sha256:{one}" for one in hashes)]) for asked, hashes in found.values()
+    ]
+    return HEAD + "\n".join([*blocks, ""])
+
+
+def main(wheels: list[str]) -> int:
+    added = tuple(hashlib.sha256(Path(wheel).read_bytes()).hexdigest() for wheel in wheels)
+    with tempfile.TemporaryDirectory() as folder:
+        new = Path(folder, "lock.txt")
+        command = ["uv", "pip", "compile", "requirements.txt", "pyproject.toml", "--extra", "test", "-q"]
+        command += ["-c", "constraints.txt", "--python-version", PYTHON, "--generate-hashes", "--no-header"]
+        command += ["--no-annotate", "-o", str(new)]
+        done = subprocess.run(command, cwd=ROOT, check=False)
+        if done.returncode:
+            return done.returncode
+        write_whole(LOCK, joined(new.read_text(), LOCK.read_text() if LOCK.exists() else "", added))
+    print(f"{LOCK.name}: {len(entries(LOCK.read_text()))} packages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
