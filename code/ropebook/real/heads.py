@@ -39,9 +39,22 @@ class HeadMap(NamedTuple):
 
     def share(self) -> Float[Tensor, "layers heads pairs"]:
         """Each pair's share of the sum of |q_i||k_i| over pairs."""
-        repeats = self.q.shape[1] // self.k.shape[1]
-        product = self.q * self.k.repeat_interleave(repeats, 1)
-        return product / product.sum(-1, keepdim=True)
+        return pair_shares(self.q, self.k)
+
+
+def pair_shares(
+    q: Float[Tensor, "layers heads pairs"],
+    k: Float[Tensor, "layers kv_heads pairs"],
+) -> Float[Tensor, "layers heads pairs"]:
+    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head, from the lengths of the pairs of queries and
+    keys.
+
+    >>> pair_shares(torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[[1.0, 1.0]]]))
+    tensor([[[0.7500, 0.2500],
+             [0.5000, 0.5000]]])
+    """
+    product = q * k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+    return product / product.sum(-1, keepdim=True)
 
 
 @torch.no_grad()

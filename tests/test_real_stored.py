@@ -1,0 +1,68 @@
+"""What the page about the published model reads from its results."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from ropebook import results
+from ropebook.real import stored
+
+
+@pytest.fixture
+def put(monkeypatch, tmp_path):
+    """A folder of results with nothing in it, and how to write one."""
+    monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
+    monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
+    (tmp_path / "real").mkdir()
+
+    def write(name, **data):
+        (tmp_path / "real" / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+
+    return write
+
+
+def test_the_loss_by_position_and_in_a_band(put):
+    put("loss-code-as-is", loss=[float(at) for at in range(48)])
+    assert stored.loss("code", "as-is").tolist() == [1.5 + 4 * at for at in range(12)]
+    assert stored.loss("code", "as-is", (256, 768)) == 1.5
+
+
+def test_a_missing_result_is_named(put):
+    with pytest.raises(FileNotFoundError, match="loss-code-as-is"):
+        stored.loss("code", "as-is")
+
+
+def test_shares_pair_each_query_head_with_its_key_head(put):
+    # two query heads share each key head
+    put("heads-code", q=[[[1, 1], [3, 1], [1, 1], [1, 2]]], k=[[[1, 1], [1, 3]]])
+    expected = [[[0.5, 0.5], [0.75, 0.25], [0.25, 0.75], [1 / 7, 6 / 7]]]
+    torch.testing.assert_close(stored.shares("code"), torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("above", [-0.1, 1.5])
+def test_a_share_above_which_heads_count_is_a_share(above):
+    with pytest.raises(ValueError, match="above"):
+        stored.concentrated(torch.ones(1, 1, 2), above, (0,))
+
+
+def test_the_mean_score_is_a_mean_over_heads_of_cosines(put):
+    # 2·cos(Δπ) in one head, and 1 at every distance in the other
+    put("bias", others_real=[[[2.0, 0.0], [0.0, 1.0]]], others_imag=[[[0.0, 0.0], [0.0, 0.0]]], inv_freq=[math.pi, 0.0])
+    found = stored.bias()
+    distances = torch.tensor([0.0, 1.0])
+    torch.testing.assert_close(found.mean(distances), torch.tensor([1.5, -0.5], dtype=torch.float64))
+    torch.testing.assert_close(found.mean(distances, [1]), torch.tensor([0.5, 0.5], dtype=torch.float64))
+
+
+def test_bins_that_no_key_can_be_in_have_no_score(put):
+    part = {"queries": [5, 7], "weights": [[[0.5, 0.25, 0.0]]], "scores": [[[1.0, -2.0, 0.0]]]}
+    put("lookback-code-as-is", edges=[0, 2, 7, 9], within=part, beyond=part)
+    found = stored.looked("code", "as-is", "within")
+    assert found.edges == [0, 2, 7, 9]
+    assert found.weights.tolist() == [0.5, 0.25, 0.0]
+    assert found.scores[:2].tolist() == [1.0, -2.0]
+    assert found.scores[2].isnan()
+    with pytest.raises(ValueError, match="where must be one of"):
+        stored.looked("code", "as-is", "far")
