@@ -25,6 +25,7 @@ from ropebook.explorers.ladder import METHODS, Ladder
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.patches import FORMS, Patches
+from ropebook.explorers.penalty import Penalty
 from ropebook.explorers.precision import Precision
 from ropebook.explorers.ramp import Ramp
 from ropebook.explorers.rivals import SCHEMES, Rivals
@@ -282,6 +283,13 @@ ALL = [
             {"form": "line", "dim": 2, "dim_columns": 2, "row": 0, "column": 0},
         ],
         heaviest={"dim": 128, "dim_columns": 128},
+    ),
+    Entry(
+        Penalty,
+        ends_of_all_dials(Penalty, "first", "last", "factor", "distance")
+        + [{"first": 12, "last": 21, "distance": 6400}],
+        extremes=[{"first": 0, "last": 31, "factor": 8.0}, {"first": 31, "last": 31, "distance": 0}],
+        heaviest={"first": 0, "factor": 8.0},
     ),
     Entry(
         Precision,

@@ -1,0 +1,110 @@
+"""The explorer of the chapter about the published model: what distance alone adds to its scores, and what becomes of it
+if some pairs are slowed down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from ropebook.explorers import Explorer, Whole
+from ropebook.explorers.kit import dials
+from ropebook.real import rule, stored
+
+PAIRS = 32
+REACH = 16_384
+"""The largest distance in the picture."""
+STEP = 64
+"""How far apart the points of a curve are."""
+TRAINED = 8192
+MEASURED = ((22, 26), (23, 24), (27, 31), (17, 21), (12, 21))
+"""The bands whose loss was measured when they were slowed down by 2, on the text in Python."""
+
+
+class Penalty(Explorer):
+    """The mean score of all heads of SmolLM2-135M against distance, with the pairs from ``first`` to ``last`` slowed down.
+
+    ``first`` and ``last``: 0 to 31, both included, in either order. ``factor``: 1 to 8. ``distance``: 0 to 16384, where the
+    figure is read off. Bad values raise ``TraitError``; ``FileNotFoundError`` if there are no results of the model.
+    """
+
+    script = "penalty.js"
+
+    first = Whole(
+        22,
+        min=0,
+        max=PAIRS - 1,
+        label="First slowed pair",
+        below="pairs are counted from 0, the fastest",
+        above="a head of this model has 32 pairs",
+        note="Pairs from here to the last one are slowed down.",
+    )
+    last = Whole(
+        26,
+        min=0,
+        max=PAIRS - 1,
+        label="Last slowed pair",
+        below="pairs are counted from 0, the fastest",
+        above="a head of this model has 32 pairs",
+        note="Pairs from the first one to here are slowed down.",
+    )
+    factor = dials.factor(
+        2.0,
+        max=8,
+        label="Slowed by",
+        below="pairs would turn faster than in training",
+        above="eight times as slow is nearly standing still",
+        note="The frequencies of these pairs are divided by it.",
+    )
+    distance = Whole(
+        12_288,
+        min=0,
+        max=REACH,
+        label="Distance Δ",
+        below="a key can't be nearer than the query itself",
+        above="the picture ends at twice the trained length",
+        note="Where to read off the figure.",
+        more=True,
+    )
+    bias = traitlets.Dict(help="the numbers, see load").tag(sync=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(bias=load(), **kwargs)
+
+    @traitlets.default("alt")
+    def _default_alt(self) -> str:
+        return (
+            "The mean score of all heads of a published model against the "
+            "distance between query and key. As the model is, it falls until "
+            "shortly before the trained length and then rises again. With the "
+            "chosen pairs slowed down it falls for longer."
+        )
+
+    def dials(self) -> dict[str, Any]:
+        """The current dials, and ``bias``, the numbers that the figure computes from."""
+        return {**super().dials(), "bias": self.bias}
+
+
+def load() -> Mapping[str, Any]:
+    """What the page carries: for each pair the mean amplitude over all heads, ``real`` and ``imag``, and its frequency
+    ``theta``; by band, such as "22-26", the measured ``losses`` in nats within and beyond the trained length, and under
+    "" those of the model as it is.
+
+    ``FileNotFoundError`` if one of these was not measured.
+    """
+    bias = stored.bias()
+    mean = bias.amplitudes.mean((0, 1))
+    changes = {"": "as-is"} | {f"{a}-{b}": f"slow-{a}-{b}" for a, b in MEASURED}
+    return {
+        "real": [round(x, 4) for x in mean.real.tolist()],
+        "imag": [round(x, 4) for x in mean.imag.tolist()],
+        "theta": bias.inv_freq.tolist(),
+        "losses": {
+            key: [
+                round(stored.loss("code", change, band), 3)
+                for band in (rule.WITHIN, rule.BEYOND)
+            ]
+            for key, change in changes.items()
+        },
+    }

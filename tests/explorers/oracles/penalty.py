@@ -1,0 +1,53 @@
+"""What the explorer Penalty shows, computed from the book's modules, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ropebook.explorers.penalty import REACH, STEP
+from ropebook.real.bias import at
+
+
+def compute(dials: dict[str, Any]) -> dict[str, Any]:
+    """The mean score at each place, as the model is (``plain``) and with the pairs ``from`` … ``to`` slowed
+    down (``changed``); both ``…Here``, at the dial's distance, and where they are least, ``…Lowest``. The measured
+    losses within and beyond the trained length, ``plainLoss``, and ``loss`` if the change was measured.
+
+    >>> from ropebook.explorers.penalty import Penalty
+    >>> data = compute(Penalty(first=26, last=22).dials())
+    >>> data["from"], data["to"], data["changedHere"] < data["plainHere"]
+    (22, 26, True)
+    """
+    bias = dials["bias"]
+    low, high = sorted((dials["first"], dials["last"]))
+    theta = torch.tensor(bias["theta"], dtype=torch.float64)
+    slowed = theta.clone()
+    slowed[low : high + 1] /= dials["factor"]
+    amplitudes = torch.complex(*(torch.tensor(bias[part], dtype=torch.float64) for part in ("real", "imag")))
+    places = torch.arange(0, REACH + 1, STEP, dtype=torch.float64)
+    here = torch.tensor([dials["distance"]], dtype=torch.float64)
+    curves = {name: at(amplitudes, rates, places) for name, rates in (("plain", theta), ("changed", slowed))}
+    key = {1: "", 2: f"{low}-{high}"}.get(dials["factor"])
+    return {
+        "from": low,
+        "to": high,
+        **{name: curve.tolist() for name, curve in curves.items()},
+        "plainHere": at(amplitudes, theta, here).item(),
+        "changedHere": at(amplitudes, slowed, here).item(),
+        **{f"{name}Lowest": int(places[curve.argmin()]) for name, curve in curves.items()},
+        "loss": bias["losses"].get(key),
+        "plainLoss": bias["losses"][""],
+    }
+
+
+def terms(dials: dict[str, Any]) -> dict[str, Any]:
+    """A score is a sum of cosines and sines."""
+    data, bias = compute(dials), dials["bias"]
+    size = sum(map(abs, [*bias["real"], *bias["imag"]]))
+    return {
+        **{name: [size] * len(data[name]) for name in ("plain", "changed")},
+        **dict.fromkeys(("plainHere", "changedHere"), size),
+        **dict.fromkeys(("from", "to", "plainLowest", "changedLowest"), 0.0),
+    }
