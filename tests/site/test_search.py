@@ -10,12 +10,13 @@ import pytest
 from tests.site.queries import answers, missed
 
 # What readers may write, and the pages that answer it. The first part is by people who had not seen how the search
-# works; the second was written before the search was last tuned, by whoever tuned it. Both have been looked at by now,
-# so they only show whether the search gets worse.
+# works; the second was written before the search was last tuned, by whoever tuned it. Both have been looked at by now.
+# The third part is by somebody who hadn't seen the search, and it was tried once, after the last tuning. One of its 50
+# queries also stands in the first part.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-# How many must have a right page among the first three hits: on 24 November 2026 it was 98 of 100, and 131 of 135.
-# An edit of any page may move a query or two.
-LEAST = {"tuned": 95, "more": 127}
+# How many must have a right page among the first three hits. On 24 November 2026 it was 98 of 100, 131 of 135, and all
+# 50 of the unseen ones. An edit of any page may move a query or two.
+LEAST = {"tuned": 95, "more": 127, "unseen": 47}
 # No larger may the script and the index be, in bytes: a reader waits for both.
 LARGEST = {"_static/search.js": 27_500, "sections.js": 650_000}
 # What is written, and a page that has to be among the first three.
@@ -98,7 +99,7 @@ def test_thirty_things_are_found_in_readers_words(visit, over):
 def test_readers_words_lead_to_a_page_that_answers(site, part):
     asked = [one for one in QUERIES if one["part"] == part]
     lost = missed(site, asked)
-    assert len(asked) >= 100
+    assert len(asked) >= 50
     assert len(asked) - len(lost) >= LEAST[part], lost
 
 
