@@ -231,7 +231,7 @@ def sine_in_bfloat16(self, angles, role):
     return angles.cos(), angles.sin().bfloat16().double()
 
 
-@mistake("tables", "mixed_tables uneven_angles bf16_table fp16_table", "issue: tables of eight bits")
+@mistake("tables", "coarse_table mixed_tables uneven_angles bf16_table fp16_table", "issue: tables of eight bits")
 def tables_of_eight_bits(self, angles, role):
     return (angles.cos() * 127).round() / 127, (angles.sin() * 127).round() / 127
 

@@ -735,7 +735,7 @@ def test_frequencies_of_a_half_type_are_known_by_usual_bases(base, half):
     assert found[:3] == ("half", base, 1.0)
     off = (theta.to(half).double() / theta - 1).abs().max().item()
     name = str(half).removeprefix("torch.")
-    assert found.said == f"each θ is that of base {base:,.0f} rounded to {name}, off by up to {off:.2%}"
+    assert found.said == f"each frequency θ is that of base {base:,.0f} rounded to {name}, off by up to {off:.2%}"
 
 
 def test_pairs_that_are_slowed_are_counted():

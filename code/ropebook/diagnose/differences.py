@@ -20,7 +20,7 @@ def different(
     >>> turned = -x
     >>> turned[:, 1:] = x[:, 1:]
     >>> different(turned, -x, x, 1e-3)
-    'in heads 1 and 2, it comes back as it went in'
+    'in heads 1 and 2, it comes back as it went in (unchanged, not rotated)'
     """
     off = (found - right).abs().nan_to_num(nan=1e9)
     wrong = off > close
@@ -35,7 +35,7 @@ def different(
     came, went = found[place], sent[place]
     ratio = _factor(came, right[place])
     if (came - went).abs().max() < SAME:
-        how = "it comes back as it went in"
+        how = "it comes back as it went in (unchanged, not rotated)"
     elif came.abs().max() < SAME:
         how = "it comes back as zeros"
     elif ratio is not None:

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose.findings import Findings
-from ropebook.diagnose.measures import NotFinite, Turn
+from ropebook.diagnose.measures import HALVES, NotFinite, Turn
+from ropebook.diagnose.rounding import rounded
 from ropebook.diagnose.warps import warp
+from ropebook.diagnose.whereabouts import frequencies_of
 
 # Looked at far away: where half types begin to miss positions, and where tables end.
 FAR = (257, 1003, 2049, 4097, 8193)
@@ -139,7 +141,14 @@ def _compared(
 def _allowed(findings: Findings, turn: Turn, place: int) -> float:
     """How far a cosine may be off at a position: in float32 angles keep seven digits."""
     # where cosines are rounded, or frequencies are as exact as they were measured, that is less
-    coarse = turn.table is not None or turn.trembles or turn.flaws or turn.places
+    known = {"coarse_table", "uneven_angles"} & set(findings.mistakes)
+    coarse = (
+        known
+        or turn.table is not None
+        or turn.trembles
+        or turn.flaws
+        or turn.places
+    )
     if coarse or not findings.exact or turn.uneven > 1e-4:
         return max(0.02, 3 * turn.tolerance) + 1e-6 * place
     return 2e-5 + 4e-7 * (1 + place * findings.theta.abs().max().item())
@@ -207,34 +216,27 @@ def _rounded(
     place, _, off = wrong[0]
     at = torch.tensor([float(one) for one, *_ in wrong])
     found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)
-    tried = []
-    for half, type_ in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
-        short = at.to(half).double()
-        kinds = {
-            "half_positions": _expected(findings, role, short),
-            "half_angles": _expected(findings, role, at).to(half).double(),
-        }
-        for name, angles in kinds.items():
-            miss = torch.stack((angles.cos(), angles.sin())) - found
-            tried.append((miss.abs().nan_to_num().max().item(), name, type_))
-    miss, name, type_ = min(tried)
-    if miss > 2 * close or miss > off / 2:
-        name = None
-    for half, kind in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
-        near = all(
-            abs(float(torch.tensor(float(one)).to(half)) - other) <= 1
-            for one, other in like.items()
-        )
-        moved = any(float(torch.tensor(float(one)).to(half)) != one for one in like)
-        if name is None and like and near and moved:
-            name, type_ = "half_positions", kind
-    if name == "half_positions":
-        return name, (
-            f"position {place} is turned like {like.get(place, 'none')}: positions are rounded to {type_}"
-        )
-    if name == "half_angles":
-        return name, (
-            f"at position {place} cosine and sine are off by {off:.2g}: angles are rounded to {type_}"
+    turn, name, how = findings.turns[role], None, ""
+    if not turn.places and not turn.flaws:
+        theta = frequencies_of(findings, turn)
+        said = rounded(found, at, theta, turn.phase, 2 * close)
+        if said is not None:
+            name, how = said
+    if name is None and "half_angles" in findings.mistakes:
+        return "half_angles", findings.mistakes["half_angles"]
+    for kind in HALVES:
+        short = [float(torch.tensor(float(one)).to(kind)) for one in like]
+        near = zip(short, like.values(), strict=True)
+        moved = any(one != other for one, other in zip(short, like, strict=True))
+        if name is None and moved and all(abs(x - y) <= 1 for x, y in near):
+            name = "half_positions"
+            how = f"positions are rounded to {str(kind).removeprefix('torch.')}"
+    if name == "half_positions" and place in like:
+        return name, f"{how}: position {place} is rotated like {like[place]}"
+    if name is not None:
+        return (
+            name,
+            f"{how}: at position {place} cosine and sine are off by {off:.2g}",
         )
     return None
 

@@ -32,6 +32,15 @@ class Declared:
         return rope.inv_freq(rotary_dim, self.base)
 
     @property
+    def whole(self) -> bool:
+        """Whether all is declared that there is to plain RoPE, so that frequencies that are scaled are wrong."""
+        return (
+            self.layout is not None
+            and self.length is not None
+            and (self.base is not None or self.inv_freq is not None)
+        )
+
+    @property
     def complete(self) -> bool:
         """Whether scores can be compared with a reference."""
         return self.layout is not None and (
@@ -60,6 +69,8 @@ class Findings:
     honoured: bool = (
         False  # whether it turns each token by the position that it is given
     )
+    # whether tokens are rotated by the positions they are given only where each comes alone
+    one_by_one: bool = False
     exact: bool = False  # whether these are known beyond what was measured
 
     @property

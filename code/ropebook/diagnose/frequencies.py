@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 
 from ropebook import rope
-from ropebook.diagnose.differences import numbered
 from ropebook.shapes import Float
 
 IN_DEGREES = 180 / math.pi
@@ -79,31 +78,6 @@ def read(
     return _scaled(ratio, theta, fast, tolerance)
 
 
-def apart(
-    theta: Float[torch.Tensor, " pairs"],
-    right: Float[torch.Tensor, " pairs"],
-    close: float,
-) -> str:
-    """Which pairs have other frequencies than they should, and by which factor.
-
-    >>> right = rope.inv_freq(8)
-    >>> apart(right * torch.tensor([1, 1, 2, 1]), right, 1e-3)
-    'pair 2 turns 2 times as fast as it should, and the others as they should'
-    """
-    ratio = theta / torch.where(right == 0, torch.inf, right)
-    wrong = (ratio - 1).abs() > close
-    if not wrong.any():
-        return "every pair turns as fast as it should"
-    least, most = ratio[wrong].min().item(), ratio[wrong].max().item()
-    span = f"{least:.3g}" if most - least < 1e-3 else f"{least:.3g} to {most:.3g}"
-    they = "it" if int(wrong.sum()) == 1 else "they"
-    turn = "turns" if they == "it" else "turn"
-    said = (
-        f"{numbered('pairs', wrong)} {turn} {span} times as fast as {they} should"
-    )
-    return said if wrong.all() else f"{said}, and the others as they should"
-
-
 def _scaled(
     ratio: Float[torch.Tensor, " pairs"],
     theta: Float[torch.Tensor, " pairs"],
@@ -164,7 +138,7 @@ def _rounded(
             if torch.allclose(exact.to(half).double(), theta, rtol=1e-5, atol=0):
                 off = (theta / exact - 1).abs().max().item()
                 if off > 1e-6:
-                    said = f"each θ is that of base {known or 1e4:,.0f} rounded to {name}, off by up to {off:.2%}"
+                    said = f"each frequency θ is that of base {known or 1e4:,.0f} rounded to {name}, off by up to {off:.2%}"
                     return Frequencies("half", known or 1e4, 1.0, said)
     return None
 

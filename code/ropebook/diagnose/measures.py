@@ -119,6 +119,9 @@ def measured(matrix: Matrices) -> Turn:
     turn = _in_place(matrix)
     if turn.kind not in ("no_pairs", "unknown"):
         return turn
+    permuted = _permuted(matrix)
+    if permuted is not None:
+        return permuted
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = ((matrix - unit).abs().amax(0) > NOTHING).any(-1).nonzero().flatten()
     start, stop = changed[0].item(), changed[-1].item() + 1
@@ -136,6 +139,25 @@ def measured(matrix: Matrices) -> Turn:
             if other.kind == "rotation":
                 return replace(other, order=tuple(whole.tolist()))
     return turn
+
+
+def _permuted(matrix: Matrices) -> Turn | None:
+    """The rotation behind entries that come back in another order, as position 0 shows it, where nothing else is done."""
+    start = matrix[0]
+    places = start.abs().argmax(0)
+    size = start.abs().amax(0)
+    if len(places.unique()) < len(places) or (size - size[0]).abs().max() > SINGLE:
+        return None
+    straight = start[places]
+    unit = size[0] * torch.eye(len(places), dtype=torch.float64)
+    if (straight - unit).abs().max() > SINGLE or not size[0]:
+        return None
+    if torch.equal(places, torch.arange(len(places))):
+        return None
+    turn = _in_place(matrix[:, places])
+    if turn.kind != "rotation":
+        return None
+    return replace(turn, order=tuple(places.tolist()))
 
 
 def turned(
@@ -165,6 +187,9 @@ def _in_place(matrix: Matrices) -> Turn:
         diagonal = matrix.diagonal(dim1=-2, dim2=-1)
         factor = diagonal[0, 0].item()
         if (diagonal - factor).abs().max() < SINGLE:
+            return Turn("identity", dim, factor=factor)
+        if (diagonal - diagonal[:1]).abs().max() < SINGLE:
+            # lengthened in part, and nothing moves
             return Turn("identity", dim, factor=factor)
         return Turn("missing_sin", dim, off=_off(diagonal - 1))
     if partners.max() > 1:

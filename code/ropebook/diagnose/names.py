@@ -29,6 +29,7 @@ _NAMES = {
         "ignored_gaps": "of the positions only the first is read",
         "stale": "a table of an earlier call is used again, or a call changes later ones",
         "one_token": "a token that comes alone is turned otherwise",
+        "one_position": "tokens that come together are turned by other positions than alone",
         "shifted_key": "k counts positions from another one than q",
         "clamped": "from some position on all are turned alike",
         "wrapped": "positions begin again",
@@ -58,7 +59,10 @@ _NAMES = {
     },
     "angles and tables": {
         "half_angles": "angles are rounded to a half type",
+        "half_vectors": "with vectors of a half type, positions or angles are rounded as well",
         "drift": "angles drift from the right ones as positions grow",
+        "rounded_result": "what comes back is rounded to a half type",
+        "coarse_table": "cosines and sines are rounded to few digits",
         "bf16_table": "cosines and sines are rounded to bfloat16",
         "fp16_table": "cosines and sines are rounded to float16",
         "turned_start": "pairs are turned at position 0",

@@ -59,14 +59,16 @@ def pairs(findings: Findings, turn: Turn) -> None:
     if start and turn.layout:
         said = f"entries {start} to {max(turn.second)} turn, and the first {start} come back as they went in"
         if declared.rotary_dim is not None or declared.complete:
-            found["other_part"] = f"{said}: it should be the first that turn"
+            found["other_part"] = (
+                f"{said} (not rotated): it should be the first entries that are rotated, and not the last ones or others"
+            )
         else:
             findings.undetermined["part"] = (
                 f"{said}. If the first should turn, declare rotary_dim"
             )
     elif declared.rotary_dim is not None and _other_width(findings, turn):
         found["other_width"] = (
-            f"{part} of {dim} entries turn, and {declared.rotary_dim} were declared"
+            f"{part} of {dim} entries turn, and {declared.rotary_dim} were declared: {_partners(findings, turn)}"
         )
     if 2 * n == dim:
         evidence["part"] = f"all {dim} entries turn"
@@ -86,6 +88,19 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
     width = findings.declared.rotary_dim
     return turn.rotary_dim > width or (
         turn.layout == "half" and turn.rotary_dim != width
+    )
+
+
+def _partners(findings: Findings, turn: Turn) -> str:
+    """With which entry the first one is paired where another width rotates, and with which it should be."""
+    first, second, width = turn.first[0], turn.second[0], turn.rotary_dim
+    share = "the whole head" if width == turn.dim else f"a part of {width}"
+    if turn.layout != "half":
+        return f"pairs fill {share} instead of the first {findings.declared.rotary_dim} entries"
+    right = first + findings.declared.rotary_dim // 2
+    return (
+        f"pairs are formed across {share}, entry {first} is paired with entry {second} (half of {width} further), and "
+        f"should be with entry {right}"
     )
 
 

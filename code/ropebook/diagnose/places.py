@@ -9,11 +9,14 @@ from ropebook.diagnose.differences import different
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import (
+    asked,
     far_calls,
     near_enough,
     repeated,
     vectors,
+    where,
 )
+from ropebook.diagnose.whereabouts import by_row, together
 
 # What is off by less is the same.
 _NEAR = 1e-3
@@ -47,6 +50,10 @@ def positions(findings: Findings) -> None:
             "none are asked for: every text starts at 0, so with a cache each new token would be at 0"
         )
     findings.honoured = honoured
+    _listed(findings)
+    _row_by_row(findings)
+    if findings.one_by_one:
+        return
     _rows(findings)
     if "other_positions" in findings.mistakes and call.places and not honoured:
         return
@@ -54,8 +61,40 @@ def positions(findings: Findings) -> None:
     if "not_linear" in findings.mistakes or not _depends(findings, near):
         before = len(findings.mistakes)
         far(findings)
-        if len(findings.mistakes) == before:
+        rounded = {"half_angles", "half_positions"} & set(findings.mistakes)
+        if len(findings.mistakes) == before and not rounded:
             far_calls(findings)
+
+
+def _listed(findings: Findings) -> None:
+    """Add to positions that are read as others by no known rule where the first of them are."""
+    if "other_positions" not in findings.mistakes or not any(
+        turn.places for turn in findings.rotating.values()
+    ):
+        return
+    text = torch.arange(12)
+    given = vectors(findings, len(text))
+    try:
+        found = findings.call.apart(given, text)
+    except Exception:
+        return
+    for role in findings.rotating:
+        said = where(findings, role, text, given, found[role])
+        if said:
+            findings.mistakes["other_positions"] += said
+            return
+
+
+def _row_by_row(findings: Findings) -> None:
+    """Add to rows that are not turned alike, though they have the same positions, where the others are."""
+    if "other_rows" not in findings.mistakes:
+        return
+    text = torch.arange(8) + 3
+    given = vectors(findings, len(text), apart=False)
+    found = asked(findings, "rows that are alike", given, text)
+    said = found and by_row(findings, given, found, text)
+    if said:
+        findings.mistakes["other_rows"] += f". {said[0].upper()}{said[1:]}"
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
@@ -79,23 +118,36 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
         return False
     alone = findings.both and len(missed) == 1 and len(findings.rotating) > 1
     who = f"of {missed[0]} alone, " if alone else ""
+    said = together(
+        findings,
+        missed[0],
+        [late, gaps, late[:3], late[1:6]],
+        lambda seq: vectors(findings, seq),
+    )
+    said = f". {said[0].upper()}{said[1:]}" if said else ""
     apart = {role: apart[role] for role in missed}
     moved = {role: moved[role] for role in missed}
+    if findings.one_by_one:
+        findings.evidence["positions"] = "honoured where each token comes alone"
+        mistakes["one_position"] = (
+            f"{who}tokens that come together in a call are not rotated as each is that comes alone{said}"
+        )
+        return False
     wanted, ahead = agree(apart, gaps), agree(moved, late)
     same = all((apart[role] - moved[role]).abs().max() < _NEAR for role in apart)
     if wanted and same:
         mistakes["stale"] = (
             f"{who}positions {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 3, 6, …, which an earlier call of "
-            "the same length asked for: a table is kept that it should not keep"
+            f"the same length asked for: a table is kept that it should not keep{said}"
         )
     elif agree(apart, torch.arange(shift)) and not ahead:
         mistakes["ignored_positions"] = (
             f"{who}positions 0, 3, 6, … and {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 1, 2, …: the "
-            "argument is not read"
+            f"argument is not read{said}"
         )
     elif ahead:
         mistakes["ignored_gaps"] = (
-            f"{who}positions are not read but for the first one: 0, 3, 6, … are turned like 0, 1, 2, …"
+            f"{who}positions are not read but for the first one: 0, 3, 6, … are turned like 0, 1, 2, …{said}"
         )
     else:
         again = wanted and all(
@@ -109,7 +161,7 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
         )
         mistakes["ignored_start"] = (
             f"{who}positions {shift}, {shift + 1}, {shift + 2}, … are not turned as they are in a longer text"
-            + (", but like 0, 1, 2, …: each text starts at 0" if again else "")
+            + (", but like 0, 1, 2, …: each text starts at 0" if again else said)
         )
     return False
 
@@ -195,6 +247,13 @@ def _rows(findings: Findings) -> None:
             if said is not None:
                 findings.mistakes["other_rows"] = (
                     f"rows whose positions are given one by one are not turned as with one row for all: {who}{said}"
+                    + where(
+                        findings,
+                        role,
+                        places[1].expand(rows, -1),
+                        given,
+                        each[1][role],
+                    )
                 )
                 return
             continue
@@ -205,6 +264,7 @@ def _rows(findings: Findings) -> None:
         else:
             findings.mistakes["other_rows"] = (
                 f"rows that are at positions of their own are turned by others: {who}{said}"
+                + where(findings, role, torch.stack(places), given, turned)
             )
         return
     findings.evidence["rows"] = "each may be at positions of its own"

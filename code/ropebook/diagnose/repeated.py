@@ -8,10 +8,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.alone import unlike
 from ropebook.diagnose.differences import SAME, different
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
 from ropebook.diagnose.warps import warp
+from ropebook.diagnose.whereabouts import placed, together
 
 LONG = 2048
 
@@ -57,8 +59,31 @@ def repeated(findings: Findings, honoured: bool) -> None:
             said = different(turned, right, sent[role], close)
             if said is not None:
                 who = f"{role}, " if findings.both else ""
-                findings.mistakes[other.name] = f"{other.said}: {who}{said}"
+                findings.mistakes[other.name] = f"{other.said}: {who}{said}" + (
+                    where(findings, role, other.places, sent, turned)
+                )
                 break
+
+
+def where(
+    findings: Findings,
+    role: str,
+    places: Tensor,
+    sent: dict[str, Tensor],
+    came: Tensor,
+) -> str:
+    """At which positions the tokens of a call are rotated instead: a sentence to add, "" if that is not known."""
+    said = None
+    if places.shape == (1,):
+        place = int(places)
+        several = [place, max(place // 2, 1), max(place // 3, 2)]
+        alone = [torch.tensor([one]) for one in several]
+        said = together(
+            findings, role, alone, lambda seq: vectors(findings, seq)
+        ) or unlike(findings, role)
+        said = said and f"a token alone: {said}"
+    said = said or placed(findings, role, sent[role], came, places)
+    return f". {said[0].upper()}{said[1:]}" if said else ""
 
 
 def vectors(findings: Findings, seq: int, apart: bool = True) -> dict[str, Tensor]:
@@ -193,7 +218,9 @@ def far_calls(findings: Findings) -> None:
             )
             if said is not None:
                 who = f"{role}, " if findings.both else ""
-                findings.mistakes[other.name] = f"{other.said}: {who}{said}"
+                findings.mistakes[other.name] = f"{other.said}: {who}{said}" + (
+                    where(findings, role, other.places, given, found[role])
+                )
                 break
 
 

@@ -14,10 +14,11 @@ def start(findings: Findings) -> None:
     """Says whether q and k are turned at position 0, and whether both count positions from the same one."""
     begins = {}
     for role, turn in findings.rotating.items():
-        found = _begin(turn)
+        found = begin(turn)
         if found is None:
             findings.mistakes["turned_start"] = (
-                f"at position 0 pairs are turned already, by up to {turn.phase.abs().max():.2g} radians"
+                f"at position 0 pairs are turned already, by up to {turn.phase.abs().max():.2g} radians: an angle (phase) is "
+                f"added that does not depend on the position{_each(turn)}"
             )
             return
         quarter, begins[role] = found
@@ -35,7 +36,9 @@ def start(findings: Findings) -> None:
     if len(values) > 1 and abs(values[0] - values[1]) > 0.01:
         findings.mistakes["shifted_key"] = (
             f"q counts positions from {values[0]:.3g} and k from {values[1]:.3g}: "
-            f"scores are those of a distance that is {values[1] - values[0]:+.3g} off"
+            f"k is rotated as if it were {_count(abs(values[1] - values[0]))} "
+            f"{'later' if values[1] > values[0] else 'earlier'} than q. Scores are those of a distance that is "
+            f"{values[1] - values[0]:+.3g} off"
         )
     elif values and abs(values[0]) > 0.01:
         findings.evidence["start"] = (
@@ -45,7 +48,32 @@ def start(findings: Findings) -> None:
         findings.evidence["start"] = "nothing is turned at position 0"
 
 
-def _begin(turn: Turn) -> tuple[float, float] | None:
+def _count(positions: float) -> str:
+    return "1 position" if positions == 1 else f"{positions:.3g} positions"
+
+
+def _each(turn: Turn) -> str:
+    one = turn.phase[0]
+    alike = (turn.phase - one).abs().max() < 10 * turn.tolerance
+    return f", the same for every pair: {one:+.4g} radians" if alike else ""
+
+
+def _factor(factors: list[float], right: float) -> str:
+    """What became of the attention factor, if that is known."""
+    for times, said in (
+        (0, "the attention factor (mscale) is not applied"),
+        (2, "the attention factor (mscale) is applied twice"),
+        (3, "the attention factor (mscale) is applied three times"),
+        (-1, "vectors are divided by the attention factor (mscale)"),
+    ):
+        if right != 1 and all(
+            abs(one / right**times - 1) < 1e-3 for one in factors
+        ):
+            return f": {said}"
+    return ""
+
+
+def begin(turn: Turn) -> tuple[float, float] | None:
     """The quarter turn, and the position, by which pairs are turned at position 0; None if by something else."""
     close = 10 * turn.tolerance
     for quarter in (0.0, math.pi / 2, -math.pi / 2):
@@ -113,7 +141,7 @@ def length(findings: Findings) -> None:
         findings.evidence["lengths"] = said
         return
     if declared is not None:
-        said += f", and {right**2:.4g} was declared"
+        said += f", and {right**2:.4g} was declared{_factor(list(factors.values()), right)}"
     elif findings.declared.inv_freq is not None and alike and largest > 1:
         findings.undetermined["lengths"] = f"{said}: declare attention_factor"
         return

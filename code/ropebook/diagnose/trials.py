@@ -35,6 +35,36 @@ def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
     }
 
 
+def steady(findings: Findings) -> None:
+    """The same call gives the same result each time."""
+    given = _vectors(findings, 6, False)
+    at = torch.arange(6) + 1
+    seen = []
+    for _ in range(4):
+        try:
+            seen.append(findings.call.apart(given, at))
+        except Exception:
+            # what raises is said where it is asked for
+            return
+    for role in seen[0]:
+        first = seen[0][role]
+        off = [(one[role] - first).abs().nan_to_num().max().item() for one in seen]
+        if max(off) < NONE:
+            continue
+        later = next(i for i, one in enumerate(off) if one > NONE)
+        back = any(one < NONE for one in off[later:])
+        findings.mistakes["stale"] = (
+            "the same call gives another result each time, so it remembers earlier calls (it counts them, or keeps what "
+            f"they left): call {later + 1} is off the first by up to {off[later]:.2g} in {role}"
+            + (
+                ", and a later call is as the first again: they alternate"
+                if back
+                else ""
+            )
+        )
+        return
+
+
 def crossed(findings: Findings) -> None:
     """The returned q depends on q alone, and the returned k on k. If not, both are measured on the same vectors."""
     call = findings.call

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
+from ropebook import rope
 from ropebook.diagnose import frequencies, rules
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import HALVES, SINGLE, Turn
+from ropebook.diagnose.names import part
+from ropebook.diagnose.rounding import coarse, rounded
+from ropebook.diagnose.scaling import UNSCALED, read
 from ropebook.diagnose.starting import length, start
+from ropebook.diagnose.versus import compared
 from ropebook.diagnose.warps import warp
 
 SAID = {
-    "unscaled": "frequencies are those of the base alone: the scaling that was declared is missing",
+    "unscaled": UNSCALED,
     "halved_dim": "the base is {square:,.6g} = {base:,.6g}²: half of d stands in the exponent",
     "doubled_dim": "the base is {root:,.6g} = √{base:,.6g}: the factor 2 is missing in the exponent",
     "shifted_exponent": "the exponent is shifted: pair 0 turns by {first:.4g} radians a position instead of {right:.4g}",
     "wider_exponent": "the exponent is divided by the width of the head, not by that of the part that turns",
     "growing_frequencies": "the minus is missing in the exponent: frequencies grow from pair to pair",
     "reversed_frequencies": "the frequencies are in reverse order: pair 0 is the slowest",
-    "half_frequencies": "each θ is rounded to a half type, off by up to {off:.2%}",
+    "half_frequencies": "each frequency (θ) is rounded to a half type, off by up to {off:.2%}",
     "degrees": "angles are taken for degrees: pair 0 turns by {first:.5f} radians a position",
-    "turned_twice": "both q and k are turned twice: pair 0 turns by {first:.4g} radians a position",
-    "faster": "every pair turns {times:.4g} times as fast as it should",
-    "clockwise": "clockwise: pair 0 turns by {first:+.6f} radians a position. Scores still depend on m − n alone, but "
+    "turned_twice": "both q and k are rotated twice, so angles are doubled: pair 0 turns by {first:.4g} radians a position{unscaled}",
+    "faster": "every pair turns {times:.4g} times as fast as it should{unscaled}",
+    "clockwise": "clockwise, the opposite direction (a sign is reversed): pair 0 turns by {first:+.6f} radians a position. Scores still depend on m − n alone, but "
     "they are those of −Δ in place of Δ",
-    "still_pairs": "{still} of {pairs} pairs stand still",
+    "still_pairs": "{still} of {pairs} pairs stand still: they are not rotated (frequency 0)",
     "repeated_frequencies": "frequencies come twice and the slowest not at all, as if a table spread over entries were "
     "cut in half",
     "other_scaling": "frequencies are scaled twice",
@@ -50,15 +53,27 @@ def turning(findings: Findings) -> None:
 
 def whole(turn: Turn, rotary_dim: int) -> Tensor:
     """The frequencies of all pairs of the part that turns, 0 where one stands still."""
-    if not turn.layout:
+    at = _numbers(turn, rotary_dim)
+    if at is None:
         return turn.theta
-    first = torch.tensor(turn.first) - turn.begins(rotary_dim)
-    at = first // 2 if turn.layout == "interleaved" else first
     theta = torch.zeros(
         max(rotary_dim // 2, int(at.max()) + 1), dtype=torch.float64
     )
     theta[at] = turn.theta
     return theta
+
+
+def _numbers(turn: Turn, rotary_dim: int) -> Tensor | None:
+    """Which pairs of the part these are; None if the layout does not tell."""
+    layout = turn.layout
+    if len(turn.first) == 1:
+        # one pair alone is of both layouts, and may be one of many
+        apart = turn.second[0] - turn.first[0]
+        layout = {rotary_dim // 2: "half", 1: "interleaved"}.get(apart)
+    if not layout:
+        return None
+    first = torch.tensor(turn.first) - turn.begins(rotary_dim)
+    return first // 2 if layout == "interleaved" else first
 
 
 def _frequencies(findings: Findings, turn: Turn) -> None:
@@ -73,7 +88,9 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
         _uneven_angles(findings, turn, uneven)
         return
     if not turn.theta.any():
-        findings.mistakes["nothing_turns"] = "no pair turns with the position"
+        findings.mistakes["nothing_turns"] = (
+            "no pair rotates with the position: all frequencies are 0"
+        )
         findings.theta = turn.theta
         return
     width = declared.rotary_dim or turn.rotary_dim
@@ -81,6 +98,8 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
     expected = declared.frequencies(2 * len(theta))
     if expected is not None and len(expected) != len(theta):
         expected = None
+    if _rounded_angles(findings, turn, expected):
+        return
     rule = None
     if expected is not None:
         rule = rules.explained(
@@ -104,9 +123,95 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
         findings.exact = len(exact) == len(turn.theta)
         findings.theta = exact if findings.exact else turn.theta
     else:
-        _read(findings, turn, theta)
+        _direction(findings, rules.unwound(theta))
+        read(findings, turn, theta)
         findings.theta = None if coarse else turn.theta
     _uneven_angles(findings, turn, uneven)
+    if expected is not None:
+        _pair_by_pair(findings, theta, expected, turn, rule is not None)
+
+
+# Mistakes of frequencies whose sentences don't say which pairs they are about.
+_VAGUE = (
+    "uneven_frequencies",
+    "other_scaling",
+    "other_base",
+    "still_pairs",
+    "repeated_frequencies",
+    "reversed_frequencies",
+    "unscaled",
+    "faster",
+    "clockwise",
+)
+
+
+def _pair_by_pair(
+    findings: Findings,
+    theta: Tensor,
+    expected: Tensor,
+    turn: Turn,
+    ruled: bool,
+) -> None:
+    """Add to what is said of frequencies which pairs have which, against those that the weights need."""
+    name = next((one for one in _VAGUE if one in findings.mistakes), None)
+    unnamed = not findings.undetermined and not any(
+        part(one) == "frequencies" for one in findings.mistakes
+    )
+    known = findings.declared.whole or findings.declared.inv_freq is not None
+    coarse = turn.table is not None or turn.uneven > 1e-4
+    if name is None and not (unnamed and known and not coarse and not ruled):
+        return
+    close = 1e-3 if turn.table is None and turn.uneven < 1e-4 else 1e-2
+    if (theta[len(theta) // 2 :] < 0).all():
+        theta = -theta
+    said = compared(rules.unwound(theta), expected, close)
+    if said is not None and name is None:
+        name = "still_pairs" if (theta == 0).any() else "uneven_frequencies"
+        findings.mistakes[name] = said
+    elif said is not None:
+        findings.mistakes[name] += f". {said[0].upper()}{said[1:]}"
+
+
+def _rounded_angles(
+    findings: Findings, turn: Turn, expected: Tensor | None
+) -> bool:
+    """Whether angles are those that the weights need, rounded to a half type."""
+    if (
+        expected is None
+        or turn.flaws
+        or turn.order
+        or turn.places
+        or turn.phase.any()
+    ):
+        return False
+    numbers = _numbers(turn, 2 * len(expected))
+    if numbers is None or int(numbers.max()) >= len(expected):
+        return False
+    expected = expected[numbers]
+    role = next(role for role in findings.turns if findings.turns[role] is turn)
+    seen = findings.near[role]
+    first, second = list(turn.first), list(turn.second)
+    found = torch.stack((seen[:, first, first], seen[:, second, first]))
+    close = 2e-5 if turn.table is None else 2**-8
+    at = _places(findings, turn)
+    said = rounded(found / turn.factor, at, expected, turn.phase, close)
+    if said is None or said[0] != "half_angles":
+        wide = turn.table is None or turn.trembles
+        said = coarse(found / turn.factor, at, expected) if wide else None
+        if said is None:
+            return False
+    name, how = said
+    findings.mistakes[name] = how
+    if name == "half_angles":
+        findings.mistakes[name] = (
+            f"{how} before their cosine and sine are taken: near the start they are off by up to {turn.uneven:.2g} radians, "
+            "and the further the more"
+        )
+    findings.theta, findings.exact = expected, True
+    findings.base = findings.declared.base
+    findings.evidence["unit"] = "radians"
+    _direction(findings, expected)
+    return True
 
 
 def _places(findings: Findings, turn: Turn) -> Tensor:
@@ -174,12 +279,21 @@ def _named(
         "times": (rule.theta[-1] / expected[-1]).abs().item(),
         "still": int((~moving).sum()),
         "pairs": len(theta),
+        "unscaled": "",
     }
+    if declared.inv_freq is not None and declared.base is not None:
+        plain = rope.inv_freq(2 * len(expected), base)
+        times = (rule.theta / plain).abs()
+        if (times / times[0] - 1).abs().max() < 1e-3 and abs(times[0] - 1) > 1e-3:
+            values["unscaled"] = (
+                f", and {times[0]:.4g} times as fast as unscaled: the scaling's factor multiplies or divides wrongly"
+            )
     for name in rule.names:
         if name == "clockwise" and "opposite_signs" in findings.mistakes:
             continue
         if (
             name == "still_pairs"
+            and not declared.whole
             and 2 * values["still"] >= len(theta)
             and declared.inv_freq is None
             and declared.rotary_dim is None
@@ -220,89 +334,6 @@ def _direction(findings: Findings, theta: Tensor) -> None:
         )
 
 
-def _read(findings: Findings, turn: Turn, theta: Tensor) -> None:
-    """Frequencies of no rule that was declared: what base and what scaling they have."""
-    declared = findings.declared
-    straight = rules.unwound(theta)
-    _direction(findings, straight)
-    width = 2 * len(theta)
-    found = frequencies.read(straight.abs(), width, turn.tolerance, declared.base)
-    findings.base = found.base
-    said = [] if found.base is None else [f"{found.base:,.6g}"]
-    # what scaling does is said where scaling is
-    said += [found.said] if found.kind not in ("by parts", "uneven") else []
-    findings.evidence["base"] = ": ".join(said)
-    if found.kind == "degrees":
-        findings.mistakes["degrees"] = f"angles are taken for degrees: {found.said}"
-    else:
-        findings.evidence["unit"] = "radians"
-    if found.kind == "half":
-        findings.mistakes["half_frequencies"] = found.said
-    if found.kind in ("linear", "by parts", "uneven"):
-        findings.scaling, findings.factor = found.kind, found.factor
-        _scaling(findings, found, straight.abs())
-    still = int((theta == 0).sum())
-    if still and found.kind not in ("one",):
-        said = f"{still} of {len(theta)} pairs stand still"
-        if declared.inv_freq is not None or 2 * still < len(theta):
-            findings.mistakes["still_pairs"] = said
-        else:
-            findings.undetermined["still_pairs"] = (
-                f"{said}, as p-RoPE has it: right only for weights that are trained so. "
-                "Declare inv_freq, with zeros for pairs that stand still"
-            )
-    _base(findings, found, turn)
-
-
-def _scaling(
-    findings: Findings, found: frequencies.Frequencies, theta: Tensor
-) -> None:
-    told = findings.declared.inv_freq is not None
-    if found.kind == "linear" and found.factor < 1:
-        times = 1 / found.factor
-        said = f"all pairs turn {times:.4g} times as fast as base^(−2i/d)"
-        findings.evidence["scaling"] = said
-        name = "turned_twice" if abs(times - 2) < 1e-3 else "faster"
-        findings.mistakes[name] = said
-        return
-    said = {
-        "linear": f"linear, by {found.factor:.4g}: positions count 1/{found.factor:.4g} each (position interpolation)",
-        "by parts": f"by parts, by {found.factor:.4g}, as YaRN or Llama 3 do: {found.said}",
-        "uneven": f"of no known kind: {found.said}",
-    }[found.kind]
-    findings.evidence["scaling"] = said
-    if told:
-        right = findings.declared.inv_freq
-        if len(right) == len(theta):
-            said += f". {frequencies.apart(theta, right, 1e-3).capitalize()}"
-        findings.mistakes["other_scaling"] = (
-            f"not the frequencies that were declared: {said}"
-        )
-    elif found.kind != "uneven" or found.slowed:
-        findings.undetermined["scaling"] = (
-            f"{said}. Right only for weights that are used so: declare inv_freq"
-        )
-    else:
-        findings.mistakes["uneven_frequencies"] = found.said
-
-
-def _base(findings: Findings, found: frequencies.Frequencies, turn: Turn) -> None:
-    base = findings.declared.base
-    if base is None or found.base is None or found.kind in ("by parts", "uneven"):
-        return
-    close = 50 * turn.tolerance * math.log(base) if turn.table is not None else 5e-5
-    if abs(found.base / base - 1) < close:
-        if found.kind == "plain" and findings.declared.inv_freq is not None:
-            findings.mistakes["unscaled"] = SAID["unscaled"]
-        return
-    said = f"the base is {found.base:,.6g}, not {base:,.6g}"
-    r = turn.rotary_dim
-    if found.base > base and r > 2:
-        s = (found.base / base) ** ((r - 2) / r)
-        said += f". NTK-aware scaling by {s:.4g} would do that" if s > 1.5 else ""
-    findings.mistakes["other_base"] = said
-
-
 def _table(findings: Findings, turn: Turn) -> None:
     evidence, call = findings.evidence, findings.call
     if turn.table is None:
@@ -314,6 +345,10 @@ def _table(findings: Findings, turn: Turn) -> None:
     turned = call(x, x, x, torch.arange(4))[0]
     if torch.equal(turned.to(turn.table).double(), turned):
         evidence["table"] = f"not seen: what it returns is rounded to {name}"
+        if findings.declared.whole:
+            findings.mistakes["rounded_result"] = (
+                f"what comes back is rounded to {name}, though the vectors are wider: precision is lost"
+            )
         return
     short = {"bfloat16": "bf16", "float16": "fp16"}[name]
     off = 2.0**-9

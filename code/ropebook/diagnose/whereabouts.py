@@ -1,0 +1,364 @@
+"""At which position each token of a call is rotated, whatever position was asked for, and the rule behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.measures import Turn
+from ropebook.diagnose.starting import begin
+
+# Positions asked for, and those that tokens are rotated by, one call after the other.
+Calls = list[tuple[Tensor, Tensor]]
+# What is off by less, in vectors of random entries, is the same.
+CLOSE = 0.02
+# No position beyond this is looked for.
+FURTHEST = 2**15
+HALVES = (
+    (torch.bfloat16, "bfloat16"),
+    (torch.float16, "float16"),
+    (torch.float8_e4m3fn, "float8"),
+)
+
+
+def found_at(
+    findings: Findings, turn: Turn, sent: Tensor, came: Tensor, at: Tensor
+) -> Tensor | None:
+    """The positions (tokens,) by which vectors (tokens, dim) are rotated; None if some are rotated by none.
+
+    ``at``: the positions that were asked for.
+    """
+    if turn.flaws or not turn.first or turn.theta is None:
+        return None
+    theta = frequencies_of(findings, turn)
+    if not theta.any():
+        return None
+    if turn.order:
+        came = came[:, list(turn.order)]
+    first, second = list(turn.first), list(turn.second)
+    one = torch.complex(sent[:, first], sent[:, second])
+    two = torch.complex(came[:, first], came[:, second]) / turn.factor
+    last = int(min(2 * at.abs().max() + 64, FURTHEST))
+    tried = torch.arange(-last, last + 1, dtype=torch.float64)
+    part = torch.cat([at / step for step in (3, 4, 8, 16, 32)])
+    tried = torch.cat((tried, at + 0.5, at - 0.5, at / 2, part, _means(at)))
+    turned = torch.polar(
+        torch.ones(1, dtype=torch.float64), tried[:, None] * theta + turn.phase
+    )
+    score = ((two * one.conj()) @ turned.conj().T).real
+    # of those that fit equally well, the one nearest to what was asked for
+    near = (tried - at[:, None]).abs() / (1e9 * (1 + at.abs().max()))
+    best = (score - near).argmax(1)
+    off = (two - one * turned[best]).abs().amax(1)
+    close = 0.1 if turn.table is not None else CLOSE
+    return tried[best] if off.max() < close else None
+
+
+def _means(at: Tensor) -> Tensor:
+    return torch.stack((at.mean(), (at.min() + at.max()) / 2))
+
+
+def frequencies_of(findings: Findings, turn: Turn) -> Tensor:
+    """The exact frequencies of a turn, or those that were measured where it has its own."""
+    exact = findings.theta
+    if exact is None or exact.shape != turn.theta.shape:
+        return turn.theta
+    own = (turn.theta - exact).abs().max() > 10 * turn.tolerance
+    return turn.theta if own else exact
+
+
+def placed(
+    findings: Findings, role: str, sent: Tensor, came: Tensor, at: Tensor
+) -> str | None:
+    """Where the tokens of a call are rotated, in words; None if that is not known, or as it should be.
+
+    ``sent`` and ``came``: vectors (rows, heads, tokens, dim). ``at``: positions (tokens,), or (rows, tokens).
+    """
+    turn = findings.turns.get(role)
+    if turn is None or turn.kind != "rotation":
+        return None
+    rows, heads, seq, _ = came.shape
+    at = (at if at.ndim == 2 else at.expand(rows, seq)).double()
+    if findings.call.one_row or "other_rows" in findings.mistakes:
+        rows = 1
+    head = min(findings.call.head, heads - 1)
+    found = [
+        found_at(findings, turn, sent[row, head], came[row, head], at[row])
+        for row in range(rows)
+    ]
+    if any(one is None for one in found):
+        return None
+    return _rows(list(zip(at[:rows], found, strict=True)), _start(turn))
+
+
+def _start(turn: Turn) -> float:
+    """The position that counts as 0, where a rotation counts from another one."""
+    began = begin(turn)
+    return began[1] if began else 0.0
+
+
+def _later(calls: Calls, start: float) -> Calls:
+    return [(at, found + start) for at, found in calls]
+
+
+def _rows(calls: Calls, start: float) -> str | None:
+    """What is said of the rows of a batch: of all, if one rule has them all."""
+    if all(_same(one, other) for one, other in calls):
+        return None
+    if all(_same(torch.stack(one), torch.stack(calls[0])) for one in calls):
+        calls = calls[:1]
+    if len(calls) > 1 and not _same(calls[0][0], calls[1][0]):
+        found = [other for _, other in calls]
+        if all(_same(calls[0][0], one) for one in found):
+            return "every row is rotated at the positions of row 0, the first one"
+        if all(_same(calls[-1][0], one) for one in found):
+            return "every row is rotated at the positions of the last row"
+        if _same(found[0], calls[-1][0]) and _same(found[-1], calls[0][0]):
+            return "the rows have exchanged their positions"
+        if all(_same(found[0], one) for one in found):
+            return "all rows are rotated at the same positions"
+    said = rule(calls) or rule(_later(calls, start))
+    if said is not None:
+        return said
+    several = len(calls) > 1
+    for row, one in enumerate(calls):
+        if not _same(*one):
+            found = rule([one]) or _listed(*_later([one], start)[0])
+            return f"row {row} of a batch: {found}" if several else found
+    return None
+
+
+def rule(calls: Calls) -> str | None:
+    """The rule that makes the positions asked for into those that were found, in words; None if none is known.
+
+    >>> at = torch.tensor([5.0, 6, 7])
+    >>> rule([(at, at + 5)])
+    'the position of the first token is added once more: the start of the call (its offset) is counted twice'
+    >>> rule([(at, at * 0)])
+    'every token is rotated as if at position 0: it comes back not rotated at all, unchanged'
+    """
+    for said, made in _rules(calls):
+        if all(_same(made(at), found) for at, found in calls):
+            return said
+    return None
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool(((one - other).abs() < 0.02).all())
+
+
+def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    """Sentences, and what they make of the positions of a call: the simplest first."""
+    several = max(len(at) for at, _ in calls) > 1
+    alike = "all tokens of a call are rotated at the same position"
+    token = "every token" if several else "it"
+
+    def counted(at: Tensor) -> Tensor:
+        return torch.arange(len(at), dtype=torch.float64)
+
+    yield (
+        f"{token} is rotated as if at position 0: it comes back not rotated at all, unchanged",
+        torch.zeros_like,
+    )
+    if several:
+        yield (
+            f"{alike}, that of the first one: positions don't advance within a call",
+            lambda at: at[:1].expand(len(at)),
+        )
+        yield (
+            f"{alike}, that of the last one",
+            lambda at: at[-1:].expand(len(at)),
+        )
+        yield f"{alike}, the largest", lambda at: at.max().expand(len(at))
+        yield f"{alike}, the smallest", lambda at: at.min().expand(len(at))
+        yield f"{alike}, the mean of them", lambda at: at.mean().expand(len(at))
+        yield (
+            "positions are counted from 0 in each call: those that are given are ignored",
+            counted,
+        )
+        yield (
+            "positions are counted on from the first one of the call: gaps and restarts between them are ignored",
+            lambda at: at[0] + counted(at),
+        )
+        yield (
+            "only the first token is at the position that is given, and the others are counted from the start of the call",
+            lambda at: torch.cat((at[:1], counted(at)[1:])),
+        )
+        yield (
+            "the first position of the call is subtracted from all: each call starts from 0",
+            lambda at: at - at[0],
+        )
+        yield (
+            "positions are in reverse order: the first token is rotated by the position of the last one",
+            lambda at: at.flip(0),
+        )
+        yield (
+            "positions are counted from the end of the call, back from 0 at the last token",
+            lambda at: at - at[-1],
+        )
+        yield (
+            "positions never go back, as packed texts need it: each is the largest so far",
+            lambda at: at.cummax(0)[0],
+        )
+        yield (
+            "positions are sorted, whatever order they have",
+            lambda at: at.sort()[0],
+        )
+    if several:
+        yield (
+            "the position of the first token is added once more: the start of the call (its offset) is counted twice",
+            lambda at: at + at[0],
+        )
+    yield from _moved(calls, token)
+    yield from _scaled(calls)
+    yield from _bounded(calls)
+
+
+def _moved(
+    calls: Calls, token: str
+) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    many = len({len(at) for at, _ in calls}) > 1
+    if many:
+        yield (
+            "each is rotated too far by the number of tokens in the call",
+            lambda at: at + len(at),
+        )
+        yield (
+            "each is rotated too far by the number of tokens in the call, less 1",
+            lambda at: at + len(at) - 1,
+        )
+    off = (calls[0][1] - calls[0][0])[0].item()
+    if off:
+        much = f"{abs(off):g} position{'s' if abs(off) != 1 else ''}"
+        one = "one position" if abs(off) == 1 else much
+        way = "too far (later)" if off > 0 else "too early (before it)"
+        count = "" if many else _as_many(off, len(calls[0][0]))
+        yield (
+            f"{token} is rotated as if it were {one} {way}, {off:+g}{count}",
+            lambda at: at + off,
+        )
+    yield (
+        "position m is rotated like −m: the other way round, clockwise (opposite direction)",
+        torch.neg,
+    )
+
+
+def _as_many(off: float, seq: int) -> str:
+    return f", as many as the call has tokens ({seq})" if off == seq > 1 else ""
+
+
+def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    at, found = calls[0]
+    largest = int(at.abs().argmax())
+    if not at[largest] or not found[largest]:
+        return
+    times = (found[largest] / at[largest]).item()
+    if times != 1:
+        words = {2: "twice as large: doubled", 0.5: "half as large: halved"}
+        how = words.get(times) or (
+            f"{times:.4g} times as large"
+            if times > 1
+            else f"divided by {1 / times:.4g}"
+        )
+        yield f"positions are {how}", lambda at: at * times
+    for step in range(2, 17):
+        yield (
+            f"positions are divided by {step} without remainder: {step} neighbours each share one position",
+            lambda at, step=step: at // step,
+        )
+    for kind, name in HALVES:
+        yield (
+            f"positions are rounded to {name}",
+            lambda at, kind=kind: at.to(kind).double(),
+        )
+
+
+def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    at = torch.cat([at for at, _ in calls])
+    found = torch.cat([found for _, found in calls])
+    most, least = found.max().item(), found.min().item()
+    yield (
+        f"positions beyond {most:,.0f} are clamped: all of them are rotated like {most:,.0f}",
+        lambda at: at.clamp(max=most),
+    )
+    apart = (at - found).abs()
+    whole = [round(one) for one in apart.tolist() if one > 0.5]
+    period = math.gcd(*whole) if whole else 0
+    if period > 1:
+        yield (
+            f"positions begin again (wrap around) every {period:,}: they are taken modulo {period:,}",
+            lambda at: at % period,
+        )
+    if most - least < 0.02:
+        yield (
+            f"every token is rotated as if at position {most:g}, whatever its position",
+            lambda at: torch.full_like(at, most),
+        )
+
+
+def _listed(at: Tensor, found: Tensor) -> str:
+    """A few positions, and those they are rotated like."""
+    wrong = (at - found).abs() > 0.02
+    asked = ", ".join(f"{one:g}" for one in at[wrong][:4].tolist())
+    like = ", ".join(f"{one:g}" for one in found[wrong][:4].tolist())
+    more = ", …" if int(wrong.sum()) > 4 else ""
+    some = "positions" if int(wrong.sum()) > 1 else "position"
+    are = "are" if int(wrong.sum()) > 1 else "is"
+    return f"{some} {asked}{more} {are} rotated as if at {like}{more}"
+
+
+def together(
+    findings: Findings, role: str, places: list[Tensor], given: Callable
+) -> str | None:
+    """The one rule that several calls follow; else what is said of the first that has one. None if none has.
+
+    ``given(tokens)`` makes vectors for a call of so many.
+    """
+    turn = findings.turns.get(role)
+    if turn is None or turn.kind != "rotation":
+        return None
+    calls = []
+    for at in places:
+        sent = given(at.shape[-1])
+        try:
+            came = findings.call.apart(sent, at)[role]
+        except Exception:
+            return None
+        one, head = (at if at.ndim == 1 else at[0]).double(), findings.call.head
+        found = found_at(findings, turn, sent[role][0, head], came[0, head], one)
+        if found is None:
+            return None
+        calls.append((one, found))
+    if all(_same(*one) for one in calls):
+        return None
+    wrong = [one for one in calls if not _same(*one)]
+    start = _start(turn)
+    for some in (calls, wrong, wrong[:1]):
+        said = rule(some) or rule(_later(some, start))
+        if said is not None:
+            return said
+    return _listed(*_later(wrong, start)[0])
+
+
+def by_row(
+    findings: Findings,
+    sent: dict[str, Tensor],
+    came: dict[str, Tensor],
+    at: Tensor,
+) -> str | None:
+    """Where the rows after the first are rotated, if rows with the same positions are not turned alike."""
+    head = findings.call.head
+    for role, turn in findings.rotating.items():
+        for row in range(1, len(came[role])):
+            one, other = sent[role][row, head], came[role][row, head]
+            if (one - other).abs().max() < CLOSE:
+                return f"row {row} of {role} comes back unchanged, not rotated"
+            found = found_at(findings, turn, one, other, at.double())
+            said = found is not None and rule([(at.double(), found)])
+            if said:
+                return f"row {row} of {role}: {said}"
+    return None
