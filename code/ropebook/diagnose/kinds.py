@@ -17,6 +17,7 @@ from ropebook.rope import split_pairs
 
 
 def kinds(findings: Findings) -> None:
+    """What the function does with queries, keys and values, where it is no rotation or not the same one for all."""
     turns, found = findings.turns, findings.mistakes
     of = {role: turn.kind for role, turn in turns.items()}
     flaws = {role: turn.flaws or (turn.kind,) for role, turn in turns.items()}
