@@ -110,7 +110,7 @@ def test_any_question_is_answered():
     assert max(length for length, *_ in told) <= 400
     assert all(shown for _, shown, *_ in told)
     assert sum(found > 0 for _, _, found, _ in told) > 100
-    assert len({summary for *_, summary in told}) > 3
+    assert len({summary for *_, summary in told}) >= 3
 
 
 @pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])

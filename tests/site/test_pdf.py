@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 from playwright.sync_api import Browser
 
 from tools import pdf
+from tools.paths import ROOT
 
 # Formulas that are wider than the paper after they were fitted, and pictures without a size.
 CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg, article img")].filter((one) => {
@@ -17,7 +21,12 @@ CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg,
 
 def test_a_page_prints_with_its_outline(site, tmp_path):
     (tmp_path / "html").symlink_to(site)
-    data = pdf.write(site, tmp_path / "pdf", ["derivation"]).read_bytes()
+    # in a process of its own, because a test's browser already runs an event loop in this one
+    print_it = "import sys; from pathlib import Path; from tools import pdf; "
+    print_it += "print(pdf.write(Path(sys.argv[1]), Path(sys.argv[2]), ['derivation']))"
+    command = [sys.executable, "-c", print_it, str(site), str(tmp_path / "pdf")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    data = Path(done.stdout.strip().splitlines()[-1]).read_bytes()
     assert data.startswith(b"%PDF-")
     assert 5 < len(re.findall(rb"/Type /Page\b", data)) < 40
     assert b"/Title (3. Rotary position embedding)" in data

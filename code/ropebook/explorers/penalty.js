@@ -87,7 +87,7 @@ function frame({ floor, levels, ends, x, y }) {
     svg("path", { d: levels.map((level) => `M${from},${y(level).toFixed(1)}H${to}`).join(""), ...lined("grid", 1) }),
     left, bottom,
     svg("text", { x: (from + to) / 2, y: floor + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet" },
-      "distance between query and key, in tokens (k: 1,024)"),
+      to - from < 400 ? "distance in tokens (k: 1,024)" : "distance between query and key, in tokens (k: 1,024)"),
     svg("path", { d: `M${x(TRAINED).toFixed(1)},${TOP}V${floor}`, ...lined("2", 1.5) }),
     svg("text", { x: x(TRAINED), y: TOP - 8, "font-size": 12, "text-anchor": "middle", ...inColour("2") },
       "trained length"),

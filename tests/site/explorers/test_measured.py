@@ -164,7 +164,7 @@ def test_all_schemes(opened):
         assert any(name.endswith("–" if value is None else f"{value:.2f}") for name in names)
     assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
-    expect(page.locator(".rb-summary")).to_contain_text("Not there: learned.")
+    expect(page.locator(".rb-summary")).to_contain_text("These have no value here: learned.")
     # at the reading line, a dot for each seed of eight schemes; below, of seven schemes in all bands and of one
     # within L
     dots = page.locator(".rb-stage svg circle[r='2']")
@@ -220,7 +220,7 @@ def limits(page: Page, trait: str) -> str:
 
 def test_a_dial_without_effect_says_so_and_stays(opened):
     page = opened([Measured()])
-    expect(page.locator(".rb-note")).to_contain_text("are stored (A CPU, 2026-01-31). None is computed here")
+    expect(page.locator(".rb-note")).to_contain_text("are stored (A CPU, 2026-01-31). The page itself computes only")
     assert limits(page, "factor") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
     expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β), s = 4, fine-tuned")
