@@ -62,11 +62,11 @@ def test_a_cell_links_two_figures():
     assert [(cells[name].base, cells[name].dim) for name in ("one_curve", "hands")] == [(500.0, 64)] * 2
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", range(1, 4))  # the first part is one page, with no cell for that
 def test_each_part_of_the_book_has_such_a_cell(part):
     import yaml
 
     chapters = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"][part]["chapters"]
     files = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
-    texts = [(ROOT / f"{file}.md").read_text("utf-8") for file in files]
+    texts = [" ".join((ROOT / f"{file}.md").read_text("utf-8").split()) for file in files]
     assert any("In a notebook" in text and "On this page" in text for text in texts)

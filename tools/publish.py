@@ -102,7 +102,7 @@ def policy(hashes: list[str], explores: bool, styled: bool) -> str:
         "script-src": ["'self'", *blob, *hashes],
         "style-src": ["'self'", *(["'unsafe-inline'"] if styled else [])],
         "img-src": ["'self'", "data:", *blob],
-        "font-src": ["'self'"],
+        "font-src": ["'self'", "data:"],
         **({"worker-src": blob} if blob else {}),
         "base-uri": ["'none'"],
         "form-action": ["'self'"],

@@ -320,7 +320,7 @@ function letters({ columns, cell, line, textTop, last }, data, { result: { at } 
   const [endX, endY] = place(TRAINED);
   const size = Math.min(14, Math.max(11, cell * 1.5));
   return [
-    ...titled(0, head, "The text, underlined where a byte costs bits",
+    ...titled(0, head, "The text, underlined by cost in bits",
       `Blue: what layer ${at.layer}, head ${at.head} attends to from the frame`),
     ...grounds.map((d, level) => svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (level + 1)}` })),
     ...costs.map((d, level) => svg("path", {
