@@ -46,20 +46,21 @@ RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStora
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
 # Preload the fonts of every page and of formulas on its first screen; otherwise a browser asks for them after
 # laying out the page. From disk, where fonts come too late, a style sheet holds them (`fonts.from_disk`), and pages are
-# shown as soon as they are read. Without quotation marks that sheet is not taken for one of those that are bundled.
+# shown as soon as they are read. Without quotation marks that sheet is not taken for one of those that are bundled. A
+# page under a policy (`tools.publish`) is for a host, and its policy refuses what this would write.
 TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
 OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
-    if (location.protocol === "file:") {
-      document.write('<link rel=stylesheet href="{static}faces.css"><style>body > * { visibility: hidden }</style>');
-      const waits = document.head.lastElementChild, show = () => waits.remove();
-      addEventListener("DOMContentLoaded", () => document.body.offsetHeight && document.fonts.ready.then(show));
-      setTimeout(show, 1500);
-    } else for (const name of [{names}]) {
+    if (location.protocol !== "file:") for (const name of [{names}]) {
       const href = `{static}${name}.woff2`;
       document.head.append(Object.assign(document.createElement("link"), {
         rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href,
       }));
+    } else if (!document.querySelector("meta[http-equiv=Content-Security-Policy]")) {
+      document.write('<link rel=stylesheet href="{static}faces.css"><style>body > * { visibility: hidden }</style>');
+      const waits = document.head.lastElementChild, show = () => waits.remove();
+      addEventListener("DOMContentLoaded", () => document.body.offsetHeight && document.fonts.ready.then(show));
+      setTimeout(show, 1500);
     }
   </script>"""
 # Long names may be broken after an underscore, but nowhere else.

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import nbformat
 
-from tools import book, takeaway
+from tools import book, preview, takeaway
 from tools.first_cell import book_title, first_cells
 from tools.paths import BUILD, ROOT, write_whole
 
@@ -102,7 +102,7 @@ def policy(hashes: list[str], explores: bool, styled: bool) -> str:
         "script-src": ["'self'", *blob, *hashes],
         "style-src": ["'self'", *(["'unsafe-inline'"] if styled else [])],
         "img-src": ["'self'", "data:", *blob],
-        "font-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
         **({"worker-src": blob} if blob else {}),
         "base-uri": ["'none'"],
         "form-action": ["'self'"],
@@ -117,16 +117,16 @@ def head(page: Page, name: str, address: str) -> str:
     if address and name != "404.html" and not page.leads_on:
         own = f"{address}/{name}"
         tags.append(f'<link rel="canonical" href="{escape(own)}">')
-        preview = {
+        told = {
             "og:type": "article",
             "og:site_name": book_title(),
             "og:title": page.title.partition(" — ")[0],
             "og:description": page.description,
             "og:url": own,
             "og:image": f"{address}/{PREVIEW}",
-            "og:image:alt": "A page of the book: attention over four words, with dials",
+            "og:image:alt": preview.ALT,
         }
-        tags += [f'<meta property="{key}" content="{escape(text)}">' for key, text in preview.items() if text]
+        tags += [f'<meta property="{key}" content="{escape(text)}">' for key, text in told.items() if text]
         tags.append('<meta name="twitter:card" content="summary_large_image">')
     return "".join(f"\n    {tag}" for tag in tags)
 
@@ -166,7 +166,7 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
     )
     write_whole(out / ".nojekyll", "")  # else GitHub leaves out folders that begin with an underscore
     if address:
-        shutil.copyfile(ROOT / "docs" / "book.png", out / PREVIEW)
+        shutil.copyfile(preview.PICTURE, out / PREVIEW)
         write_whole(out / "sitemap.xml", sitemap(listed, address))
         _tell_notebooks(out / "notebooks", f"{address}/notebooks")
     return out

@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import time
-from html import escape, unescape
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 
@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from tools import assets, bundle, execute, fonts, minutes, notebooks, preview, takeaway, weights
+from tools import assets, bundle, execute, fonts, minutes, notebooks, takeaway, weights
 from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def prepare_assets(app: Sphinx, config: object) -> None:
     # On a busy machine its five seconds are too few.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
     sphinxcontrib.katex.KaTeXServer.start_server_process = start_renderer
-    config.html_static_path += [str(assets.ensure()), str(fonts.ensure()), str(preview.PICTURE)]
+    config.html_static_path += [str(assets.ensure()), str(fonts.ensure())]
     config.html_extra_path.append(str(weights.ensure()))
 
 
@@ -125,20 +125,7 @@ def description(doctree: nodes.document) -> str:
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     text = description(doctree) if doctree is not None else f"{context.get('title', '')}: {app.config.html_title}"
-    # A shared link needs the picture's whole address: whoever publishes the book sets `baseurl` in _config.yml.
-    picture = f"_static/{preview.PICTURE.name}"
-    published = app.config.html_baseurl
-    address = f"{published.rstrip('/')}/{picture}" if published else context["pathto"](picture, resource=True)
-    told = {
-        "og:type": "article",
-        "og:title": unescape(re.sub("<[^>]*>", "", context.get("title", ""))) or app.config.html_title,
-        "og:description": text,
-        "og:image": address,
-        "og:image:alt": preview.ALT,
-    }
-    tags = "".join(f'<meta property="{name}" content="{escape(what)}" />' for name, what in told.items())
-    tags += '<meta name="twitter:card" content="summary_large_image" />'
-    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{escape(text)}" />{tags}'
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{escape(text)}" />'
 
 
 # -- a chapter's first line -------------------------------------------------------------------------------------------
