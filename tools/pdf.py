@@ -7,6 +7,7 @@ are plain text.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from collections.abc import Sequence
@@ -92,7 +93,7 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
             return f'{link[1]}#{page}{"--" + fragment if mark else ""}"'
         if re.match(r"[a-z]+:", target):
             return link[0]
-        return f'{link[1]}{address}/{_plain(PurePosixPath("book") / target)}{mark}{fragment}"' if address else ""
+        return f'{link[1]}{address}/{posixpath.normpath(f"book/{target}")}{mark}{fragment}"' if address else ""
 
     article = UNPRINTED.sub("", found[1])
     article = LINK.sub(follow, article)
@@ -100,17 +101,6 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
     article = URL.sub(lambda one: f"url({one[1]}#{name}--", article)
     article = article.replace('src="../', 'src="../html/')
     return f'<article class="bd-article printed" id="{name}">{article}</article>'
-
-
-def _plain(path: PurePosixPath) -> str:
-    """A path without `..`."""
-    parts: list[str] = []
-    for one in path.parts:
-        if one == "..":
-            parts.pop()
-        else:
-            parts.append(one)
-    return "/".join(parts)
 
 
 def contents(parts: Sequence[str], pages: Sequence[int] = ()) -> str:

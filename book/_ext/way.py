@@ -8,6 +8,7 @@ What it says is in `book/_way.yml`; the minutes are counted in the finished page
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import PurePosixPath
 
@@ -66,7 +67,9 @@ class Way:
         return next(one for one in (*self.chapters, *self.practice) if one.page == page)
 
 
+@cache
 def read() -> Way:
+    """What `_way.yml` says, read once for each build."""
     told = yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))
     chapters, practice = (tuple(Chapter(**one) for one in told[name]) for name in ("chapters", "practice"))
     return Way(chapters, tuple(told["weekend"]), practice)
@@ -207,6 +210,7 @@ def mark_contents(app: Sphinx, pagename: str, templatename: str, context: dict, 
 
 
 def prepare_thumbnails(app: Sphinx, config: object) -> None:
+    read.cache_clear()
     config.html_static_path += [str(thumbnails.ensure({one.page: one.picture for one in read().chapters}))]
 
 
