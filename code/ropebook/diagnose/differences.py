@@ -48,6 +48,15 @@ def different(
     return f"in {', '.join(where)}, {how}" if where else how
 
 
+def further(said: str | None) -> str:
+    """What is said, as a sentence after another; "" if nothing is.
+
+    >>> further("pair 0 is right"), further(None)
+    ('. Pair 0 is right', '')
+    """
+    return f". {said[0].upper()}{said[1:]}" if said else ""
+
+
 def _factor(came: Tensor, right: Tensor) -> float | None:
     """The one factor by which vectors are too long or too short, if there is one."""
     size = right.square().sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ropebook.diagnose.differences import different
+from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import (
@@ -93,8 +93,7 @@ def _row_by_row(findings: Findings) -> None:
     given = vectors(findings, len(text), apart=False)
     found = asked(findings, "rows that are alike", given, text)
     said = found and by_row(findings, given, found, text)
-    if said:
-        findings.mistakes["other_rows"] += f". {said[0].upper()}{said[1:]}"
+    findings.mistakes["other_rows"] += further(said)
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
@@ -124,7 +123,7 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
         [late, gaps, late[:3], late[1:6]],
         lambda seq: vectors(findings, seq),
     )
-    said = f". {said[0].upper()}{said[1:]}" if said else ""
+    said = further(said)
     apart = {role: apart[role] for role in missed}
     moved = {role: moved[role] for role in missed}
     if findings.one_by_one:

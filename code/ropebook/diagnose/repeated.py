@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose.alone import unlike
-from ropebook.diagnose.differences import SAME, different
+from ropebook.diagnose.differences import SAME, different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
 from ropebook.diagnose.warps import warp
@@ -83,7 +83,7 @@ def where(
         ) or unlike(findings, role)
         said = said and f"a token alone: {said}"
     said = said or placed(findings, role, sent[role], came, places)
-    return f". {said[0].upper()}{said[1:]}" if said else ""
+    return further(said)
 
 
 def vectors(findings: Findings, seq: int, apart: bool = True) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ropebook import rope
 from ropebook.diagnose import frequencies, rules
+from ropebook.diagnose.differences import further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import HALVES, SINGLE, Turn
 from ropebook.diagnose.names import part
@@ -169,7 +170,7 @@ def _pair_by_pair(
         name = "still_pairs" if (theta == 0).any() else "uneven_frequencies"
         findings.mistakes[name] = said
     elif said is not None:
-        findings.mistakes[name] += f". {said[0].upper()}{said[1:]}"
+        findings.mistakes[name] += further(said)
 
 
 def _rounded_angles(

@@ -14,7 +14,7 @@ from ropebook.diagnose.starting import begin
 
 # Positions asked for, and those that tokens are rotated by, one call after the other.
 Calls = list[tuple[Tensor, Tensor]]
-# What is off by less, in vectors of random entries, is the same.
+# What is off by less is the same: vectors of random entries, and positions.
 CLOSE = 0.02
 # No position beyond this is looked for.
 FURTHEST = 2**15
@@ -148,7 +148,7 @@ def rule(calls: Calls) -> str | None:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and bool(((one - other).abs() < 0.02).all())
+    return one.shape == other.shape and bool(((one - other).abs() < CLOSE).all())
 
 
 def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
@@ -208,7 +208,6 @@ def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             "positions are sorted, whatever order they have",
             lambda at: at.sort()[0],
         )
-    if several:
         yield (
             "the position of the first token is added once more: the start of the call (its offset) is counted twice",
             lambda at: at + at[0],
@@ -293,7 +292,7 @@ def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             f"positions begin again (wrap around) every {period:,}: they are taken modulo {period:,}",
             lambda at: at % period,
         )
-    if most - least < 0.02:
+    if most - least < CLOSE:
         yield (
             f"every token is rotated as if at position {most:g}, whatever its position",
             lambda at: torch.full_like(at, most),
@@ -302,7 +301,7 @@ def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
 
 def _listed(at: Tensor, found: Tensor) -> str:
     """A few positions, and those they are rotated like."""
-    wrong = (at - found).abs() > 0.02
+    wrong = (at - found).abs() > CLOSE
     asked = ", ".join(f"{one:g}" for one in at[wrong][:4].tolist())
     like = ", ".join(f"{one:g}" for one in found[wrong][:4].tolist())
     more = ", …" if int(wrong.sum()) > 4 else ""
