@@ -40,7 +40,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch  # noqa: E402  (paths and threads are set just above)
 
 from ropebook import device, real, results  # noqa: E402
-from ropebook.real import published, texts  # noqa: E402
+from ropebook.real import published, stored, texts  # noqa: E402
 from ropebook.real.bias import distance_bias, drop  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
@@ -224,13 +224,6 @@ def sinks() -> None:
             loss_by_position(text, change)
 
 
-def stored_bias() -> tuple[torch.Tensor, torch.Tensor]:
-    """The amplitudes of ordinary tokens, and the frequencies, as `bias` stored them."""
-    stored = results.load("bias")
-    parts = [torch.tensor(stored[f"others_{part}"]).double() for part in ("real", "imag")]
-    return torch.complex(*parts), torch.tensor(stored["inv_freq"]).double()
-
-
 def predict() -> None:
     """Which pair helps most beyond the trained length when slowed down: predicted from short texts, before trying
     it."""
@@ -238,7 +231,7 @@ def predict() -> None:
 
     def found() -> dict:
         factors = (1.5, 2.0, 3.0, 4.0)
-        fallen = [drop(*stored_bias(), factor, TRAINED, LENGTH).mean((0, 1)) for factor in factors]
+        fallen = [drop(*stored.bias(), factor, TRAINED, LENGTH).mean((0, 1)) for factor in factors]
         rows = {f"{factor:g}": round_all(row.tolist()) for factor, row in zip(factors, fallen, strict=True)}
         return {"distances": [TRAINED, LENGTH], "by_factor": rows}
 
@@ -253,7 +246,7 @@ class Held:
     pairs: tuple[int, ...]
 
     def of(self, model: LlamaModel) -> LlamaModel:
-        return with_penalty(model, held(*stored_bias(), LENGTH + 1, TRAINED, list(self.pairs)))
+        return with_penalty(model, held(*stored.bias(), LENGTH + 1, TRAINED, list(self.pairs)))
 
     def describe(self) -> dict:
         return {"held": list(self.pairs), "from": TRAINED}

@@ -25,13 +25,13 @@ def put(monkeypatch, tmp_path):
 
 def test_the_loss_by_position_and_in_a_band(put):
     put("loss-code-as-is", loss=[float(at) for at in range(48)])
-    assert stored.loss("code", "as-is").tolist() == [1.5 + 4 * at for at in range(12)]
-    assert stored.loss("code", "as-is", (256, 768)) == 1.5
+    assert stored.losses("code", "as-is").tolist() == [1.5 + 4 * at for at in range(12)]
+    assert stored.loss_in("code", "as-is", (256, 768)) == 1.5
 
 
 def test_a_missing_result_is_named(put):
     with pytest.raises(FileNotFoundError, match="loss-code-as-is"):
-        stored.loss("code", "as-is")
+        stored.losses("code", "as-is")
 
 
 def test_shares_pair_each_query_head_with_its_key_head(put):

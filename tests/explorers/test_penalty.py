@@ -22,7 +22,7 @@ def test_the_page_carries_the_mean_over_all_heads():
         (z * torch.polar(torch.ones_like(angles), angles)).real.sum(1), expected, atol=2e-3, rtol=0
     )
     assert found["losses"]["22-26"] == pytest.approx(
-        [stored.loss("code", "slow-22-26", band) for band in (rule.WITHIN, rule.BEYOND)], abs=6e-4
+        [stored.loss_in("code", "slow-22-26", band) for band in (rule.WITHIN, rule.BEYOND)], abs=6e-4
     )
 
 

@@ -14,23 +14,31 @@ from torch import Tensor
 from ropebook import checks, results
 from ropebook.real.bias import at
 from ropebook.real.heads import pair_shares
-from ropebook.real.rule import band_mean
+from ropebook.real.rule import LENGTH, band_mean
 from ropebook.shapes import Float
 
 
-def loss(
-    text: str, change: str, band: tuple[int, int] | None = None
-) -> Float[Tensor, " stretches"] | float:
-    """The loss in nats of a text's tokens: means over stretches of 1,024 tokens, or the mean over one ``band`` of
-    positions, as in `ropebook.real.rule.band_mean`.
+def losses(text: str, change: str) -> Float[Tensor, " thousands"]:
+    """The loss in nats of a text's tokens, as means over 1,024 tokens at a time, float64.
 
-    >>> loss("code", "as-is").shape, round(loss("code", "as-is", (8192, 9216)), 2)
-    (torch.Size([12]), 0.81)
+    >>> losses("code", "as-is").shape
+    torch.Size([12])
     """
-    found = results.load(f"loss-{text}-{change}")["loss"]
-    if band is not None:
-        return band_mean(found, band)
-    return torch.tensor(found, dtype=torch.float64).view(12, -1).mean(1)
+    found = torch.tensor(_stretches(text, change), dtype=torch.float64)
+    return found.view(LENGTH // 1024, -1).mean(1)
+
+
+def loss_in(text: str, change: str, band: tuple[int, int]) -> float:
+    """The mean loss in nats of the tokens in a band of positions, as in `ropebook.real.rule.band_mean`.
+
+    >>> round(loss_in("code", "as-is", (8192, 9216)), 2)
+    0.81
+    """
+    return band_mean(_stretches(text, change), band)
+
+
+def _stretches(text: str, change: str) -> list[float]:
+    return results.load(f"loss-{text}-{change}")["loss"]
 
 
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
