@@ -95,6 +95,8 @@ _STYLE = {
 
 # Themes make captions pale and thin; ours are text to be read.
 _CAPTION = "color: inherit; font: inherit; font-size: 0.92em; text-align: left; margin: 0.4em 0 0; padding: 0"
+UNDER_NAME = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+"""The plate under a name that is written in a picture, as matplotlib's `bbox`."""
 MOST_COLOURS = 4
 """The most colours, besides greys, that the lines of one panel may have."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -359,7 +361,7 @@ def name_line(
         ha="left" if right > 0 else "right" if right < 0 else "center",
         va="center",
         color=line.get_color(),
-        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
+        bbox=UNDER_NAME,
         annotation_clip=False,
     )
 

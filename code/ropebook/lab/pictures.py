@@ -14,7 +14,7 @@ from ropebook.figures import (
     BLUE,
     INK,
     MUTED,
-    PAPER,
+    UNDER_NAME,
     display_figure,
     figure,
     heatmap,
@@ -83,8 +83,7 @@ def by_position(
                 at = middles[: seeds.shape[1]]
                 if other == id:
                     ax.plot(at, seeds.T, color=BLUE, linewidth=0.6, alpha=0.5)
-                own = other == id
-                _line(ax, at, seeds.mean(0), own, title if own else "")
+                _line(ax, at, seeds.mean(0), title if other == id else "")
             for times in {1, reach}:
                 at = times * measured["length"]
                 ax.axvline(at, color=MUTED, linewidth=1, linestyle="--")
@@ -119,14 +118,8 @@ def by_distance(
             ax = axes[row, column]
             for other, cell in asked.items():
                 seeds, own = np.array(cell[task][length]), other == id
-                _line(
-                    ax,
-                    distances,
-                    seeds.mean(0),
-                    own,
-                    lines[id] if own else "",
-                    False,
-                )
+                title = lines[id] if own else ""
+                _line(ax, distances, seeds.mean(0), title, top=False)
                 if own:
                     ax.plot(distances, seeds.T, "o", color=BLUE, markersize=2.5)
             ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
@@ -157,20 +150,23 @@ def _line(
     ax,
     at: Sequence[float],
     mean: np.ndarray,
-    own: bool,
-    title: str,
+    title: str = "",
     top: bool = True,
 ) -> None:
-    """The panel's own line, named in its upper or lower left corner, or another one in grey behind it."""
+    """The panel's own line, named in its upper or lower left corner, or without a title another one in grey behind it."""
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
-    if not own:
+    if not title:
         look = {"color": MUTED, "linewidth": 0.5, "alpha": 0.5, "zorder": 1}
     ax.plot(at, mean, label=title or None, **look)
-    if own:
-        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+    if title:
         place = {"y": 0.92, "va": "top"} if top else {"y": 0.08, "va": "bottom"}
         ax.text(
-            0.02, s=title, color=BLUE, transform=ax.transAxes, bbox=box, **place
+            0.02,
+            s=title,
+            color=BLUE,
+            transform=ax.transAxes,
+            bbox=UNDER_NAME,
+            **place,
         )
 
 
