@@ -239,7 +239,7 @@ def islands(
         "For each context length a row of bars on a logarithmic axis of bases: thin islands first, then a long bar with "
         "gaps, then a solid bar to the right end. Longer contexts begin further right. Triangles mark the paper's and our "
         "least base.",
-        "Admissible bases, d = 128, on a grid of three digits (blue; islands are drawn a little wider than they are). In "
+        "Admissible bases, d = 128, on a grid of three significant digits (blue; islands are drawn a little wider than they are). In "
         f"each row there are bases that fail above bases that hold. {measured}",
     )
 

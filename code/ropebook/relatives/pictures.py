@@ -58,7 +58,7 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         "each less steep than the one before. T5 buckets: the same as stairs, level from about 91 on. Sandwich: lines "
         "that fall in swings, all of one shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
         "line for all heads that falls in large swings.",
-        f"What each scheme adds to the score of distance 0, {heads} heads, d = {dim}, base 10,000; for RoPE and xPos with "
+        f"What each scheme adds to a score, compared with distance 0: {heads} heads, d = {dim}, base 10,000; for RoPE and xPos with "
         "q = k = (1, …, 1). KERPLE with p = a = 1.",
     )
 
