@@ -321,9 +321,9 @@ def test_a_small_notebook_installs_the_wheel_and_runs(public, tmp_path):
     assert said[2] == f"['{name}']\n"
 
 
-# These have what the others lack: sympy's proofs, figures with dials, results. ALL_NOTEBOOKS=1 runs all, which takes a
-# quarter of an hour.
-FEW = ("derivation_only", "complex_plane", "lab")
+# These have what the others lack: sympy's proofs, figures with dials, results, and a library that may be missing.
+# ALL_NOTEBOOKS=1 runs all, which takes a quarter of an hour.
+FEW = ("derivation_only", "complex_plane", "lab", "intro")
 ALONE = [path for path in CHAPTERS if path.stem in FEW or os.environ.get("ALL_NOTEBOOKS") == "1"]
 
 
@@ -337,7 +337,8 @@ def test_a_chapters_notebook_runs_on_the_wheel_and_says_the_same(public, chapter
     assert "".join(output.text for output in result.cells[1].outputs).splitlines()[-1] == READY
     assert result.cells[-1].outputs[0].text.startswith(str(public.parents[1]))
     for book, alone in zip(notebook.cells[2:-1], result.cells[2:-1], strict=True):
-        if book.cell_type == "code":
+        # Where a library is missing, the book's own function takes its place, and rounds in its own way.
+        if book.cell_type == "code" and "except ImportError" not in book.source:
             assert texts(alone) == texts(book), book.source
 
 
