@@ -1,10 +1,12 @@
-"""Explain a model's configuration: what a ``config.json`` says about positions, what it leaves open, and what is odd.
+"""Explain a model's configuration: what a ``config.json`` says about positions,
+what it leaves open, and what looks odd.
 
-- `report`: `explain`, from the text or dictionary to a report.
-- `parsing`, `reading`: from the text to a dictionary, then to facts; `values`, `following` and `tables` help with it.
-- `frequencies`: from facts to every pair's θ.
-- `language`: how rules are written; `facts`, `families`, `doubts`, `words`, `snippets`: the rules as data, which the
-  page's script also reads.
+- `report`: `explain` turns the text or dictionary into a report.
+- `parsing` and `reading` turn the text into a dictionary, and the dictionary into
+  facts; `values`, `following` and `tables` help with that.
+- `frequencies` computes every pair's θ from the facts.
+- `language` defines how rules are written. `facts`, `families`, `doubts`, `words`
+  and `snippets` contain the rules as data, which the page's script reads too.
 
 From a shell: ``python -m ropebook.explain config.json``.
 """

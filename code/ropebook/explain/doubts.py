@@ -1,8 +1,9 @@
-"""What can be wrong or suspicious in a configuration, as data: under which condition, and what the
-report says.
+"""What can be wrong or suspicious in a configuration, as data: each doubt has a
+condition and the sentence that the report then prints.
 
-``of``: the whole "file", or each "table" of frequencies. ``level``: "wrong", "suspicious" or "unknown". If a doubt
-``stops`` the computation, the frequencies are reported as unknown.
+``of``: whether the doubt is about the whole "file" or about each "table" of
+frequencies. ``level``: "wrong", "suspicious" or "unknown". If a doubt ``stops`` the
+computation, the report says that the frequencies are unknown.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from ropebook.explain.facts import KINDS
 
 SCALED = [kind for kind in KINDS if kind not in ("default", "proportional")]
-"""Rope types that require a factor; LongRoPE's may follow from the two lengths."""
+"""Rope types that require a factor. LongRoPE's may follow from the two lengths
+instead."""
 WITH_ORIGINAL = ["yarn", "llama3", "longrope"]
 """Rope types that use the original length."""
 
@@ -167,7 +169,8 @@ ALWAYS = {
     "unknown-key": ("unknown", "Keys that this reader does not know, so they may or may not concern positions: {keys}."),
     "other-name": ("suspicious", "The key {key} is another model type's name for something that this one calls {proper}: it has no effect here."),
 }  # fmt: skip
-"""What the report says about keys and values themselves: level and sentence."""
+"""What the report says about the keys and values themselves: the level and the
+sentence."""
 
 KINDS_OF_VALUES = {
     "whole": "a whole number from {least} to {most}",
@@ -179,4 +182,4 @@ KINDS_OF_VALUES = {
     "numbers": "a list of numbers",
     "dictionary": "a dictionary",
 }
-"""What a value may be, in words."""
+"""The values that each kind of fact may have, in words."""

@@ -1,22 +1,24 @@
-"""What a configuration can say about positions, as data: where each fact is written, and which values it may have."""
+"""What a configuration can say about positions, as data: the key of each fact and
+the values that are allowed."""
 
 from __future__ import annotations
 
 LARGEST = 1e12
-"""No model has a larger length, base or width."""
+"""No model has a length, base or width above this."""
 
 WIDEST = 16384
-"""No model has a wider head."""
+"""No model has a head wider than this."""
 
 LIMITS = {"characters": 1_000_000, "depth": 40}
-"""A longer or more deeply nested file is not a configuration."""
+"""A file that is longer or more deeply nested than this is not a configuration."""
 
 PARTS = ["text_config", "llm_config", "language_config"]
-"""The keys under which models for images and texts keep the configuration of their
+"""The keys under which models for images and text keep the configuration of their
 language model."""
 
 ROPE_KEYS = ["rope_scaling", "rope_parameters"]
-"""The keys of the scaling's dictionary; if both exist and the first isn't empty, transformers reads the first."""
+"""The keys that may contain the dictionary of the scaling. If both are present and
+the first isn't empty, transformers reads the first."""
 
 
 def _whole(
@@ -63,8 +65,8 @@ FACTS = {
     "scheme": _other("text", "position_embedding_type"),
     "cache": _other("switch", "use_cache"),
 }
-"""Facts of the whole file. A family may have other names for some of them. ``null``: whether transformers accepts
-null."""
+"""Facts of the whole file. In some families the keys have other names. ``null``
+says whether transformers accepts null."""
 
 TABLE_FACTS = {
     "rope_type": _other("text", "rope_type", null=False),
@@ -90,7 +92,7 @@ TABLE_FACTS = {
     "finetuned": _other("switch", "finetuned"),
     "query_scaling": _number("llama_4_scaling_beta"),
 }
-"""Facts of one dictionary of scaling."""
+"""Facts that come from one scaling dictionary."""
 
 _GENERAL = ["rope_type", "type", "rope_theta", "partial_rotary_factor"]
 _PICTURES = ["mrope_section", "mrope_interleaved"]

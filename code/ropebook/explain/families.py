@@ -1,20 +1,31 @@
-"""What the model type tells when the file does not, as data: the layout of the weights, and what transformers
-assumes.
+"""What we know from the model type when the file doesn't say it, as data: the
+layout of the weights, and what transformers assumes.
 
-For each ``model_type``: ``layout`` of the weights as transformers rotates them; ``base``, ``fraction``, ``head_dim`` and
-``window`` where its configuration assumes something, and ``local_base`` of the layers with a window; ``keys``: other
-names of facts; ``full_every``: one layer in this many has no window; ``still_every``: one layer in this many does not
-rotate; ``rotating``: only this type of layer rotates; ``windowed``: all layers have the window; ``only``: the rope
-types that its code takes; ``asks_head_dim``: with rope types that look at the length its code fails without head_dim;
-``original``: the original length that it assumes; ``shares``: even without scaling its code rotates only a share of
-each head; ``scaling``: what it assumes if a file has none; ``also``: its own keys in the dictionary; ``usual``: bases
-of published checkpoints, and of which ones.
+For each ``model_type``:
+
+- ``layout``: the layout of the weights, as transformers rotates them.
+- ``base``, ``fraction``, ``head_dim``, ``window``: the values that its configuration
+  assumes, if any; ``local_base``: the base of the layers with a window.
+- ``keys``: other names for facts.
+- ``full_every``: one layer in this many has no window.
+- ``still_every``: one layer in this many does not rotate.
+- ``rotating``: only this type of layer rotates.
+- ``windowed``: all layers have the window.
+- ``only``: the rope types that its code accepts.
+- ``asks_head_dim``: its code fails without head_dim if the rope type depends on the
+  length.
+- ``original``: the original length that it assumes.
+- ``shares``: its code rotates only a share of each head even without scaling.
+- ``scaling``: the scaling that it assumes if a file has none.
+- ``also``: its own additional keys in the dictionary.
+- ``usual``: the bases of published checkpoints, and which checkpoints have them.
 """
 
 from __future__ import annotations
 
 CHECKED = "transformers 5.23.0, November 2026"
-"""Where layouts and assumptions were looked up; the tests compare them with the installed version."""
+"""Where layouts and assumptions were looked up. The tests compare them with the
+installed version."""
 
 
 def _family(
@@ -84,4 +95,4 @@ STRANGERS = {
     "roberta": "a learned vector for each position",
     "t5": "a learned number for each range of distances",
 }
-"""Model types without a rotation, and how they encode position instead."""
+"""Model types that rotate nothing, and how they encode position instead."""

@@ -1,4 +1,5 @@
-"""What follows from the facts of a file and its family: the width of a head, the layers, and their windows."""
+"""What can be deduced from the facts of a file and its family: the width of a head,
+the layers, and their windows."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from ropebook.explain.values import first
 
 
 def derived(found: dict, family: dict) -> dict[str, object]:
-    """What follows for the whole file."""
+    """The facts about the whole file that can be deduced from those found in it."""
     width, heads = found["width"], found["heads"]
     quotient = width // heads if width and heads else None
     if family.get("split"):
@@ -103,7 +104,7 @@ def _still_every(found: dict, family: dict) -> float | None:
 
 
 def _rotating(found: dict, family: dict, types: list[str] | None) -> float | None:
-    """How many layers rotate, if the file and its family say so."""
+    """How many layers rotate, if the file and its family determine it."""
     count = found["layers"]
     if count is None or not family:
         return None

@@ -19,8 +19,8 @@ _OPTIONS = {
     "short_factor": "short_factors",
     "long_factor": "long_factors",
 }
-# The options of each rope type; defaults are those of transformers, and `from_transformers`
-# fills them in.
+# The options of each rope type. Defaults are those of transformers;
+# `from_transformers` fills them in.
 _OF_KIND = {
     "linear": ["factor"],
     "dynamic": ["factor"],
@@ -31,12 +31,16 @@ _OF_KIND = {
 }  # fmt: skip
 
 NEARLY = 1e-9
-"""Angles that should be equal differ at most by this share of them."""
+"""Angles that should be equal differ by at most this share of their size."""
 
 
 def frequencies(table: dict[str, object]) -> dict[str, object]:
-    """θ before any scaling (``plain``), for a text within the trained length (``short``) and for one of the target
-    length (``long``), each as a list with one float per pair; and the factor on cosines and sines.
+    """The frequencies θ of each pair, and the factor on cosines and sines
+    (``on_cos``).
+
+    ``plain`` is θ before any scaling, ``short`` θ for a text within the trained
+    length, and ``long`` θ for a text of the target length: each is a list with one
+    float per pair.
 
     >>> table = {"kind": "linear", "factor": 4.0, "rotary_dim": 4, "base": 10000.0, "fraction": 1, "target": None}
     >>> frequencies(table)["long"]
@@ -98,11 +102,12 @@ def _parameters(table: dict[str, object]) -> dict[str, object]:
 
 
 def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, object]:
-    """For each pair whether it has ``turned`` within the trained length, and how many radians it goes ``beyond`` its angles
-    at the target length; with the counts that the sentences need.
+    """What each pair does: whether it has ``turned`` within the trained length, and
+    how many radians it goes ``beyond`` its angles at the target length. The counts
+    that the report's sentences need are included.
 
-    A pair counts as meeting new angles if it goes beyond them by more than one position's step. If a length is unknown,
-    the results are too.
+    A pair counts as meeting new angles if it goes beyond the old ones by more than
+    the angle of one position. If a length is unknown, so are these results.
     """
     stretches = [
         p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0

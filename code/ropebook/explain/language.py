@@ -1,8 +1,11 @@
-"""The small language in which the rules are written: conditions and sentences, which Python and JavaScript read alike.
+"""The small language in which the rules are written. Python and JavaScript read its
+conditions and sentences in the same way.
 
-A condition is a number, the name of a fact, or a list that begins with a word: ``[">", "original", "maximum"]``. A
-comparison with a missing fact is false, and a computation with one is missing too. A sentence has names of facts in
-braces: ``"{factor}"`` for readers, ``"{factor:code}"`` as code needs it.
+A condition is a number, the name of a fact, or a list that begins with a word:
+``[">", "original", "maximum"]``. A comparison with a missing fact is false, and a
+computation with a missing fact is itself missing. A sentence has the names of facts
+in braces: ``"{factor}"`` writes the value for readers, ``"{factor:code}"`` as code
+needs it.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from decimal import ROUND_HALF_UP, Decimal
 Facts = Mapping[str, object]
 
 LONGEST = 60
-"""How many characters of a text from the file a sentence repeats."""
+"""A sentence repeats at most this many characters of a text from the file."""
 MOST_ITEMS = 8
-"""How many items of a list from the file a sentence repeats."""
+"""A sentence repeats at most this many items of a list from the file."""
 UNKNOWN = "unknown"
 
 _COMPARED = {
@@ -107,8 +110,8 @@ def value(expression: object, facts: Facts) -> float | None:
 
 
 def filled(sentence: str, facts: Facts) -> str:
-    """The sentence with its facts filled in: numbers as people write them, the file's texts shortened and without odd
-    characters.
+    """The sentence with its facts filled in. Numbers are written for readers, and
+    texts from the file are shortened and rid of unprintable characters.
 
     >>> filled("{length} tokens, {name}", {"length": 131072, "name": "<b>" * 30})[:22]
     '131,072 tokens, <b><b>'
@@ -152,7 +155,7 @@ def coded(found: object) -> str:
 
 
 def short(text: str) -> str:
-    """A text from the file, made printable and cut to at most this length.
+    """A text from the file, made printable and cut to at most `LONGEST` characters.
 
     >>> short("a\\nb" + "c" * 90)[:6], len(short("c" * 90))
     ('a bccc', 61)
@@ -165,7 +168,8 @@ def short(text: str) -> str:
 
 
 def number(found: float, digits: int, commas: bool = False) -> str:
-    """A number with this many significant digits, whole numbers unchanged; the same in both languages.
+    """A number rounded to this many significant digits; whole numbers are
+    unchanged. Python and JavaScript give the same text.
 
     >>> number(131072, 4, commas=True), number(0.00001234, 4), number(2.5e20, 4), number(12.125, 4)
     ('131,072', '1.234e-5', '2.5e20', '12.13')
@@ -195,7 +199,8 @@ def _bare(text: str) -> str:
 
 
 def finite(found: object) -> bool:
-    """Whether it is a number to compute with: not a boolean, not infinite, not too large for a float.
+    """Whether a value is a number to compute with: not a boolean, not infinite, and
+    not too large for a float.
 
     >>> finite(4096), finite(True), finite("4096"), finite(10**400)
     (True, False, False, False)

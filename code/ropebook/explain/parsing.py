@@ -1,4 +1,4 @@
-"""From the text of a file to a dictionary."""
+"""Turn the text of a file into a dictionary."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 class Unreadable(ValueError):
-    """The input is not a configuration; the message says why."""
+    """The input is not a configuration. The message says why."""
 
 
 def parsed(text: str) -> dict[str, object]:
-    """The dictionary in a text of JSON. Raises `Unreadable` if it isn't one, or if it is longer or more deeply
-    nested than any configuration.
+    """The dictionary in a JSON text. Raises `Unreadable` if the text doesn't
+    contain one, or if it is longer or more deeply nested than any configuration.
 
     >>> parsed('{"rope_theta": 5e5}')
     {'rope_theta': 500000.0}
@@ -59,7 +59,7 @@ def _refused(name: str) -> None:
 
 
 def _depth(text: str) -> int:
-    """How deeply brackets are nested, outside of strings."""
+    """How deeply brackets are nested, not counting those inside strings."""
     depth = deepest = 0
     for one in _BRACKETS.findall(text):
         if one in "[{":

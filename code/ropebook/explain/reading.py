@@ -1,4 +1,5 @@
-"""From a configuration to its facts: what is read, what is refused, and what follows from what."""
+"""Turn a configuration into facts: read its keys, refuse invalid values, and add
+what follows from the rest."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def _family(part: Config, config: Config) -> dict[str, object]:
 
 
 def _strict(family: dict) -> list[str]:
-    """The facts that may usually be null, but not in this family, whose configuration needs a number."""
+    """The facts that may not be null in this family, because its configuration
+    needs a number. In other families they may be null."""
     if family.get("split"):
         return ["rope_part", "still_part"]
     return ["given_head_dim"] if "head_dim" in family else []

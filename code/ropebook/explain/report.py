@@ -1,4 +1,5 @@
-"""Explain a configuration: turn a file, string or dictionary into sentences, findings, frequencies and snippets."""
+"""Explain a configuration: turn its text or dictionary into sentences, findings,
+frequencies and snippets."""
 
 from __future__ import annotations
 
@@ -25,19 +26,21 @@ _OF_FILE, _OF_TABLE = (
 )
 
 LEVELS = ["wrong", "suspicious", "unknown"]
-"""The levels of findings, in the order of the report."""
+"""The levels of findings, in the order in which the report lists them."""
 LONGEST = 10**9
-"""The longest text that can be asked for."""
+"""The longest text, in tokens, that can be asked for."""
 
 
 @dataclass(frozen=True)
 class Table:
     """The frequencies of all layers, or of one type of layer.
 
-    ``facts``: what the file says about them, by name. ``plain``, ``short``, ``long``: θ of each pair before scaling,
-    for a text within the trained length, and for one of the target length; empty if the file does not determine them.
-    ``on_cos``: the factor on cosines and sines. ``turned``, ``beyond``: for each pair whether it completes a turn
-    within the trained length, and how many radians it goes beyond its angles; empty if a length is unknown.
+    ``facts``: what the file says about these layers, by name. ``plain``, ``short``,
+    ``long``: θ of each pair before scaling, for a text within the trained length,
+    and for one of the target length; empty if the file does not determine them.
+    ``on_cos``: the factor on cosines and sines. ``turned``: whether each pair
+    completes a turn within the trained length. ``beyond``: how many radians each
+    pair goes beyond its angles. Both are empty if a length is unknown.
     """
 
     name: str
@@ -53,11 +56,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a configuration says about positions.
+    """What a configuration says about positions. ``print`` shows all of it.
 
-    ``error``: why it could not be read, or "". ``words``: subjects and sentences about the file; ``tables``: one `Table` for
-    each kind of layer; ``findings``: level ("wrong", "suspicious", "unknown"), name and sentence of what is odd;
-    ``snippets``: program, purpose, code, note, and what they were checked against. ``print`` shows all of it.
+    ``error``: why the configuration could not be read, or "". ``words``: subjects
+    and sentences about the file. ``tables``: one `Table` for each kind of layer.
+    ``findings``: everything odd, each as a level ("wrong", "suspicious",
+    "unknown"), a name and a sentence. ``snippets``: pieces of code, each with its
+    program, its purpose, a note, and what it was checked against.
     """
 
     error: str = ""
@@ -67,7 +72,7 @@ class Report:
     snippets: list[dict[str, str]] = field(default_factory=list)
 
     def names(self, level: str | None = None) -> list[str]:
-        """The names of the findings, at one level or at all."""
+        """The names of the findings, either all of them or those at one level."""
         return [name for one, name, _ in self.findings if level in (None, one)]
 
     def __str__(self) -> str:
@@ -109,11 +114,13 @@ def _wrapped(begin: str, text: str) -> str:
 def explain(
     config: str | Mapping[str, object], length: int | None = None
 ) -> Report:
-    """What a ``config.json`` says about positions: its text, or the dictionary that was read from it.
+    """What a ``config.json`` says about positions. ``config`` is its text, or the
+    dictionary read from it.
 
-    ``length``: how long the texts to be read are, in tokens; None for the length in the file. The contents of a file
-    never raise: a file that cannot be read gives a report with an ``error``, and what it does not determine is reported
-    as unknown. ``TypeError`` and ``ValueError`` are only for bad arguments.
+    ``length``: how many tokens the texts to be read have; None takes the length in
+    the file. The contents of a file never raise an error: if it cannot be read, the
+    report has an ``error``, and whatever it does not determine is reported as
+    unknown. ``TypeError`` and ``ValueError`` are only for bad arguments.
 
     >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
     ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
@@ -140,7 +147,7 @@ def explain(
     reading = read(given)
     _doubt(reading, reading.facts, "file")
     said = _sentences(_OF_FILE, reading.facts)
-    # a mistake in one dictionary keeps the whole model from loading
+    # A mistake in one dictionary keeps the whole model from loading.
     stopped = (
         any([_completed(reading, one, length) for one in reading.tables])
         or reading.stopped
@@ -155,7 +162,8 @@ def explain(
 
 
 def _doubt(reading: Reading, facts: dict, of: str) -> bool:
-    """Report the doubts that apply; returns whether one of them stops the computation."""
+    """Report the doubts that apply. Returns whether any of them stops the
+    computation."""
     stops = False
     for when, doubt in _DOUBTS[of]:
         if when(facts):
@@ -177,8 +185,8 @@ def _sentences(table: list, facts: Mapping) -> list[list[str]]:
 
 
 def _completed(reading: Reading, facts: dict, length: int | None) -> bool:
-    """Add what is known about a table from outside its dictionary, and report what is odd; returns whether that stops
-    the computation."""
+    """Add what is known about a table from outside its dictionary, and report what
+    is odd. Returns whether a doubt stops the computation."""
     layer_type, layers = facts["layer_type"], facts["layers"]
     windowed = layer_type == "sliding_attention" or (
         layer_type is None

@@ -1,4 +1,4 @@
-"""All rules in one table, in the form in which the page's script gets them."""
+"""All rules in one dictionary, in the form that the page's script reads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""How to load, convert and extend the model, as data: code with the model's numbers, and what it was checked against.
+"""How to load, convert and extend the model, as data: code with the model's
+numbers, and a note on what it was checked against.
 
-``when``: the condition for a snippet; ``code`` and ``note`` have facts in braces.
+``when`` is the condition for showing a snippet. ``code`` and ``note`` have facts in
+braces.
 """
 
 from __future__ import annotations
@@ -147,8 +149,9 @@ def snippets(facts: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def numbers(facts: Mapping[str, object]) -> dict[str, object]:
-    """What the snippets need in addition to the facts: the length that is ``wanted`` (asked for, or four times the
-    trained one), the factor that reaches it, and the base of NTK-aware scaling for this factor."""
+    """What the snippets need in addition to the facts: the ``wanted`` length (the
+    one asked for, or four times the trained length), the factor that reaches it,
+    and the base of NTK-aware scaling for this factor."""
     trained, asked, dim = (
         facts.get("trained"),
         facts.get("asked"),

@@ -1,4 +1,5 @@
-"""The facts of each table of frequencies: of all layers, or of each type of layer."""
+"""Collect the facts of each table of frequencies. A table covers all layers, or one
+type of layer."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from ropebook.explain.values import Config, Reading, first, got, take
 
 
 def tables(reading: Reading, part: Config, family: dict) -> list[dict[str, object]]:
-    """The facts of each table of frequencies: of all layers, or of each type of layer."""
+    """The facts of each table of frequencies: one table for all layers, or one for
+    each type of layer."""
     scaling, parameters = (
         _dictionary(reading, part, key) for key in facts.ROPE_KEYS
     )
@@ -221,7 +223,8 @@ def _of_kind(table: dict) -> dict[str, object]:
 
 
 def _ramp(table: dict) -> tuple[float | None, float | None]:
-    """Where YaRN's ramp begins and ends, in pairs, as its code computes it."""
+    """Where YaRN's ramp begins and ends, counted in pairs and computed as in YaRN's
+    code."""
     length, base, dim = table["original"], table["base"], table["rotary_dim"]
     if None in (length, base, dim) or base <= 1 or table["kind"] != "yarn":
         return None, None

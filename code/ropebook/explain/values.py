@@ -1,4 +1,5 @@
-"""The values in a file: which are valid, and what is reported about the others."""
+"""Check the values in a file: which ones are valid, and what is reported about the
+others."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ Config = Mapping[str, object]
 
 @dataclass
 class Reading:
-    """The facts of a file and of each table of frequencies, the findings about them, and the keys that were
-    read."""
+    """The facts of a file and of each table of frequencies, with the findings about
+    them. ``stopped`` says whether any finding stops the computation."""
 
     facts: dict[str, object]
     tables: list[dict[str, object]]
@@ -22,7 +23,7 @@ class Reading:
     stopped: bool = False
 
     def say(self, name: str, **told: object) -> None:
-        """Add the finding that `doubts.ALWAYS` has under this name."""
+        """Add the finding with this name from `doubts.ALWAYS`."""
         level, sentence = doubts.ALWAYS[name]
         self.findings.append([level, name, filled(sentence, told)])
 
@@ -35,7 +36,8 @@ def take(
     into: dict,
     strict: Sequence = (),
 ) -> None:
-    """Put the wanted facts into ``into``: None if the file lacks a fact or has something invalid there."""
+    """Put the wanted facts into ``into``. A fact that is missing or invalid in the
+    file becomes None."""
     for fact, how in wanted.items():
         key = names.get(fact, how["key"])
         found = given.get(key)
@@ -52,7 +54,7 @@ def take(
 
 
 def fits(found: object, how: Mapping[str, object]) -> bool:
-    """Whether a value is valid for its fact.
+    """Whether a value is allowed for its fact.
 
     >>> fits(4096, {"is": "whole", "least": 1, "most": 1e12}), fits("4096", {"is": "whole", "least": 1, "most": 1e12})
     (True, False)

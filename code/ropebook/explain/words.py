@@ -1,8 +1,8 @@
-"""What the report says about every configuration, as data: a subject, a condition, and the
+"""What the report says about a configuration, as data: a subject, a condition and a
 sentence.
 
-The report contains, for each subject, the sentences whose condition holds. ``True``
-always holds.
+For each subject the report prints the sentences whose condition is true of the
+facts. The condition ``True`` always is.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""The field guide: what published checkpoints do with positions, and where each value comes from.
+"""The field guide: what published checkpoints do with positions, and where each
+value comes from.
 
-A checkpoint is a published set of weights, such as Llama-3.1-8B; a family has many, and they differ. Its values are in
-``checkpoints.json``, each with the key of a source, or "?" if no source was found. Nothing there was written
-from memory.
+A checkpoint is a published set of weights, such as Llama-3.1-8B. A family has many
+checkpoints, and they differ. The values are in ``checkpoints.json``. Each has the
+key of a source, or is "?" if no source was found. Nothing there was written from
+memory.
 
-- `file`: reads it and refuses what can't be right.
-- `sights`: what the values show together.
-- `guide`: the table and the sources, as the page shows them.
+- `file` reads it and refuses what can't be right.
+- `sights` shows what the values have in common.
+- `guide` makes the table and the list of sources for the page.
 """
 
 from ropebook.models.file import (

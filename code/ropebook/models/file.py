@@ -1,4 +1,4 @@
-"""The file of checkpoints: what a row may contain, and the rows as objects."""
+"""The file of checkpoints: which values a row may have, and the rows as objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ropebook import checks
 FILE = Path(__file__).with_name("checkpoints.json")
 
 UNKNOWN = "?"
-"""Marks a value that nobody could verify."""
+"""This marks a value that nobody could verify."""
 
 COLUMNS = {
     "layout": "pairs",
@@ -68,7 +68,7 @@ class Value(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What another source says about a column, and how that fits."""
+    """What another source says about a column, and how the two fit together."""
 
     column: str
     value: object
@@ -77,7 +77,8 @@ class Difference(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A published set of weights. ``values`` has a `Value` or `UNKNOWN` for each of `COLUMNS`."""
+    """A published set of weights. ``values`` has a `Value` or `UNKNOWN` for each
+    column in `COLUMNS`."""
 
     name: str
     maker: str
@@ -88,7 +89,7 @@ class Checkpoint(NamedTuple):
     disagreements: tuple[Difference, ...] = ()
 
     def of(self, column: str) -> object:
-        """The value of a column without its source, or `UNKNOWN`."""
+        """The value in a column without its source, or `UNKNOWN`."""
         entry = self.values[column]
         return UNKNOWN if entry == UNKNOWN else entry.value
 
@@ -111,7 +112,8 @@ class Checkpoint(NamedTuple):
 
     @property
     def origins(self) -> dict[str, list[str]]:
-        """The key of each source of the row -> the columns that it is the source of."""
+        """The key of each source of the row, with the columns whose values come
+        from that source."""
         found: dict[str, list[str]] = {}
         for column, entry in self.values.items():
             if entry != UNKNOWN:
@@ -135,7 +137,7 @@ def checkpoints() -> tuple[Checkpoint, ...]:
 
 
 def sources() -> dict[str, Source]:
-    """Key -> source, for every source that the rows name.
+    """Every source that the rows name, by its key.
 
     >>> sources()["deepseek-v2-report"].date
     '2024-05'
@@ -146,11 +148,12 @@ def sources() -> dict[str, Source]:
 def read(
     data: Mapping,
 ) -> tuple[tuple[Checkpoint, ...], dict[str, Source]]:
-    """Checked rows and sources, from data in the file's format.
+    """Check data in the file's format, and return its rows and sources.
 
     Raises:
-        ValueError: a row or a source that can't be right; the message names the row, the column and the
-        value. KeyError: a part is missing.
+        ValueError: a row or a source can't be right. The message names the row, the
+            column and the value.
+        KeyError: a part is missing.
     """
     known = {key: _source(key, one) for key, one in data["sources"].items()}
     rows = tuple(_row(one, known) for one in data["checkpoints"])
@@ -238,7 +241,7 @@ def _row(one: Mapping, known: Mapping[str, Source]) -> Checkpoint:
 
 
 def _asked(name: str, column: str, value: object) -> None:
-    """What each column may contain."""
+    """Check that a value is allowed in its column."""
     if column == "layout":
         checks.choice(name, value, LAYOUTS)
     elif column == "base":
@@ -277,7 +280,7 @@ def _scaling(name: str, value: object) -> None:
 
 
 def _arithmetic(row: Checkpoint) -> None:
-    """Checks that a row's values agree with each other."""
+    """Check that a row's values agree with each other."""
     rotates, head = row.of("rotates"), row.of("head_dim")
     turns = row.of("layout") != "none"
     if rotates != UNKNOWN:

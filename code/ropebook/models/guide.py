@@ -1,4 +1,5 @@
-"""The guide as a page shows it: a table, which a script makes sortable, and the sources of each row."""
+"""The guide as a page shows it: a table that a script makes sortable, and the
+sources of each row."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from ropebook.models.file import (
 EXPLAINER = "explain.html"
 """The page that explains a configuration."""
 BANDS = {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
-"""A value that all of Llama 3's published configurations share; the guide has no column
-for it."""
+"""Values that all of Llama 3's published configurations share. The guide has no
+column for them."""
 
 METHODS = {
     "linear": "linear",
@@ -33,12 +34,12 @@ METHODS = {
     "longrope": "LongRoPE",
 }
 DATED = {"published": "published", "commit": "as of", "read": "read"}
-# The columns that are visible at first; readers can tick the others.
+# The columns that are visible at first. Readers can tick the others.
 FIRST = ("layout", "base", "rotates", "shipped", "scaling")
 
 
 class Column(NamedTuple):
-    """A column of the table: its heading, and whether it is shown initially."""
+    """A column of the table: its heading, and whether it is visible at first."""
 
     key: str
     head: str
@@ -46,10 +47,11 @@ class Column(NamedTuple):
 
 
 def columns() -> list[Column]:
-    """The columns after the name, in their order."""
+    """All columns except the name, in their order."""
     found = [Column("published", "published", True)]
     found += [Column("maker", "maker", False), Column("kind", "for", False)]
-    # The column on how much of a head rotates gives the head dimension as well.
+    # The column that says how much of a head rotates gives the head dimension as
+    # well.
     shown = [key for key in COLUMNS if key != "head_dim"]
     order = sorted(shown, key=lambda key: key not in FIRST)
     found += [Column(key, COLUMNS[key], key in FIRST) for key in order]
@@ -57,8 +59,9 @@ def columns() -> list[Column]:
 
 
 def explained(row: Checkpoint) -> str:
-    """The address that opens a row's numbers in the explainer, written as a configuration. It is "" where they don't
-    make one: if nothing rotates, or for LongRoPE, whose factors the guide doesn't list.
+    """The address that opens a row in the explainer, with its numbers written as a
+    configuration. It is "" if they don't make one: if nothing rotates, or for
+    LongRoPE, whose factors the guide doesn't list.
 
     >>> explained(checkpoints()[0])[:40]
     'explain.html#explain.config=%7B%22head_d'
@@ -79,7 +82,7 @@ def explained(row: Checkpoint) -> str:
 
 
 def _scaling(scaling: dict) -> dict:
-    """A row's scaling, with the keys of a configuration."""
+    """A row's scaling, with the keys that a configuration uses."""
     names = {"type": "rope_type", "original": "original_max_position_embeddings"}
     found = {names.get(key, key): value for key, value in scaling.items()}
     return found | (BANDS if scaling["type"] == "llama3" else {})
@@ -115,7 +118,8 @@ def text(column: str, value: object) -> str:
 
 
 def cell(row: Checkpoint, column: str) -> tuple[str, object]:
-    """What a row shows in a column, and what it is sorted by; None sorts last."""
+    """What a row shows in a column, and the value that it is sorted by. None sorts
+    last."""
     if column == "maker":
         return row.maker, row.maker.lower()
     if column == "kind":
@@ -179,8 +183,8 @@ class Guide:
         )
 
     def _repr_html_(self) -> str:
-        # On a phone rows become cards. Laid out like that, the table needs roles to remain a table to screen
-        # readers.
+        # On a phone rows become cards. In that layout, screen readers only
+        # recognise the table if it has roles.
         heads = '<th scope="col" role="columnheader">checkpoint</th>' + "".join(
             f'<th scope="col" role="columnheader"{_more(column)}>{escape(column.head)}</th>'
             for column in columns()
@@ -221,7 +225,8 @@ def _more(column: Column) -> str:
 
 
 class Origins:
-    """Where each value of each row comes from: a folded list, read one row at a time."""
+    """Where each value of each row comes from: a list that is folded at first and
+    read one row at a time."""
 
     def __init__(self, rows: Sequence[Checkpoint] | None = None):
         self.rows = list(checkpoints() if rows is None else rows)

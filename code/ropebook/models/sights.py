@@ -1,4 +1,5 @@
-"""What the checkpoints show together. All counts use only the rows that count, and among them only known values."""
+"""What the checkpoints show together. All counts include only the rows that count
+(`Checkpoint.counts`), and only their known values."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """The rows that count; by default among the guide's rows.
+    """The rows that count, chosen from ``rows`` (by default the guide's rows).
 
     >>> all(row.counts for row in counted())
     True
@@ -24,10 +25,10 @@ def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
 def known(
     *columns: str, rows: Iterable[Checkpoint] | None = None
 ) -> list[Checkpoint]:
-    """Of the rows that count, those whose values in these columns all have a source.
+    """The rows that count and whose values in these columns all have a source.
 
     Raises:
-        ValueError: a name that is not in `COLUMNS`.
+        ValueError: a column is not in `COLUMNS`.
     """
     for column in columns:
         checks.choice("column", column, COLUMNS)
@@ -39,7 +40,7 @@ def known(
 
 
 def layouts(rows: Iterable[Checkpoint] | None = None) -> Counter:
-    """Layout -> how many rows have it.
+    """How many rows have each layout.
 
     >>> layouts()["half"] > layouts()["interleaved"]
     True
@@ -48,7 +49,8 @@ def layouts(rows: Iterable[Checkpoint] | None = None) -> Counter:
 
 
 class Group(NamedTuple):
-    """The bases of the checkpoints that ship for lengths above ``above`` up to ``upto`` tokens."""
+    """The bases of the checkpoints that ship for lengths above ``above`` and up to
+    ``upto`` tokens."""
 
     above: int
     upto: int
@@ -62,17 +64,18 @@ def bases(
     limits: Sequence[int] = (1, 4096, 32_768, 131_072, 16_777_216),
     rows: Iterable[Checkpoint] | None = None,
 ) -> list[Group]:
-    """How bases go with lengths: for each range between two limits, the smallest, median and largest
-    base.
+    """How bases depend on lengths: the smallest, median and largest base for each
+    range between two limits.
 
-    Only models whose positions are a single number, because rows and columns of a picture are not lengths of
-    text. Where layers differ, the base is that of the layers that see the whole text.
+    Only models whose positions are a single number are included, because the rows
+    and columns of a picture are not lengths of text. Where layers differ, the base
+    is that of the layers that see the whole text.
 
     Args:
         limits: lengths in tokens, rising.
 
     Raises:
-        ValueError: fewer than two limits, or not rising.
+        ValueError: there are fewer than two limits, or they do not rise.
     """
     limits = checks.listed("limits", limits, "a list of lengths")
     if len(limits) < 2 or sorted(set(limits)) != limits:
@@ -96,7 +99,7 @@ def bases(
 def stretched(
     rows: Iterable[Checkpoint] | None = None,
 ) -> dict[str, list[Checkpoint]]:
-    """Type of scaling (as in `Value`, or "none") -> the rows that ship with it."""
+    """The rows that ship with each type of scaling (as in `Value`, or "none")."""
     found: dict[str, list[Checkpoint]] = {}
     for row in known("scaling", rows=rows):
         scaling = row.of("scaling")
@@ -106,7 +109,7 @@ def stretched(
 
 
 def differences(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """The rows on which sources disagree."""
+    """The rows about which sources disagree."""
     return [
         row
         for row in (checkpoints() if rows is None else rows)

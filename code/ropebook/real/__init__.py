@@ -1,16 +1,30 @@
-"""A published model on a laptop: read from a GGUF file into the book's own Llama, and examined.
+"""A published model on a laptop: we read it from a GGUF file into the book's own
+Llama and examine it.
+
+To read the model:
 
 - `container`: what a GGUF file contains.
 - `sizes`: which Llama it describes.
 - `tokens`: its tokenizer.
 - `loading`: the model, with queries and keys in the layout you choose.
-- `reading`: its loss at each position of a long text; `layers`: a look at each layer while it
-  reads.
-- `published`: which model it is, and where its file comes from; `texts`: what it reads.
+- `reading`: its loss at each position of a long text.
+- `layers`: a look at each layer while the model reads.
+- `published`: which model it is, and where its file comes from.
+- `texts`: what the model reads.
 
-What its heads do: `heads`, a map of all of them; `bias`, how distance alone affects their scores; `lookback`, where the
-queries of long texts look. What happens if something is changed: `changes`, other frequencies; `sinks`, the first token
-apart; `penalty`, a score by distance. How it is judged: `rule`.
+To see what its heads do:
+
+- `heads`: a map of all of them.
+- `bias`: how distance alone affects their scores.
+- `lookback`: where the queries of long texts look.
+
+To change something and see what happens:
+
+- `changes`: use other frequencies.
+- `sinks`: treat the first token separately.
+- `penalty`: add a bias that depends on distance.
+
+The findings are judged by `rule`.
 
 Only reading a file needs the package gguf: ``pip install 'ropebook[real]'``.
 """

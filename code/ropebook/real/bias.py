@@ -1,12 +1,15 @@
-"""How distance alone affects a head's scores: the mean score, pair by pair, as a function of distance.
+"""How distance alone affects a head's scores: the mean score of each pair as a
+function of distance.
 
-A pair of q and k, written as complex numbers, adds Re(q conj(k) e^(iθΔ)) / √d to the score at distance Δ. If queries and
-keys point in a preferred direction, as those of trained heads do, the mean of that over tokens is a cosine of the
-distance, whatever the tokens are. The mean query times the mean key gives its amplitude and phase. Short texts are
-enough to measure them, and the cosine then predicts what the head will do at distances beyond these texts.
+With pairs written as complex numbers, a pair of q and k adds Re(q conj(k) e^(iθΔ))
+/ √d to the score at distance Δ. If queries and keys point in a preferred direction,
+as they do in trained heads, the mean of this over tokens is a cosine of the
+distance, whatever the tokens are. The mean query times the mean key gives the
+cosine's amplitude and phase. Short texts are enough to measure them. The cosine
+then predicts what the head will do at distances longer than these texts.
 
-The first token is treated separately, because its keys are unlike all others (Xiao et al. 2023, arXiv
-2309.17453).
+The first token is treated separately, because its keys are unlike all others (Xiao
+et al. 2023, arXiv 2309.17453).
 """
 
 from __future__ import annotations
@@ -25,13 +28,16 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float, Int
 
 EARLY = 4
-"""How many tokens at the beginning of a text don't count as ordinary keys; the first one is treated separately."""
+"""This many tokens at the beginning of a text don't count as ordinary keys. The
+first one is treated separately."""
 
 
 class DistanceBias(NamedTuple):
-    """Complex amplitudes z, complex128: at distance Δ a pair adds Re(z e^(iθΔ)) to the mean score; see `at`."""
+    """Complex amplitudes z, complex128. At distance Δ a pair adds Re(z e^(iθΔ)) to
+    the mean score; see `at`."""
 
-    # amplitudes with the keys of ordinary tokens, and with the first token's key
+    # ``others``: amplitudes with the keys of ordinary tokens. ``first``: amplitudes
+    # with the first token's key.
     others: Complex[Tensor, "layers heads pairs"]
     first: Complex[Tensor, "layers heads pairs"]
 
@@ -39,13 +45,14 @@ class DistanceBias(NamedTuple):
 def distance_bias(
     model: LlamaModel, tokens: Int[Tensor, "batch seq"]
 ) -> DistanceBias:
-    """The amplitudes of all heads, over texts of one length T ≥ 8: tokens (batch, T).
+    """The amplitudes of all heads, measured on texts of one length T ≥ 8: tokens
+    (batch, T).
 
-    Queries come from the second half of each text. Queries and keys are averaged separately, over all texts, so that
-    only what all tokens have in common is left.
+    Queries come from the second half of each text. Queries and keys are averaged
+    separately over all texts, so only what all tokens have in common remains.
 
     Raises:
-        ValueError: shorter texts, or tokens that the model refuses.
+        ValueError: the texts are shorter, or contain tokens that the model refuses.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> distance_bias(model, torch.randint(10, (1, 16))).others.shape
@@ -65,7 +72,8 @@ def at(
     distances: Float[Tensor, " distances"],
     pairs: slice | list[int] = slice(None),
 ) -> Float[Tensor, "*heads distances"]:
-    """The mean score at each distance, float64, of some of the pairs (by default all): Σ Re(z_i e^(iθ_iΔ)).
+    """The mean score at each distance, float64, summed over some of the pairs (by
+    default all): Σ Re(z_i e^(iθ_iΔ)).
 
     >>> at(torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([1.0]), torch.tensor([0.0, math.pi])).round()
     tensor([-2.,  2.], dtype=torch.float64)
@@ -84,8 +92,10 @@ def drop(
     start: int,
     stop: int,
 ) -> Float[Tensor, "*heads pairs"]:
-    """How far the mean score at distances from ``start`` up to but not including ``stop`` falls, on average, if only
-    one pair is slowed down by ``factor``: a number for each pair, float64, below 0 where the score rises.
+    """How far the mean score falls if only one pair is slowed down by ``factor``:
+    one number for each pair, float64. It is an average over the distances from
+    ``start`` up to but not including ``stop``, and it is below 0 if the score
+    rises.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi])
     >>> drop(z, theta, factor=2.0, start=1, stop=2).round()  # at distance 1 the mean score is 2, and slowed down 0

@@ -1,6 +1,8 @@
-"""The published model with other frequencies: some of its pairs slowed down, or a method that extends the context.
+"""The published model with other frequencies: some of its pairs are slowed down, or
+a method extends its context.
 
-Nothing is trained. Pairs are counted as their frequencies θ_i are, from the fastest, i = 0.
+Nothing is trained. Pairs are numbered from the fastest, i = 0, like their
+frequencies θ_i.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from ropebook.shapes import Float
 
 @dataclass(frozen=True)
 class Change:
-    """A change to the frequencies of every layer: ``pairs`` divided by ``factor``, or a ``method`` of the registry.
+    """A change to the frequencies of every layer: ``pairs`` are divided by
+    ``factor``, or a ``method`` from the registry is used.
 
-    Without pairs and with the method "none" the model is unchanged. ``name``: letters, digits and hyphens.
+    With no pairs and the method "none" the model is unchanged. ``name`` consists of
+    letters, digits and hyphens.
 
     >>> Change("slow-22-26", pairs=(22, 23, 24, 25, 26), factor=2.0).describe()
     {'pairs': [22, 23, 24, 25, 26], 'factor': 2.0, 'method': 'none', 'options': {}}
@@ -41,14 +45,15 @@ class Change:
             )
 
     def of(self, model: LlamaModel) -> LlamaModel:
-        """The changed model: a new one that shares the same weights."""
+        """A new model with the changed frequencies, which shares the weights of
+        ``model``."""
         if self.method != "none":
             return with_method(model, self.method, dict(self.options))
         inv_freq = model.layers[0].attention.rotary.inv_freq
         return with_frequencies(model, slowed(inv_freq, self.pairs, self.factor))
 
     def describe(self) -> dict[str, object]:
-        """What a result records about the change, ready for JSON."""
+        """The change as a dictionary that can be stored as JSON with a result."""
         return {
             "pairs": list(self.pairs),
             "factor": self.factor,
@@ -79,7 +84,7 @@ def slow(first: int, last: int | None = None, factor: float = 2.0) -> Change:
 def slowed(
     inv_freq: Float[Tensor, " pairs"], pairs: tuple[int, ...], factor: float
 ) -> Float[Tensor, " pairs"]:
-    """θ with some of its pairs divided by a factor; a copy.
+    """A copy of θ in which some of the pairs are divided by a factor.
 
     >>> import torch
     >>> slowed(torch.tensor([1.0, 0.5, 0.25]), (1,), 2.0)

@@ -1,6 +1,8 @@
-"""What a GGUF file contains: its metadata and its tensors, dequantised to float32 one at a time.
+"""What a GGUF file contains: its metadata, and its tensors, which are dequantised
+to float32 one at a time.
 
-Source: the specification in ggml's repository, docs/gguf.md; read by the package gguf, which llama.cpp publishes.
+Source: the specification in ggml's repository, docs/gguf.md. The file is read by
+the package gguf, which llama.cpp publishes.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ _MAGIC = b"GGUF"
 
 @dataclass(frozen=True)
 class Container:
-    """An open GGUF file: `read` makes one.
+    """An open GGUF file, as `read` returns it.
 
-    ``metadata``: every key with its value, as plain Python numbers, strings, booleans and lists. ``tensors``: the
-    stored tensors by name, still quantised; `shape`, `stored_as` and `tensor` look at one of them.
+    ``metadata``: every key with its value, as plain Python numbers, strings,
+    booleans and lists. ``tensors``: the stored tensors by name, still quantised; to
+    look at one of them use `shape`, `stored_as` and `tensor`.
     """
 
     path: Path
@@ -37,16 +40,17 @@ class Container:
         return tuple(int(size) for size in reversed(self._stored(name).shape))
 
     def stored_as(self, name: str) -> str:
-        """The type that the file stores the tensor in, such as "F32" or "Q4_1"."""
+        """The type in which the file stores the tensor, such as "F32" or "Q4_1"."""
         return self._stored(name).tensor_type.name
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor as float32, with `shape` as its shape: a copy that no longer needs the
-        file.
+        """A copy of the tensor as float32, with the shape that `shape` gives. It no
+        longer needs the file.
 
         Raises:
-            KeyError: no such tensor.
-            ValueError: it is stored in a type that gguf cannot dequantise; the message lists those it can.
+            KeyError: there is no such tensor.
+            ValueError: it is stored in a type that gguf cannot dequantise. The message
+                lists the types that it can.
         """
         from gguf import quants
 
@@ -58,7 +62,8 @@ class Container:
                 f"{self.path}: {name} must be stored as one of {', '.join(_readable_types())}, "
                 f"got {stored.tensor_type.name}"
             ) from error
-        # the file's own memory is read-only, and a big-endian file has the other byte order
+        # The file's own memory is read-only, and a big-endian file has the other
+        # byte order.
         values = values.astype("float32", copy=True).reshape(self.shape(name))
         return torch.from_numpy(values)
 
@@ -69,13 +74,16 @@ class Container:
 
 
 def read(path: str | os.PathLike[str]) -> Container:
-    """The GGUF file at ``path``, mapped into memory: a tensor is only read when you ask for
-    it. Takes some seconds if the file has a large vocabulary.
+    """Open the GGUF file at ``path``. It is mapped into memory, so a tensor is only
+    read when you ask for it. This takes some seconds if the file has a large
+    vocabulary.
 
     Raises:
-        ModuleNotFoundError: the package gguf is not installed; the message says how to install it.
+        ModuleNotFoundError: the package gguf is not installed. The message says how
+            to install it.
         FileNotFoundError: there is no such file.
-        ValueError: it is not a GGUF file, a part of it is missing, or its version is one that gguf cannot read.
+        ValueError: it is not a GGUF file, a part of it is missing, or gguf cannot
+            read its version.
     """
     gguf = _gguf()
     path = Path(path)
@@ -90,7 +98,8 @@ def read(path: str | os.PathLike[str]) -> Container:
     try:
         reader = gguf.GGUFReader(path)
         metadata = {key: field.contents() for key, field in reader.fields.items()}
-    # a truncated number can look like anything, so the reader may fail in any of these ways
+    # A truncated number can look like anything, so the reader may fail in any of
+    # these ways.
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(
             f"{path} must be a whole GGUF file, of version 2 or 3, but it cannot be read to its end: {error}"

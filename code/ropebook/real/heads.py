@@ -1,8 +1,11 @@
-"""What each head of a model does with positions and with content: how far it looks, and which pairs its vectors use.
+"""What each head of a model does with positions and with content: how far it looks,
+and which pairs its queries and keys use.
 
-Measured on short texts, within the trained length: tokens (batch, T). Attention is that of the queries of the second
-half of a text, so that each has at least T/2 keys. The first token is treated separately, because many heads attend to
-it whatever it is (Xiao et al. 2023, *Efficient Streaming Language Models with Attention Sinks*, arXiv 2309.17453).
+Everything is measured on short texts, within the trained length: tokens (batch, T).
+Only the queries in the second half of a text are measured, so that each has at
+least T/2 keys. The first token is treated separately, because many heads attend to
+it whatever it is (Xiao et al. 2023, *Efficient Streaming Language Models with
+Attention Sinks*, arXiv 2309.17453).
 """
 
 from __future__ import annotations
@@ -22,23 +25,28 @@ from ropebook.shapes import Float, Int
 
 
 class HeadMap(NamedTuple):
-    """For every head, means over queries and texts, float64: (layers, heads) unless another shape is given."""
+    """Means over queries and texts for every head, float64. The shape is (layers,
+    heads) unless another one is given."""
 
-    # shares of the weight: on the text's first token, on the token itself, on the one before it
+    # Shares of the attention weight: on the text's first token, on the query's own
+    # token, and on the token before it.
     first: Float[Tensor, "layers heads"]
     own: Float[Tensor, "layers heads"]
     previous: Float[Tensor, "layers heads"]
-    # entropy of the weights in nats; for equal weights, the log of the number of keys
+    # Entropy of the weights in nats. For equal weights it is the log of the number
+    # of keys.
     entropy: Float[Tensor, "layers heads"]
-    # share of the weight by distance, without the first token: (layers, heads, bins), with bins between edges
+    # Share of the weight by distance, without the first token: (layers, heads,
+    # bins). Each bin lies between two neighbours in ``edges``.
     by_distance: Float[Tensor, "layers heads bins"]
     edges: list[int]
-    # lengths of the pairs of the queries and of the keys: (layers, heads, d/2) and (layers, kv_heads, d/2)
+    # Lengths of the queries' and keys' pairs: (layers, heads, d/2) and (layers,
+    # kv_heads, d/2).
     q: Float[Tensor, "layers heads pairs"]
     k: Float[Tensor, "layers kv_heads pairs"]
 
     def share(self) -> Float[Tensor, "layers heads pairs"]:
-        """Each pair's share of the sum of |q_i||k_i| over pairs."""
+        """Each pair's share of the sum of |q_i||k_i| over all pairs."""
         return pair_shares(self.q, self.k)
 
 
@@ -46,8 +54,8 @@ def pair_shares(
     q: Float[Tensor, "layers heads pairs"],
     k: Float[Tensor, "layers kv_heads pairs"],
 ) -> Float[Tensor, "layers heads pairs"]:
-    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head, from the lengths of the pairs of queries and
-    keys.
+    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head,
+    computed from the lengths of the pairs of queries and keys.
 
     >>> pair_shares(torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[[1.0, 1.0]]]))
     tensor([[[0.7500, 0.2500],
@@ -59,12 +67,14 @@ def pair_shares(
 
 @torch.no_grad()
 def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
-    """The map of all heads, over texts of one length T ≥ 4: tokens (batch, T).
+    """The map of all heads, measured on texts of one length T ≥ 4: tokens (batch,
+    T).
 
-    Memory: the (heads, T, T) weights of one layer and one text at a time.
+    Only the (heads, T, T) weights of one layer and one text are in memory at a
+    time.
 
     Raises:
-        ValueError: shorter texts, or tokens that the model refuses.
+        ValueError: the texts are shorter, or contain tokens that the model refuses.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> found = head_map(model, torch.randint(10, (1, 16)))
@@ -94,7 +104,8 @@ def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
 def _of_layer(
     attention: RotaryAttention, x: Tensor, edges: list[int]
 ) -> list[Tensor]:
-    """What `HeadMap` has of one layer and one text (1, T, dim), all but the edges."""
+    """The parts of `HeadMap`, except for the edges, for one layer and one text (1,
+    T, dim)."""
     q, k, _ = attention.project(x)
     lengths = [
         to_complex(vectors, attention.rotary.layout).abs().double().mean((0, 2))
@@ -109,7 +120,8 @@ def _of_layer(
     first = weights[:, :, 0].mean(1)
     entropy = torch.special.entr(weights).sum(-1).mean(1)
     distance = rows[:, None] - torch.arange(length)
-    # the first token is in no bin, and neither are masked keys, whose distance is below 0
+    # The first token belongs to no bin. Neither do masked keys, because their
+    # distance is below 0.
     place = torch.bucketize(distance, torch.tensor(edges), right=True) - 1
     place[:, 0] = -1
     counted = place >= 0

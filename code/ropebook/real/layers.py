@@ -1,4 +1,4 @@
-"""Looks at the input of each layer's attention while the model reads."""
+"""Look at the input of each layer's attention while the model reads."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def in_each_layer(
     tokens: Int[Tensor, "batch seq"],
     look: Callable[[RotaryAttention, Tensor], Seen],
 ) -> list[Seen]:
-    """Calls ``look`` with each layer's attention and its input (batch, seq, dim), and returns the
-    results layer by layer.
+    """Call ``look`` with each layer's attention and its input (batch, seq, dim),
+    and return the results layer by layer.
 
-    It is called while the model reads, so no input has to be kept.
+    ``look`` is called while the model reads, so the inputs don't have to be kept in
+    memory.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> in_each_layer(model, torch.tensor([[1, 2, 3]]), lambda attention, x: tuple(x.shape))
@@ -46,8 +47,8 @@ def in_each_layer(
 
 
 def check_plain(where: str, **given: object) -> None:
-    """``ValueError`` if any argument is given, because the changed attention (``where`` says which) only reads whole
-    texts."""
+    """Raise ``ValueError`` if any of the arguments is given, because the changed
+    attention only reads whole texts. ``where`` describes the change."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} must be None where {where}")

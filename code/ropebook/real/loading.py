@@ -1,4 +1,5 @@
-"""A GGUF file of a Llama, as the book's own model: names, the layout of queries and keys, tied embeddings."""
+"""Load a Llama from a GGUF file as the book's own model: its names, the layout of
+its queries and keys, and tied embeddings."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from ropebook.real.tokens import Tokenizer, tokenizer
 from ropebook.rotary_attention import LlamaModel
 
 STORED_LAYOUT = "interleaved"
-"""The order of the rows of W_q and W_k in a Llama's GGUF file: llama.cpp rotates neighbours, and its converter
-reorders the rows of a checkpoint from transformers accordingly."""
+"""The order of the rows of W_q and W_k in a Llama's GGUF file. llama.cpp rotates
+neighbours, so its converter reorders the rows of a checkpoint from transformers."""
 
 _TOP = {
     "embedding.weight": "token_embd.weight",
@@ -34,7 +35,7 @@ _IN_LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_LISTED = 3  # how many names a message lists; an unrelated file may lack hundreds
+_LISTED = 3  # An error message lists this many names; an unrelated file may lack hundreds.
 
 
 class Loaded(NamedTuple):
@@ -46,11 +47,12 @@ class Loaded(NamedTuple):
 
 
 def load(path: str | os.PathLike[str], layout: str = "half") -> Loaded:
-    """The Llama in a GGUF file, dequantised to float32, on the CPU.
+    """Load the Llama in a GGUF file, dequantised to float32, on the CPU.
 
-    ``layout``: how the book's model rotates; both layouts give the same logits. No parameter requires a gradient. It
-    raises what `read`, `configuration`, `weights` and `tokenizer` raise, so the error says what is wrong with a
-    damaged or unrelated file.
+    ``layout`` says which layout the book's model uses. Both layouts give the same
+    logits. No parameter requires a gradient. The function raises whatever `read`,
+    `configuration`, `weights` and `tokenizer` raise, so the error says what is
+    wrong with a damaged or unrelated file.
     """
     file = read(path)
     config = configuration(file)
@@ -64,17 +66,19 @@ def model(
     *,
     convert: bool = True,
 ) -> LlamaModel:
-    """Only the model, in evaluation mode.
+    """Load only the model, in evaluation mode.
 
-    ``convert=False`` leaves the rows of W_q and W_k in the file's order whatever the layout is. In layout "half"
-    that is the mistake which the book warns about: the rotation then mixes numbers that were never a pair.
+    ``convert=False`` leaves the rows of W_q and W_k in the file's order, whatever
+    the layout is. With the layout "half" this is the mistake that the book warns
+    about: the rotation then mixes numbers that were never a pair.
     """
     checks.layout(layout)
     state = weights(file, config, layout if convert else STORED_LAYOUT)
-    # on "meta" no random weights are drawn; they would be replaced anyway
+    # On the device "meta" no random weights are drawn. They would be replaced
+    # anyway.
     made = LlamaModel(**config.model_options(), layout=layout, device="meta")
     made.load_state_dict(state, assign=True)
-    if config.tied:  # assigning one by one made them two parameters
+    if config.tied:  # they were assigned separately and became two parameters
         made.lm_head.weight = made.embedding.weight
     return made.requires_grad_(False).eval()
 
@@ -82,11 +86,12 @@ def model(
 def weights(
     file: Container, config: Configuration, layout: str = "half"
 ) -> dict[str, Tensor]:
-    """All weights by the names of `LlamaModel`, float32, the rows of W_q and W_k in the order of ``layout``.
+    """All weights, float32, by their names in `LlamaModel`. The rows of W_q and W_k
+    are in the order of ``layout``.
 
     Raises:
-        ValueError: a tensor that is missing, unknown or of a shape that does not fit the configuration, or stored in
-            a type that gguf cannot dequantise.
+        ValueError: a tensor is missing or unknown, its shape does not fit the
+            configuration, or gguf cannot dequantise its type.
     """
     checks.layout(layout)
     names = stored_names(config)
@@ -106,8 +111,8 @@ def weights(
 
 
 def stored_names(config: Configuration) -> dict[str, str]:
-    """The names in a GGUF file for the weights of `LlamaModel`, each of the file's tensors
-    once.
+    """The name in a GGUF file for each weight of `LlamaModel`. Each tensor of the
+    file appears once.
 
     Source: gguf's own table, ``gguf.constants.TENSOR_NAMES``.
     """

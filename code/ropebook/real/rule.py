@@ -1,36 +1,58 @@
-"""The rule by which the findings on the published model are judged. A draft of 2026-11-24: no text that decides has been opened.
+"""The rule by which we judge the findings on the published model. This is a draft
+of 2026-11-24: none of the texts that decide has been opened.
 
-**Two kinds of texts.** Hypotheses come from the texts of `ropebook.real.texts.EXPLORATION`, which may be looked at as often as one likes.
-They are decided on `HELD_OUT`, three texts of each of four kinds, which are named here and read by nobody before `OPENED` has a date:
-until then `held_out` refuses. Of these files the names and sizes were seen, and nothing else. The model has very likely read most of them
-in training; so has it those of the exploration. Differences on one text are compared, and no loss by itself.
+**Two kinds of texts.** Hypotheses come from the texts of
+`ropebook.real.texts.EXPLORATION`, which may be looked at as often as you like. The
+hypotheses are decided on `HELD_OUT`, which has three texts of each of four kinds.
+These texts are named here, but nobody reads them before `OPENED` has a date; until
+then `held_out` refuses to return them. We have seen the names and sizes of these
+files, and nothing else. The model has very likely read most of them in training,
+and those of the exploration too. We therefore compare differences on the same text,
+and never judge a loss by itself.
 
-**What is measured.** The loss in nats of every token of the first 12,288 of a text (and one more, the last target), as a mean over a
-band of positions: `WITHIN` L = 8,192, and `BEYOND` it. Beyond begins an eighth of L behind L, for what happens at the border itself
-belongs to neither. A comparison is the difference of two changes on the same texts: one number for each text.
+**What is measured.** We measure the loss in nats of every token among the first
+12,288 of a text (and one more, the last target), and take its mean over a band of
+positions. The bands are `WITHIN` L = 8,192, and `BEYOND` it. The second band begins
+an eighth of L after L, because what happens right at the border belongs to neither
+band. A comparison is the difference between two changes on the same texts: one
+number for each text.
 
-**Comparisons** are in `CLAIMS`. Each was suggested by one text of the exploration (Python's source code) before the rule was written.
-They are about the band of pairs 22 to 26 of 32, slowed down by 2 in every layer and head.
+**Comparisons** are listed in `CLAIMS`. Each was suggested by one text of the
+exploration (Python's source code) before the rule was written. They are about the
+band of pairs 22 to 26 of 32, slowed down by a factor of 2 in every layer and head.
 
-**Intervals and tests** are of the mean over the twelve texts, by Student's t with eleven degrees of freedom: one model, so no seeds.
-The three texts of a kind are not quite independent. A claim therefore holds *in every kind* only if the mean of each kind has the sign
-as well, which is said beside it.
+**Intervals and tests** are about the mean over the twelve texts, by Student's t
+with eleven degrees of freedom. There is only one model, so there are no seeds. The
+three texts of a kind are not quite independent. A claim therefore holds *in every
+kind* only if the mean of each kind has the claimed sign as well, and this is stated
+beside the outcome.
 
-**Margins.** A difference within ±`MARGIN` nats is none; 0.05 is a twentieth of what the model pays on average within L, and a hundredth
-of what a text without any model of it would cost. Nulls are tested (two one-sided tests), as in `ropebook.lab.rule`.
+**Margins.** A difference within ±`MARGIN` nats counts as no difference. 0.05 nats
+is a twentieth of the model's mean loss within L, and a hundredth of what a text
+would cost without any model of it. A claim of no difference (a null) is tested with
+two one-sided tests, as in `ropebook.lab.rule`.
 
-**The number of looks.** Benjamini and Hochberg's procedure at 0.05 over all comparisons, for differences and for nulls separately.
+**The number of looks.** Benjamini and Hochberg's procedure at 0.05 is applied to
+all comparisons together, once for differences and once for nulls.
 
-**Random bands.** The band is compared with `RANDOM_BANDS` sets of five of the other 27 pairs, drawn with the seeds `SEEDS`. That takes
-long, so it is done on one text of each kind, the first. The claim holds if the band's mean loss beyond L is below that of every one.
+**Random bands.** The band is compared with `RANDOM_BANDS` sets of five pairs, drawn
+from the other 27 with the seeds `SEEDS`. That takes a long time, so it is done on
+only one text of each kind, the first. The claim holds if the band's mean loss
+beyond L is below that of every random set.
 
-**The prediction.** results/real/prediction.json was stored on 2026-11-24, before any single pair was tried at full length: by how much the
-mean score of all heads at distances from L to 12,288 falls when one pair is slowed down (`ropebook.real.bias.drop`), from short
-texts of the exploration. It predicts which single pair helps most when slowed down by 2: 23, then 22. On the first text of each kind all 32
-are tried; the claim holds if the rank correlation of fall and gain, mean over the four, is at least `RANK` and above 0 in each. The share
-of each pair in the product of the lengths of queries and keys (`ropebook.real.heads`) is the rival prediction, judged in the same way.
+**The prediction.** The file results/real/prediction.json was stored on 2026-11-24,
+before any single pair had been tried at full length. It was computed from short
+texts of the exploration, and says by how much the mean score of all heads at
+distances from L to 12,288 falls when one pair is slowed down
+(`ropebook.real.bias.drop`). It predicts which single pair helps most when slowed
+down by a factor of 2: pair 23, then pair 22. On the first text of each kind all 32
+pairs are tried. The claim holds if the rank correlation between fall and gain is at
+least `RANK` on average over the four texts, and above 0 in each. The rival
+prediction is the share of each pair in the product of the lengths of queries and
+keys (`ropebook.real.heads`). It is judged in the same way.
 
-**Not in the rule**: whatever is thought of later is marked as such wherever it is shown.
+**Not in the rule**: whatever we think of later is marked as such wherever it is
+shown.
 """
 
 from __future__ import annotations
@@ -53,14 +75,16 @@ from ropebook.real.texts import Text, docstrings, library, literature, package
 
 DATE = "2026-11-24"
 OPENED: str | None = None
-"""The date on which the first of the texts that decide was opened; None as long as the rule may still change."""
+"""The date on which the first of the texts that decide was opened. It is None as
+long as the rule may still change."""
 
 LENGTH = 12_288
 WITHIN, BEYOND = (4096, 8192), (9216, 12_288)
-"""Positions of the bands, the second not included."""
+"""The bands of positions: the first position of each, and the one after its
+last."""
 MARGIN = 0.05
 FALSE = 0.05
-"""Of the outcomes that are called, the share that may be false."""
+"""The share of the called outcomes that may be false."""
 RANDOM_BANDS = 20
 SEEDS = tuple(range(RANDOM_BANDS))
 BAND = (22, 23, 24, 25, 26)
@@ -95,7 +119,8 @@ HELD_OUT = (
 
 
 def held_out(name: str) -> Text:
-    """One of `HELD_OUT`, by its name, to be read. ``ValueError`` while the rule is a draft.
+    """The text of this name in `HELD_OUT`, ready to be read. Raises ``ValueError``
+    while the rule is a draft.
 
     >>> held_out("play")
     Traceback (most recent call last):
@@ -114,7 +139,8 @@ def held_out(name: str) -> Text:
 
 @dataclass(frozen=True)
 class Comparison:
-    """That the loss with the change ``a`` is lower or higher than with ``b``, or the same, in a band of positions."""
+    """The statement that, in a band of positions, the loss with the change ``a`` is
+    lower or higher than with ``b``, or the same."""
 
     a: str
     b: str
@@ -128,7 +154,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is said, and the comparisons that decide it; ``source``: where it comes from."""
+    """A statement and the comparisons that decide it. ``source`` says where the
+    statement comes from."""
 
     id: str
     text: str
@@ -196,11 +223,13 @@ CLAIMS = (
 )  # fmt: skip
 
 Numbers = Mapping[str, Mapping[str, Sequence[float]]]
-"""By text and change: mean losses of stretches of equal length from position 0 to `LENGTH`."""
+"""Mean losses by text and change, over stretches of equal length from position 0 to
+`LENGTH`."""
 
 
 class Found(NamedTuple):
-    """A comparison, its interval at 95 % without any correction, the mean of each kind of text, and its outcome."""
+    """A comparison with its 95 % interval, not corrected in any way, the mean of
+    each kind of text, and the outcome."""
 
     comparison: Comparison
     interval: Interval
@@ -211,10 +240,12 @@ class Found(NamedTuple):
 def judge(
     claims: Sequence[Claim], numbers: Numbers, texts: Sequence[Text] = HELD_OUT
 ) -> dict[str, tuple[Found, ...]]:
-    """All claims at once, by their ids, since the correction is over all of their comparisons.
+    """Judge all claims at once, because the correction covers all of their
+    comparisons. Returns the results of each claim by its id.
 
     Raises:
-        ValueError: a text or a change that ``numbers`` has not, or a stretch that does not end where a band does.
+        ValueError: a text or a change is missing from ``numbers``, or the
+            stretches do not end where the bands do.
     """
     looks = list(
         dict.fromkeys(one for claim in claims for one in claim.comparisons)
@@ -252,7 +283,8 @@ def judge(
 
 
 def of_texts(values: Sequence[float], level: float = 0.95) -> Interval:
-    """The mean over texts, its interval and its standard error, by Student's t. ``ValueError`` for fewer than two.
+    """The mean over texts with its interval and standard error, by Student's t.
+    Raises ``ValueError`` for fewer than two values.
 
     >>> found = of_texts([1.0, 2.0, 3.0])
     >>> round(found.mean, 3), round(found.low, 3), round(found.error, 3), found.freedom
@@ -267,7 +299,7 @@ def of_texts(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def random_band(seed: int, pairs: int = 32) -> tuple[int, ...]:
-    """Five pairs drawn from those that are not in `BAND`, in their order.
+    """Five pairs drawn from those that are not in `BAND`, in ascending order.
 
     >>> random_band(0)
     (3, 10, 16, 17, 31)
@@ -279,7 +311,8 @@ def random_band(seed: int, pairs: int = 32) -> tuple[int, ...]:
 
 
 def band_mean(stretches: Sequence[float], band: tuple[int, int]) -> float:
-    """The mean loss in a band of positions, of means over equal stretches of all `LENGTH` tokens.
+    """The mean loss in a band of positions, computed from means over equal
+    stretches that cover all `LENGTH` tokens.
 
     >>> band_mean([1.0] * 4 + [2.0] * 8, BEYOND)
     2.0
@@ -294,7 +327,7 @@ def band_mean(stretches: Sequence[float], band: tuple[int, int]) -> float:
 
 
 def digest() -> str:
-    """A hash of this file: results that were judged by it name it."""
+    """A hash of this file. Results that were judged by this rule name it."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 

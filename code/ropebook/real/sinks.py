@@ -1,8 +1,10 @@
-"""A model that sees the first token differently from all others: at another distance, or with other frequencies.
+"""A model that sees the first token differently from all others: at another
+distance, or with other frequencies.
 
-Many heads attend mostly to the first token (an attention sink: Xiao et al. 2023, arXiv 2309.17453). Does a model break
-beyond its length because it loses that token, or because it misreads the others? To find out, repair one of the two but
-not the other. Nothing is trained.
+Many heads attend mostly to the first token (an attention sink: Xiao et al. 2023,
+arXiv 2309.17453). Does a model break beyond its length because it loses that token,
+or because it misreads the others? To find out, repair one of the two but not the
+other. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ropebook.efficient import RotaryEmbedding
 from ropebook.real.layers import check_plain
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 
-_WIDTH = 8  # the fused kernel prefers head dimensions that are multiples of this
+_WIDTH = 8  # The fused kernel prefers head dimensions that are multiples of this.
 
 
 def with_sink_apart(
@@ -29,12 +31,14 @@ def with_sink_apart(
     sink: RotaryEmbedding | None = None,
     others: RotaryEmbedding | None = None,
 ) -> LlamaModel:
-    """A model whose queries score the first token's key separately.
+    """A new model with the same weights whose queries score the first token's key
+    separately.
 
-    ``nearest``: no query sees the first token at a larger distance than this (by default the true distance); ``sink``
-    and ``others``: the rotations for scores with the first token and with all other tokens (by default the model's
-    own). The result is a new model that shares the same weights, for whole texts: it takes no positions, masks or
-    caches, and raises ``ValueError`` for them.
+    ``nearest``: no query sees the first token at a larger distance than this (by
+    default the true distance). ``sink``, ``others``: the rotations for scores with
+    the first token and with all other tokens (by default the model's own). The
+    model reads only whole texts: it raises ``ValueError`` for positions, masks and
+    caches.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -55,11 +59,12 @@ def with_sink_apart(
 
 
 class _SinkApart(nn.Module):
-    """A layer's attention, with the first token's scores computed separately and passed through the
-    fused function.
+    """A layer's attention that computes the first token's scores separately and
+    passes them through the fused function.
 
-    Queries get an additional entry, the score of the first key. That key has a 1 there and zeros elsewhere, and all
-    other keys have a 0 there. So the fused function computes the right scores without forming their table.
+    Each query gets one more entry, its score with the first key. There the first
+    key has a 1 and all other keys have a 0; the first key's other entries are 0. So
+    the fused function computes the right scores without forming their table.
     """
 
     def __init__(
@@ -73,7 +78,7 @@ class _SinkApart(nn.Module):
         self.attention = attention
         self.nearest = nearest
         self.sink = sink
-        self.rotary = others  # the model finds the tables that all layers share under this name
+        self.rotary = others  # the model looks under this name for the tables that all layers share
 
     follows_length = False
 
@@ -90,7 +95,7 @@ class _SinkApart(nn.Module):
             self.sink(q, positions=places) @ repeat_heads(first, layer.n_heads).mT
         )
         q, k = self.rotary(q, k)
-        k = k.clone()  # a smaller one is part of the tensor in which q and k were rotated together
+        k = k.clone()  # a smaller k is part of the tensor in which both were rotated
         k[:, :, 0] = 0
         mark = torch.zeros_like(k[..., :1])
         mark[:, :, 0] = 1

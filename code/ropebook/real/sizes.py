@@ -1,4 +1,5 @@
-"""What kind of Llama a GGUF file describes: sizes, base and trained length, read from its metadata."""
+"""Which Llama a GGUF file describes: its sizes, base and trained length, read from
+the metadata."""
 
 from __future__ import annotations
 
@@ -8,20 +9,23 @@ from ropebook import checks
 from ropebook.real.container import Container
 
 ARCHITECTURE = "llama"
-"""The only architecture that can be loaded, as named in ``general.architecture``."""
+"""The only architecture that can be loaded, as it is named in
+``general.architecture``."""
 
 SCALINGS = ("none",)
-"""What ``llama.rope.scaling.type`` may be: the frequencies must be plain base^(−2i/d)."""
+"""The allowed values of ``llama.rope.scaling.type``. The frequencies must be plain
+base^(−2i/d)."""
 
-_BASE = 10000.0  # llama.cpp's default, used if a file has none
+_BASE = 10000.0  # llama.cpp's default, for files that give no base
 _FREQUENCY_FACTORS = "rope_freqs.weight"
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The sizes of a Llama, its base, and the length it was trained with. Names as in `LlamaModel`.
+    """The sizes of a Llama, its base, and the length it was trained with. The names
+    are those of `LlamaModel`.
 
-    ``name`` and ``license`` come from the file, or are "" if it has none.
+    ``name`` and ``license`` come from the file. They are "" if it has none.
     """
 
     name: str
@@ -39,7 +43,7 @@ class Configuration:
     tied: bool
 
     def model_options(self) -> dict[str, object]:
-        """The arguments of `LlamaModel`, all but the layout."""
+        """All arguments of `LlamaModel` except the layout."""
         names = (
             "vocab_size",
             "dim",
@@ -57,8 +61,9 @@ def configuration(file: Container) -> Configuration:
     """The configuration of a Llama in a GGUF file.
 
     Raises:
-        ValueError: another architecture; a key that is missing or has no sensible value; a rotation that is scaled,
-        or does not cover the whole head; keys and values of different widths; experts.
+        ValueError: the architecture is another one; a key is missing or has no sensible
+            value; the rotation is scaled or does not cover the whole head; keys and
+            values have different widths; or the model has experts.
     """
     known = _Keys(file)
     checks.choice(
@@ -105,7 +110,7 @@ def configuration(file: Container) -> Configuration:
 def _plain_rotation(file: Container, known: _Keys) -> None:
     key = "rope.scaling.type"
     checks.choice(known.name(key), known.get(key, SCALINGS[0]), SCALINGS)
-    # files from before 2023-10 have only the factor
+    # Files from before 2023-10 have only the factor.
     for key in ("rope.scaling.factor", "rope.scale_linear"):
         known.must_be(key, 1.0, "1, for frequencies that are not scaled")
     if _FREQUENCY_FACTORS in file.tensors:
@@ -115,7 +120,8 @@ def _plain_rotation(file: Container, known: _Keys) -> None:
 
 
 class _Keys:
-    """The metadata of one architecture; every message names the file and the full key."""
+    """The metadata of one architecture. Every error message names the file and the
+    full key."""
 
     def __init__(self, file: Container):
         self.file = file

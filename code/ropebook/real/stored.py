@@ -1,7 +1,8 @@
-"""What results/real contains, as arrays: the page about the published model draws them.
+"""The results in results/real as arrays. The page about the published model draws
+them.
 
-Each file was written by ``benchmarks/real.py``; `ropebook.results.load` raises ``FileNotFoundError`` for one that is
-missing.
+Each file was written by ``benchmarks/real.py``. If one is missing,
+`ropebook.results.load` raises ``FileNotFoundError``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ropebook.shapes import Float
 
 
 def losses(text: str, change: str) -> Float[Tensor, " thousands"]:
-    """The loss in nats of a text's tokens, as means over 1,024 tokens at a time, float64.
+    """The mean loss in nats over each 1,024 tokens of a text, float64.
 
     >>> losses("code", "as-is").shape
     torch.Size([12])
@@ -42,7 +43,8 @@ def _stretches(text: str, change: str) -> list[float]:
 
 
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
-    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head, float64, on short pieces of a text.
+    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head,
+    float64, measured on short pieces of a text.
 
     >>> shares("code").shape
     torch.Size([30, 9, 32])
@@ -54,8 +56,8 @@ def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
 
 
 class Concentrated(NamedTuple):
-    """How many heads there are, in how many of them one pair has more than a certain share, and how many of these pairs
-    belong to a band."""
+    """The number of heads, the number of heads in which one pair has more than a
+    certain share, and the number of these pairs that belong to a band."""
 
     heads: int
     found: int
@@ -65,7 +67,8 @@ class Concentrated(NamedTuple):
 def concentrated(
     share: Float[Tensor, "layers heads pairs"], above: float, band: tuple[int, ...]
 ) -> Concentrated:
-    """Counts the heads in which the largest share is above a number.
+    """Count the heads in which the largest share is above ``above``, and those
+    among them in which it belongs to a pair of ``band``.
 
     >>> concentrated(torch.tensor([[[0.9, 0.1], [0.45, 0.55], [0.5, 0.5]]]), 0.5, (0,))
     Concentrated(heads=3, found=2, in_band=1)
@@ -78,9 +81,10 @@ def concentrated(
 
 
 class Bias(NamedTuple):
-    """What distance alone adds to the scores of all heads, and the frequencies, as `benchmarks/real.py` stored them."""
+    """What distance alone adds to the scores of all heads, and the frequencies, as
+    `benchmarks/real.py` stored them."""
 
-    # with the keys of ordinary tokens, complex128
+    # The amplitudes with the keys of ordinary tokens, complex128.
     amplitudes: Tensor
     inv_freq: Float[Tensor, " pairs"]
 
@@ -89,12 +93,13 @@ class Bias(NamedTuple):
         distances: Float[Tensor, " distances"],
         pairs: slice | list[int] = slice(None),
     ) -> Float[Tensor, " distances"]:
-        """The mean score over all heads at each distance, of some of the pairs (by default all), float64."""
+        """The mean score over all heads at each distance, float64, from some of the
+        pairs (by default all)."""
         return at(self.amplitudes, self.inv_freq, distances, pairs).mean((0, 1))
 
 
 def bias() -> Bias:
-    """Measured on texts of 1,024 tokens.
+    """The effect of distance on the scores, measured on texts of 1,024 tokens.
 
     >>> bias().mean(torch.tensor([0.0])).shape
     torch.Size([1])
@@ -110,18 +115,20 @@ def bias() -> Bias:
 
 
 class Looked(NamedTuple):
-    """Means over all heads, by the distance between query and key, in one long text; float64."""
+    """Means over all heads in one long text, by the distance between query and key;
+    float64."""
 
-    # where the bins of distances begin and end
+    # The distances at which the bins begin and end.
     edges: list[int]
-    # the share of the weight in each bin, without the first token's
+    # The share of the weight in each bin, without the first token's share.
     weights: Float[Tensor, " bins"]
-    # the mean score in each bin, NaN where no key is so far away
+    # The mean score in each bin. It is NaN if no key is so far away.
     scores: Float[Tensor, " bins"]
 
 
 def looked(text: str, change: str, where: str) -> Looked:
-    """Where the queries look that stand ``where``: "within" the trained length, at its end, or "beyond" it.
+    """Where the queries look. ``where`` says which queries: those "within" the
+    trained length, at its end, or those "beyond" it.
 
     >>> looked("code", "as-is", "within").weights.shape
     torch.Size([30])

@@ -1,13 +1,15 @@
-"""Long texts, each with its licence: from Python's library, from packages that the book uses, and some
-literature.
+"""Long texts, each with its licence: from Python's library, from packages that the
+book uses, and some literature.
 
-The literature is free of copyright and comes from the sources of a compressor, which uses it for tests; `make real`
-fetches these sources with the model.
+The literature is free of copyright. It comes from the sources of a compressor,
+whose tests use it; `make real` fetches these sources together with the model.
 
-Texts read here may shape a hypothesis, so they must not decide one: `rule` names other texts for that.
-All of them are public, and the model has very likely seen some of them, or earlier versions, in its training, which
-included source code and web pages (Allal et al. 2025, arXiv 2502.02737): so we only compare losses on the same
-text, and never take them as a measure of what the model can do.
+The texts read here may shape a hypothesis, so they must not decide it: `rule` names
+other texts for that. All of the texts are public, and the model has very likely
+seen some of them, or earlier versions, in training, because its training data
+included source code and web pages (Allal et al. 2025, arXiv 2502.02737). So we only
+compare losses on the same text, and never take them as a measure of what the model
+can do.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from ropebook.real import published
 ARCHIVE_REQUIREMENT = "Brotli==1.1.0"
 ARCHIVE = "Brotli-1.1.0.tar.gz"
 ARCHIVE_SHA256 = "81de08ac11bcb85841e440c13611c00b67d3bf82698314928d0b676362546724"
-"""The SHA-256 of the sources on PyPI; computed on 2026-11-24."""
+"""The SHA-256 of the sources on PyPI, computed on 2026-11-24."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its source and its licence; ``read`` returns the text, which depends on the installed
-    versions."""
+    """A text with its source and its licence. ``read`` returns the text, which
+    depends on the installed versions."""
 
     name: str
     kind: str
@@ -43,7 +45,8 @@ class Text:
 
 
 def library(*files: str) -> Callable[[], str]:
-    """Reads modules of Python's standard library, one after the other.
+    """A function that reads modules of Python's standard library, one after the
+    other.
 
     >>> library("this.py")()[:3]
     's ='
@@ -59,8 +62,9 @@ def library(*files: str) -> Callable[[], str]:
 
 
 def package(name: str, *files: str) -> Callable[[], str]:
-    """Reads files of an installed package, one after the other, in the order of their names; "*" matches any part of a
-    name. The reader raises ``ModuleNotFoundError`` if the package is not installed."""
+    """A function that reads files of an installed package, one after the other, in
+    the order of their names. "*" matches any part of a name. The function raises
+    ``ModuleNotFoundError`` if the package is not installed."""
 
     def read() -> str:
         folder = _folder(name)
@@ -71,7 +75,8 @@ def package(name: str, *files: str) -> Callable[[], str]:
 
 
 def docstrings(name: str) -> Callable[[], str]:
-    """Reads the docstrings of a package's modules, except tests, in the order of files and lines.
+    """A function that reads the docstrings of a package's modules, except tests, in
+    the order of files and lines.
 
     >>> docstrings("xml")()[:28]
     'Core XML support for Python.'
@@ -93,8 +98,8 @@ def docstrings(name: str) -> Callable[[], str]:
 
 
 def literature(file: str) -> Callable[[], str]:
-    """Reads a text from `ARCHIVE`. The reader raises ``FileNotFoundError`` if the archive has not been fetched, and
-    ``ValueError`` if it is the wrong one.
+    """A function that reads a text from `ARCHIVE`. It raises ``FileNotFoundError``
+    if the archive has not been fetched, and ``ValueError`` if it is the wrong one.
     """
 
     def read() -> str:
@@ -126,7 +131,8 @@ def _folder(name: str) -> Path:
 
 
 def topics() -> str:
-    """The reference manual of Python, as in its help(): the topics in the order of their names."""
+    """Python's reference manual as its help() shows it, with the topics in the
+    order of their names."""
     from pydoc_data.topics import topics as found
 
     return "\n\n".join(found[name] for name in sorted(found))
@@ -168,7 +174,7 @@ EXPLORATION = (
 
 
 def exploration(name: str) -> Text:
-    """The text of this name from `EXPLORATION`.
+    """The text with this name in `EXPLORATION`.
 
     >>> exploration("code").license
     'PSF-2.0'
@@ -178,6 +184,6 @@ def exploration(name: str) -> Text:
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a text. Results include it, because another version of a package has another
-    text."""
+    """The SHA-256 of a text. Results include it, because the text may differ
+    between versions of a package."""
     return hashlib.sha256(text.encode()).hexdigest()

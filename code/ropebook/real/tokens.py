@@ -1,10 +1,12 @@
-"""The tokenizer in a GGUF file: text to tokens and back, by byte-level byte-pair encoding.
+"""The tokenizer in a GGUF file: it turns text into tokens and back, by byte-level
+byte-pair encoding.
 
-A text is split into words, each word's bytes are written as letters, and neighbours are merged as long as the file
-lists a merge for them, earlier merges first. Sources: Sennrich et al. 2016, *Neural Machine Translation of Rare
-Words with Subword Units* (merges); Radford et al. 2019, *Language Models are Unsupervised Multitask Learners*,
-section 2.2 (bytes). We implement it ourselves so that readers don't need transformers; the tests compare the
-two.
+A text is split into words, and each word's bytes are written as letters. Neighbours
+are merged as long as the file lists a merge for them, with earlier merges first.
+Sources: Sennrich et al. 2016, *Neural Machine Translation of Rare Words with
+Subword Units* (merges); Radford et al. 2019, *Language Models are Unsupervised
+Multitask Learners*, section 2.2 (bytes). We implement the tokenizer ourselves so
+that readers don't need transformers. The tests compare the two.
 """
 
 from __future__ import annotations
@@ -17,29 +19,32 @@ from itertools import pairwise
 from ropebook import checks
 
 KIND = "gpt2"
-"""The kind of tokenizer that can be loaded, as named in ``tokenizer.ggml.model``: byte-level byte-pair encoding."""
+"""The only kind of tokenizer that can be loaded, as it is named in
+``tokenizer.ggml.model``: byte-level byte-pair encoding."""
 
 CUTS = ("gpt-2", "smollm")
-"""How a text may be split into words, as named in ``tokenizer.ggml.pre``; "smollm" separates every digit
-first."""
+"""The ways in which a text may be split into words, as they are named in
+``tokenizer.ggml.pre``. "smollm" separates every digit first."""
 
-_NORMAL = 1  # values of tokenizer.ggml.token_type; control tokens and user-defined ones have others
+_NORMAL = 1  # a value of tokenizer.ggml.token_type; control and user-defined tokens have others
 _SPACES = frozenset(
     "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 ) | frozenset(map(chr, range(0x2000, 0x200B)))
 """Unicode's White_Space. (Python's ``isspace`` includes four more control characters.)"""
 
 _CONTRACTION = re.compile("'(?:s|t|re|ve|m|ll|d)")
-# classes of characters: letters L, digits N, the space itself, other white space w,
-# and all others o
+# Classes of characters: L for letters, N for digits, the space itself, w for other
+# white space, and o for all other characters.
 _WORD = re.compile(r" ?L+| ?N+| ?o+|[ w]+(?![LNo])|[ w]+")
 
 
 class Tokenizer:
-    """Text to tokens and back.
+    """Turns text into tokens and back.
 
-    ``tokens``: the vocabulary, bytes written as `byte_letters` does; ``merges``: pairs, the first to be merged first;
-    ``cut``: one of `CUTS`; ``special``: names of tokens that represent no text, which `encode` never produces.
+    ``tokens``: the vocabulary, with bytes written as in `byte_letters`. ``merges``:
+    pairs, in the order in which they are merged. ``cut``: one of `CUTS`.
+    ``special``: names of tokens that represent no text, which `encode` never
+    produces.
 
     >>> tokens = [*byte_letters().values(), "th", "the"]
     >>> small = Tokenizer(tokens, [("t", "h"), ("th", "e")])
@@ -76,17 +81,20 @@ class Tokenizer:
         return len(self.tokens)
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text. Names of special tokens in it count as ordinary text.
+        """The tokens of a text. Names of special tokens in the text count as
+        ordinary text.
 
         Raises:
-            ValueError: a byte that the vocabulary has no token for, such as a rare control character.
+            ValueError: the vocabulary has no token for a byte, such as a rare control
+                character.
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
         return [token for word in words(text, self.cut) for token in self._of(word)]
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text of tokens; special ones appear by name, and incomplete UTF-8 as U+FFFD."""
+        """The text of the tokens. Special tokens appear by name, and incomplete
+        UTF-8 as U+FFFD."""
         names = {number: name for name, number in self.special.items()}
         found = bytearray()
         for token in tokens:
@@ -103,7 +111,7 @@ class Tokenizer:
         if word not in self._words:
             parts = self._merged([self._letter[byte] for byte in word.encode()])
             for part in parts:
-                if part not in self._number:  # then it is a single byte
+                if part not in self._number:  # only a single byte can be missing
                     raise ValueError(
                         "text must consist of bytes that the vocabulary has, "
                         f"got {self._byte[part]:#04x} in {word!r}"
@@ -132,10 +140,11 @@ class Tokenizer:
 
 
 def words(text: str, cut: str = "gpt-2") -> list[str]:
-    """A text split into words, which are encoded separately; joined, they are the text again.
+    """Split a text into words, which are then encoded separately. Joined together,
+    they give the text again.
 
-    A word includes the space before it. With "smollm" every digit is a word, and digits are split off before everything
-    else.
+    A word includes the space before it. With "smollm" every digit is a word, and
+    digits are split off before everything else.
 
     >>> words("It's 12  x²"), words("It's 12  x²", "smollm")
     (['It', "'s", ' 12', ' ', ' x', '²'], ['It', "'s", ' ', '1', '2', ' ', ' x', '²'])
@@ -164,7 +173,8 @@ def _kind(character: str) -> str:
 
 
 def byte_letters() -> dict[int, str]:
-    """The letter for each byte: the byte's own character if it is visible, otherwise one from U+0100 on.
+    """The letter for each byte: the byte's own character if it is visible,
+    otherwise a character from U+0100 onwards.
 
     >>> letters = byte_letters()
     >>> letters[ord("a")], letters[ord(" ")], letters[ord("\\n")], len(set(letters.values()))
@@ -181,7 +191,8 @@ def tokenizer(metadata: Mapping[str, object]) -> Tokenizer:
     """The tokenizer that a GGUF file's metadata describes.
 
     Raises:
-        ValueError: another kind of tokenizer or splitting, or a missing list.
+        ValueError: the tokenizer or its way of splitting is of another kind, or a list
+            is missing.
     """
     key = "tokenizer.ggml.{}".format
     checks.choice(key("model"), metadata.get(key("model")), [KIND])
