@@ -1,8 +1,10 @@
-"""What a head's score for a record would be at any distance: a curve that folds back.
+"""What a head's score for a record would be at any distance: a curve that folds
+back.
 
-A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d, so the products q_i k̄_i of a question and a record, measured once, give the
-score at every distance and with any frequencies. They are measured in texts of the trained length, where the model
-works as trained.
+A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d. So once the products q_i k̄_i of a
+question and a record are measured, they give the score at every distance and with
+any frequencies. They are measured in texts of the trained length, where the model
+works as it was trained to.
 """
 
 from __future__ import annotations
@@ -20,19 +22,22 @@ from ropebook.lab.frequencies import rotary_of
 from ropebook.lab.model import LanguageModel
 from ropebook.shapes import Complex, Float
 
-# questions at a time
+# this many questions at a time
 _BATCH = 64
 
 
 class Products(NamedTuple):
-    """Mean of q_i k̄_i/√d over questions and both records of the key that each asks for: complex128 (layers, heads, d/2), by kind of question."""
+    """The mean of q_i k̄_i/√d for each kind of question: complex128 (layers, heads,
+    d/2). It is taken over the questions of that kind and over both records of the
+    key that each question asks for."""
 
     first: Complex[Tensor, "layers heads pairs"]
     last: Complex[Tensor, "layers heads pairs"]
 
     @property
     def contrast(self) -> Complex[Tensor, "layers heads pairs"]:
-        """First minus last: the difference between the two kinds of question."""
+        """The difference between the two kinds of question, ``first`` minus
+        ``last``."""
         return self.first - self.last
 
 
@@ -40,10 +45,12 @@ class Products(NamedTuple):
 def each(
     model: LanguageModel, asked: Asked
 ) -> Complex[Tensor, "layers heads questions two pairs"]:
-    """q_i k̄_i/√d of every question and the two records of its key, the earlier first: complex128 (layers, heads, contexts · n, 2, d/2).
+    """q_i k̄_i/√d for every question and the two records of its key, the earlier
+    record first: complex128 (layers, heads, contexts · n, 2, d/2).
 
-    ``model`` must rotate, without a method; ``asked``: contexts of the order task, no longer than the trained length.
-    ``ValueError`` for a model that does not rotate.
+    ``model`` must rotate, without a method. ``asked`` must be contexts of the order
+    task that are no longer than the trained length. Raises ``ValueError`` for a
+    model that does not rotate.
 
     >>> import numpy as np
     >>> from ropebook.lab.asking import Layout, contexts
@@ -73,7 +80,7 @@ def _each(
         q, k, _ = MultiHeadAttention.project(attention, layer.attention_norm(x))
         q = to_complex(q[:, :, -1].double(), layout)
         k = to_complex(k.transpose(1, 2)[at, places].double(), layout)
-        # (questions, records, heads, pairs)
+        # the shape is (questions, records, heads, pairs)
         both = q[:, None] * k.conj() / attention.head_dim**0.5
         found.append(both.permute(2, 0, 1, 3))
         x = layer(x)
@@ -81,7 +88,8 @@ def _each(
 
 
 def products(model: LanguageModel, asked: Asked) -> Products:
-    """Means of `each`. ``ValueError`` also for contexts without both kinds of questions."""
+    """The means of `each`. Also raises ``ValueError`` if the contexts don't have
+    both kinds of questions."""
     first = asked.first.reshape(-1)
     if not first.any() or first.all():
         raise ValueError(

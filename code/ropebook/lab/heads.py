@@ -1,6 +1,8 @@
-"""What the heads of a trained model do: which frequencies they use, and how far they look.
+"""What the heads of a trained model do: which frequencies they use, and how far
+they look.
 
-Texts are tokens (batch, T). Pairs are counted as their frequencies θ_i are, from the fastest, i = 0.
+Texts are tokens (batch, T). Pairs are numbered from the fastest, i = 0, like their
+frequencies θ_i.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from ropebook.lab.model import LanguageModel, alibi_bias
 from ropebook.shapes import Int
 
 NEAR = (8, 32)
-"""Distances within which `heads` adds up a head's weight."""
+"""The distances within which `heads` adds up a head's weight."""
 
-# rows at a time
+# this many rows at a time
 _BATCH = 16
 
 
@@ -30,11 +32,12 @@ _BATCH = 16
 def queries_and_keys(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"]
 ) -> list[tuple[Tensor, Tensor]]:
-    """Each layer's q and k as the score uses them, rotated if the model rotates: (batch, heads, T, head_dim), (batch,
-    kv_heads, T, head_dim).
+    """Each layer's q and k as the score uses them, rotated if the model rotates:
+    (batch, heads, T, head_dim), (batch, kv_heads, T, head_dim).
 
-    ``ValueError`` for a model with a method that changes distances (ReRoPE, Self-Extend): its queries and keys are used
-    in more than one score.
+    Raises ``ValueError`` for a model with a method that changes distances (ReRoPE,
+    Self-Extend), because such a method uses the queries and keys in more than one
+    score.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> [q.shape for q, k in queries_and_keys(model, torch.zeros(1, 5, dtype=torch.int64))]
@@ -60,17 +63,20 @@ def queries_and_keys(
 
 
 class PairNorms(NamedTuple):
-    """Mean length of the pairs of queries and of keys: (layers, heads, d/2) each, float64."""
+    """The mean lengths of the pairs of queries and of keys, float64: (layers,
+    heads, d/2) each."""
 
     q: Tensor
     k: Tensor
 
 
 def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNorms:
-    """Mean over all bytes of √(x² + y²) for each pair (x, y) of q and of k, per layer and head.
+    """The mean of √(x² + y²) over all bytes, for each pair (x, y) of q and of k in
+    each layer and head.
 
-    A rotation does not change it, so it shows how much the trained projections use each frequency, as in the plots of
-    Barbero et al. (2025), *Round and Round We Go!*. ``ValueError`` for a model that does not rotate.
+    A rotation does not change this length. It therefore shows how much the trained
+    projections use each frequency, as in the plots of Barbero et al. (2025), *Round
+    and Round We Go!*. Raises ``ValueError`` for a model that does not rotate.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> pair_norms(model, torch.zeros(1, 5, dtype=torch.int64)).q.shape
@@ -87,26 +93,27 @@ def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNo
 
 
 class Attention(NamedTuple):
-    """The result of `attention_by_distance`: the first three are (layers, heads, T), float64, the last is (layers,
-    heads)."""
+    """The result of `attention_by_distance`, float64. The first three have the
+    shape (layers, heads, T), the last one (layers, heads)."""
 
-    # mean weight at a distance, over the queries that reach that far back
+    # Mean weight at each distance, over the queries that reach that far back.
     weights: Tensor
-    # mean score before the softmax at a distance, over the same queries
+    # Mean score before the softmax at each distance, over the same queries.
     scores: Tensor
-    # share of all weight at a distance: sums to 1 over the distances
+    # Share of all weight at each distance. The shares sum to 1 over the distances.
     share: Tensor
-    # share of all weight that falls on the first byte of the text
+    # Share of all weight that the first byte of the text gets.
     first: Tensor
 
 
 def attention_by_distance(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"], start: int | None = None
 ) -> Attention:
-    """How much each head attends to bytes 0, 1, 2, … back, over all texts and the queries from position ``start`` on.
+    """How much each head attends to bytes 0, 1, 2, … back, over all texts and the
+    queries from position ``start`` on.
 
-    ``start``: by default T/2, so that every query has at least T/2 keys. Scores are ⟨q, k⟩/√d, and with ALiBi its bias
-    too.
+    By default ``start`` is T/2, so that every query has at least T/2 keys. Scores
+    are ⟨q, k⟩/√d; with ALiBi they include its bias.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> attention = attention_by_distance(model, torch.zeros(1, 6, dtype=torch.int64))
@@ -127,7 +134,8 @@ def attention_by_distance(
         ]
         met = [torch.stack(kind) for kind in zip(*layers, strict=True)]
         first += met[0][..., 0].sum(-1)
-        # one column for each visible pair of query and key, added up by distance
+        # There is one column for each visible pair of query and key. Columns are
+        # added up by distance.
         by_distance = [
             x.new_zeros(*x.shape[:2], length).index_add(
                 2, distance[seen], x[..., seen]
@@ -144,7 +152,8 @@ def attention_by_distance(
 def _met(
     model: LanguageModel, q: Tensor, k: Tensor, start: int
 ) -> tuple[Tensor, Tensor]:
-    """Weights and scores of a layer's queries from ``start`` on, added up over the texts: (heads, T − start, T), float64, CPU."""
+    """The weights and scores of a layer's queries from ``start`` on, added up over
+    the texts: (heads, T − start, T), float64, on the CPU."""
     bias = None
     if model.scheme == "alibi":
         bias = alibi_bias(model.n_heads, q.shape[-2], device=q.device).to(q.dtype)
@@ -159,10 +168,18 @@ def _met(
 
 
 class Head(NamedTuple):
-    """How far one head looks. ``near_8``, ``near_32``: share of its weight on the last 8 and 32 bytes, including its
-    own; ``median``: the distance within which half of the weight lies; ``peak``: the distance with the highest mean
-    weight, 1 for a head that looks at the byte before; ``at_peak``: that weight; ``first``: share on the text's first
-    byte; ``slope``: correlation of the mean score with the distance, from 1 to T/2, below 0 where it decays."""
+    """How far one head looks.
+
+    - ``near_8``, ``near_32``: share of its weight on the last 8 and 32 bytes, including
+      the query's own byte.
+    - ``median``: the distance within which half of the weight lies.
+    - ``peak``: the distance with the highest mean weight. It is 1 for a head that looks
+      at the byte before.
+    - ``at_peak``: the mean weight at that distance.
+    - ``first``: share of the weight on the text's first byte.
+    - ``slope``: correlation of the mean score with the distance, from 1 to T/2. It is
+      below 0 if the score falls.
+    """
 
     layer: int
     head: int
@@ -176,7 +193,8 @@ class Head(NamedTuple):
 
 
 def heads(attention: Attention) -> list[Head]:
-    """A row for each head of each layer. ``ValueError`` for texts too short for a correlation, T < 4."""
+    """One row for each head of each layer. Raises ``ValueError`` for texts that are
+    too short for a correlation, T < 4."""
     length = attention.share.shape[-1]
     checks.integer("T", length, minimum=4)
     middle = slice(1, length // 2 + 1)

@@ -1,9 +1,10 @@
-"""Inside a trained model: which frequencies its heads use, how far they look, and what they lose when a frequency
-changes.
+"""Inside a trained model: which frequencies its heads use, how far they look, and
+what they lose when a frequency changes.
 
-This module measures everything about one model; `heads` has what its heads do, `frequencies` the model with other
-frequencies. Texts are tokens (batch, T), or windows (files, T + 1): inputs and, one to the right, targets. Nothing is
-trained here; only trained models are changed.
+This module measures all of this for one model. `heads` shows what the model's heads
+do, and `frequencies` makes the model with other frequencies. Texts are tokens
+(batch, T), or windows (files, T + 1), which contain the inputs and, shifted by one,
+the targets. Nothing is trained here; we only change trained models.
 """
 
 from __future__ import annotations
@@ -66,15 +67,15 @@ __all__ = [
 ]
 
 FRACTIONS = 8
-"""How many shares of turning pairs p-RoPE is tried with: 1, 7/8, … 1/8."""
+"""p-RoPE is tried with this many shares of rotating pairs: 1, 7/8, … 1/8."""
 SEEDS = (0, 1, 2, 3, 4)
-"""The seeds of the random orders of the frequencies."""
+"""The seeds for putting the frequencies in random order."""
 CACHED = ("none", "linear", "ntk", "ntk_by_parts", "yarn", "dynamic_ntk")
-"""Methods with which `measure` decodes from a cache."""
-# the factor of those methods in CACHED that have one
+"""The methods with which `measure` decodes from a cache."""
+# the factor for those methods in CACHED that have one
 FACTOR = 4
 
-# rows at a time
+# this many rows at a time
 _BATCH = 16
 
 
@@ -85,10 +86,11 @@ _BATCH = 16
 def decoded_bits(
     model: LanguageModel, windows: Int[Tensor, "files bytes"], prefill: int
 ) -> Float[Tensor, "files decoded"]:
-    """Bits per byte at the positions from ``prefill`` on, when reading byte by byte with a cache: (files, T − prefill),
-    float32.
+    """Bits per byte at the positions from ``prefill`` on, when the text is read
+    byte by byte with a cache: (files, T − prefill), float32.
 
-    The first ``prefill`` bytes are read at once. Keys are rotated on arrival and never again.
+    The first ``prefill`` bytes are read at once. Keys are rotated when they arrive
+    and never again.
     """
     length = windows.shape[1] - 1
     checks.integer("prefill", prefill, minimum=1, maximum=length - 1)
@@ -114,14 +116,25 @@ def decoded_bits(
 def measure(
     model: LanguageModel, longer: Int[Tensor, "files bytes"]
 ) -> dict[str, object]:
-    """One trained model's numbers, ready for JSON.
+    """All numbers of one trained model, ready for JSON.
 
-    ``longer`` (files, n·L + 1), n ≥ 2, L the model's length; "within" L is its beginning. For every model there are
-    "attention" and "heads", within L; for one that rotates also "pair_norms"; "switched_off", each pair in turn, and
-    "proportional", p-RoPE, both within L and, in "beyond", from L on; "permuted" and "reordered", by the seeds in
-    `SEEDS`; "cache": largest difference in bits, at the last of 2L bytes, of decoding with a cache (after a prefill,
-    L/4 bytes one by one) to reading all at once, for the methods in `CACHED`. "change" is the mean over files of the
-    difference from the unchanged model, "error" its standard error.
+    ``longer`` is (files, n·L + 1) with n ≥ 2, where L is the model's length;
+    "within" L means its beginning. The numbers of every model are:
+
+    - "attention" and "heads", within L.
+    - "cache": the largest difference in bits at the last of 2L bytes between decoding
+      with a cache (after a prefill, L/4 bytes one by one) and reading all bytes at once,
+      for the methods in `CACHED`.
+
+    A model that rotates also has:
+
+    - "pair_norms".
+    - "switched_off", for each pair in turn, and "proportional", for p-RoPE. Both are
+      measured within L and, in "beyond", from L on.
+    - "permuted" and "reordered", for the seeds in `SEEDS`.
+
+    "change" is the mean over files of the difference from the unchanged model, and
+    "error" is its standard error.
     """
     length = model.length
     if longer.shape[1] <= 2 * length:
@@ -182,7 +195,8 @@ def measure(
 
 
 def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
-    """Edges of bins of distances: one bin for each distance below ``single``, then ``per_octave`` for each doubling, up to ``length``.
+    """The edges of bins of distances up to ``length``: one bin for each distance
+    below ``single``, then ``per_octave`` bins for each doubling of the distance.
 
     >>> bin_edges(16, single=4, per_octave=2)
     [0, 1, 2, 3, 4, 6, 8, 11, 16]
@@ -201,10 +215,10 @@ def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
 def binned(
     values: Float[Tensor, "*shape distances"], edges: Sequence[int]
 ) -> Float[Tensor, "*shape bins"]:
-    """Means of (…, T) over bins of distances, each from one edge up to but not including the next: (…, len(edges) −
-    1).
+    """Means of (…, T) over bins of distances: (…, len(edges) − 1). Each bin runs
+    from one edge up to but not including the next.
 
-    ``ValueError`` for edges that do not rise from 0 or more to T or less.
+    Raises ``ValueError`` for edges that do not rise from 0 or more to T or less.
     """
     rising = all(a < b for a, b in itertools.pairwise(edges))
     if not rising or edges[0] < 0 or edges[-1] > values.shape[-1]:
@@ -219,8 +233,9 @@ def binned(
 def _within_and_beyond(
     plain: Tensor, others: Sequence[Tensor], length: int
 ) -> dict[str, object]:
-    """`_changes` at the positions before L, and in "beyond" at those from L on. One reading is enough, because later
-    bytes do not affect earlier ones."""
+    """The result of `_changes` at the positions before L and, in "beyond", at those
+    from L on. One reading is enough for both, because later bytes do not affect
+    earlier ones."""
     within = _changes(plain[:, :length], [bits[:, :length] for bits in others])
     beyond = _changes(plain[:, length:], [bits[:, length:] for bits in others])
     return {
@@ -230,7 +245,8 @@ def _within_and_beyond(
 
 
 def _changes(plain: Tensor, others: Sequence[Tensor]) -> dict[str, object]:
-    """Bits per byte, (files, T) each, as means over files: of the model, of the others, and the paired differences."""
+    """Means over files of the bits per byte, which are (files, T): those of the
+    model, those of the others, and the paired differences between them."""
     plain, *others = (bits.double().mean(1) for bits in (plain, *others))
     changes = [paired(other, plain) for other in others]
     return {
@@ -254,7 +270,8 @@ def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:
         other = with_method(model, method, options)
         whole = position_bits(other, windows)[:, prefill:]
         cached = decoded_bits(other, windows, prefill)
-        # when earlier bytes came, the text was shorter, so for a method that follows the length this reading has no
-        # number for them
+        # Only the last position is compared. When the earlier bytes came, the text
+        # was shorter, so if a method follows the length, the whole reading has no
+        # number for them.
         differences.append((cached - whole)[:, -1].abs().max().item())
     return {"methods": list(CACHED), "difference": differences}

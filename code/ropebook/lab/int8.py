@@ -1,4 +1,5 @@
-"""Weights of one byte each, with one scale per row: the small model as a notebook carries it."""
+"""Weights of one byte each, with one scale per row: the form in which a notebook
+carries the small model."""
 
 from __future__ import annotations
 
@@ -8,17 +9,19 @@ import torch
 from torch import Tensor
 
 LARGEST = 63
-"""The integer for a row's largest entry. Using int8's full range would take an eighth more space, and saves
-less than `COST`."""
+"""The integer that represents a row's largest entry. With int8's full range the
+weights would take an eighth more space, and the gain would be less than `COST`."""
 COST = 0.0011
-"""What rounding costs `ropebook.lab.model.pretrained`, in bits per byte, on Python code that it was not trained on, 39
-files of L bytes; the standard error is 0.0008."""
+"""What rounding costs `ropebook.lab.model.pretrained`, in bits per byte. It was
+measured on 39 files of L bytes, Python code that the model was not trained on. The
+standard error is 0.0008."""
 SCALES = ".scales"
 
 
 def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices as int8 (rows, columns), each with its scales, float32 (rows,), under its name plus `SCALES`. Everything
-    else stays unchanged, including what is already rounded.
+    """Round matrices to int8 (rows, columns). The scales of each matrix, float32
+    (rows,), are stored under its name plus `SCALES`. Everything else stays
+    unchanged, including weights that are already rounded.
 
     >>> stored = rounded({"w": torch.tensor([[1.0, -0.25], [0.0, 0.0]])})
     >>> stored["w"].tolist(), (stored["w.scales"] * LARGEST).tolist()
@@ -30,7 +33,7 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
             stored[name] = weight
             continue
         scales = weight.abs().amax(1, keepdim=True).float() / LARGEST
-        # a row of zeros has the scale 0
+        # A row of zeros has the scale 0.
         steps = (weight / scales).nan_to_num(0)
         stored[name] = steps.round().to(torch.int8)
         stored[name + SCALES] = scales.squeeze(1)
@@ -38,7 +41,7 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inverse of `rounded`, in float32; other weights stay unchanged.
+    """The inverse of `rounded`, in float32. Other weights stay unchanged.
 
     >>> restored(rounded({"w": torch.tensor([[1.0, -0.25]])}))["w"]
     tensor([[ 1.0000, -0.2540]])

@@ -1,9 +1,11 @@
-"""The second experiment as pages show it, gathered from what `benchmarks/trials.py` stored.
+"""The second experiment as pages show it, gathered from the files that
+`benchmarks/trials.py` stored.
 
-The files in results/trials have a number for each text and each question. Here we keep their means, a number for each
-seed, the intervals of `ropebook.lab.intervals` for comparisons, and the verdicts of `ropebook.lab.rule`: enough for
-drawing, and small enough for a notebook to carry. Everything here can be recomputed from those files, and a test does
-so.
+The files in results/trials have a number for each text and each question. Here we
+keep their means (one number for each seed), the intervals of
+`ropebook.lab.intervals` for comparisons, and the verdicts of `ropebook.lab.rule`.
+That is enough for drawing, and small enough for a notebook to carry. Everything
+here can be recomputed from those files, and a test does so.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import EMERGED, LEAST, SEEDS
 
 Numbers = Mapping[str, Mapping]
-"""By cell ("rope-10000-0-3200/yarn/4"), the numbers that `benchmarks/trials.py
-evaluate` stored."""
+"""The numbers that `benchmarks/trials.py evaluate` stored, by cell
+("rope-10000-0-3200/yarn/4")."""
 
 
 def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
-    """What a page says about each training, by name, from results/trials/<name>.json; shares and bits on the
-    development part, within L.
+    """What a page says about each training, from results/trials/<name>.json, in the
+    order of the names. Shares and bits are those on the development part, within L.
 
-    "headroom": bits with everything that came before, and with only the last L/2 bytes; "floor": the same for a reader
-    who knows the language.
+    "headroom": bits with everything that came before, and with only the last L/2
+    bytes. "floor": the same for a reader who knows the language.
     """
     rows = []
     for name, one in sorted(told.items()):
@@ -68,12 +70,20 @@ def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
 def cells(
     numbers: Numbers, seeds: Sequence[int] = SEEDS
 ) -> dict[str, dict[str, object]]:
-    """By scheme and extension ("rope-10000-3200/yarn/4"), a row for each seed: "bits" by band and "curves", by text; shares of right answers
-    by task, length of the text and distance. "other": the share of the order task's answers that are the same key's
-    other record. "last": "bits" and "curves" of the model with only its last L bytes. "ended": bits in texts that end
-    with the band. A training with more steps than the others has these in its name ("rope-100-3200"); as it was trained
-    it may have fewer seeds. There is None where a model does not reach. ``ValueError`` if a seed of another cell is
-    missing.
+    """The rows of each scheme and extension ("rope-10000-3200/yarn/4"), one for
+    each seed.
+
+    - "bits" by band, and "curves": both by text.
+    - The shares of right answers: by task, length of the text and distance.
+    - "other": the share of the order task's answers that name the same key's other
+      record.
+    - "last": "bits" and "curves" of the model with only its last L bytes.
+    - "ended": bits in texts that end with the band.
+
+    If a training had more steps than the others, its name says how many
+    ("rope-100-3200"). Without an extension, such a model may have fewer seeds. A
+    number is None if the model does not reach that far. Raises ``ValueError`` if a
+    seed of another cell is missing.
     """
     found = {}
     for id, of_seed in _by_seed(numbers).items():
@@ -95,7 +105,8 @@ def _by_seed(numbers: Numbers) -> dict[str, dict[int, Mapping]]:
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """A cell's name without its seed, and the seed. ``ValueError`` if it isn't a cell's name.
+    """A cell's name without its seed, and the seed. Raises ``ValueError`` if the
+    name isn't a cell's.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200/yarn/4")
     (('none', 1), ('rope-10000-3200/yarn/4', 0))
@@ -143,7 +154,8 @@ def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
 def _shares(
     by_distance: Mapping[str, str] | None, letter: str = "1"
 ) -> list[float] | None:
-    """The share of one kind of answer (a letter), by distance, from near to far."""
+    """The share of one kind of answer (given by its letter) at each distance, from
+    near to far."""
     if by_distance is None:
         return None
     far = [by_distance[distance] for distance in sorted(by_distance, key=int)]
@@ -151,22 +163,29 @@ def _shares(
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """The mean of each column over the rows; None for a column that was not reached."""
+    """The mean of each column over the rows. It is None for a column that the model
+    did not reach."""
     columns = np.array(rows, dtype=float).mean(0).tolist()
     return [None if math.isnan(mean) else round(mean, 4) for mean in columns]
 
 
 Rows = list[list[float] | None]
-"""For each band the mean and the ends of its interval, in bits per byte."""
+"""For each band, the mean and the ends of its interval, in bits per byte."""
 
 
 def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
-    """The comparisons on the pages, by kind, cell and text: mean and interval (95 %, seeds and files) for each band,
-    None where a model does not reach.
+    """The comparisons on the pages, by kind, cell and text: the mean and its
+    interval (95 %, over seeds and files) for each band, or None if a model does not
+    reach it.
 
-    "plain": every extension minus the model as it was trained. "last": every cell whose model was tested with only its
-    last L bytes, minus that; a model that was trained further, minus itself. "none": trained further with a method,
-    minus trained equally long without. Cells without all `SEEDS` are left out.
+    - "plain": every extension minus the model as it was trained.
+    - "last": every cell minus its plain model with only the last L bytes, if that was
+      tested. A model that was trained further is compared with itself instead, with only
+      the last L bytes.
+    - "none": a model that was trained further with a method, minus one that was trained
+      equally long without it.
+
+    Cells that don't have all `SEEDS` are left out.
     """
     ids = [
         id
@@ -207,8 +226,10 @@ def _rows(
 
 
 def able(rows: Iterable[Mapping]) -> set[str]:
-    """The schemes among `trainings` (with their steps, if these are not the planned ones) that find records within L:
-    `EMERGED` of them on average over the seeds, and `LEAST` with every seed."""
+    """The schemes in ``rows`` (the result of `trainings`) that find records within
+    L: the share of records found is at least `EMERGED` on average over the seeds,
+    and at least `LEAST` with every seed. If a training had another number of steps
+    than planned, its scheme's name includes them."""
     shares: dict[str, dict[int, float]] = {}
     for row in rows:
         id, seed = id_of(row["name"])
@@ -225,7 +246,8 @@ def able(rows: Iterable[Mapping]) -> set[str]:
 def verdicts(
     numbers: Numbers, claims: Iterable[rule.Claim], able: Collection[str]
 ) -> list[dict[str, object]]:
-    """Each claim, its word and its counts, and for each comparison mean, ends of the interval and outcome. ``able``: see `rule.judge`."""
+    """Each claim with its word and its counts and, for each comparison, the mean,
+    the ends of the interval and the outcome. ``able``: see `rule.judge`."""
     return [
         {
             "id": verdict.claim.id,
@@ -243,8 +265,9 @@ def verdicts(
 
 
 def caching(numbers: Numbers) -> dict[str, list[float]]:
-    """Dynamic NTK from L to 2 L, a mean over files for each seed: with keys as rotated on arrival ("cached"), and with
-    everything recomputed ("anew")."""
+    """Bits of dynamic NTK from L to 2 L, one mean over files for each seed: with
+    keys as they were rotated on arrival ("cached"), and with everything recomputed
+    ("anew")."""
     return {
         name: [
             round(float(np.mean(rule.Cached(LONGER, anew).of(numbers, seed))), 4)

@@ -1,9 +1,10 @@
-"""Which pair tells the order: gathers for the page what `benchmarks/asking.py` stored. An exploration, not yet judged
-by any rule.
+"""Which pair tells the order: this module gathers for the page what
+`benchmarks/asking.py` stored. It is an exploration that no rule has judged yet.
 
-A *cell* is a model, as it was trained or with a method, and its letters (`ropebook.lab.asking.letters`) in every
-layout. A *map* changes a model's frequency in one pair or band at a time (`ropebook.lab.causal`). An *attack* tests the
-pair that the map names at other distances and in other contexts.
+A *cell* is a model, either as it was trained or with a method, together with its
+letters (`ropebook.lab.asking.letters`) in every layout. A *map* changes a model's
+frequency in one pair or band at a time (`ropebook.lab.causal`). An *attack* tests
+the pair that the map names at other distances and in other contexts.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from ropebook.lab.scores import BANDS
 from ropebook.lab.trials import EXTENDED, STEPS
 
 OCTAVES = BANDS[1:]
-"""Ranges of distances; the end is not included, except at the end of the text."""
+"""Ranges of distances. The end of a range is not included, except for the last
+range, which ends with the text."""
 KEPT = ("halved", "still", "doubled")
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """A model's name without its seed, and the seed. ``ValueError`` for another name.
+    """A model's name without its seed, and the seed. Raises ``ValueError`` if the
+    name isn't a model's.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200"), id_of("t5-2-bias-0.1")
     (('none', 1), ('rope-10000-3200', 0), ('t5-bias-0.1', 2))
@@ -65,26 +68,29 @@ def cell_name(model: str, extension: str = "") -> str:
 
 
 def score(letters: Mapping[str, Sequence[str]], layout: str) -> float:
-    """The mean of `ropebook.lab.asking.by_context` over all contexts; ``layout`` begins with the task's name."""
+    """The mean of `ropebook.lab.asking.by_context` over all contexts. ``layout``
+    begins with the task's name."""
     task = layout.split()[0]
     return float(np.mean(asking.by_context(letters[layout], task)))
 
 
 def named(told: Mapping) -> int:
-    """A map's pair whose halved frequency raises the order score beyond L most; `gathered` calls it the pair of a
-    model."""
+    """The pair that raises the order score beyond L most when its frequency is
+    halved, according to a map. `gathered` calls it the model's pair."""
     return int(np.argmax([score(one, "order") for one in told["pairs"]["halved"]]))
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """The pair, among a map's others, whose share of the lengths is closest to this one's."""
+    """The pair whose share of the lengths is closest to that of ``pair``, among all
+    others of a map."""
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())
 
 
 def _found(rows: Sequence[str]) -> float:
-    """The share of answers that are a record of the key, the right one or the other."""
+    """The share of answers that name a record of the key, whether it is the right
+    one or the other."""
     return asking.share(rows) + asking.share(rows, asking.OTHER)
 
 
@@ -124,7 +130,8 @@ def _map(told: Mapping) -> dict[str, object]:
 
 
 def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]]:
-    """For each kind of question, the shares of right answers and of the other record."""
+    """The shares of right answers and of answers with the other record, for each
+    kind of question."""
     table = np.array([list(row) for row in rows])
     found = {}
     for kind in asking.KINDS:
@@ -138,9 +145,14 @@ def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]
 
 
 def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
-    """One model's numbers by layout: "score"; "kinds", see `_counts`; beyond L also "octaves", scores by the earlier
-    record's distance, and for order "both" and "one": scores where both records are beyond L, and where the later one
-    is within L."""
+    """One model's numbers by layout.
+
+    - "score".
+    - "kinds": see `_counts`.
+    - "octaves", only beyond L: scores by the earlier record's distance.
+    - "both" and "one", only for order beyond L: scores where both records are beyond L,
+      and where the later one is within L.
+    """
     found = {}
     for name, rows in letters.items():
         task = name.split()[0]
@@ -174,7 +186,7 @@ def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
 
 
 def _interval(table: torch.Tensor) -> list[float | None]:
-    """Mean and interval ends; no ends for a single seed."""
+    """The mean and the ends of its interval. A single seed has no ends."""
     if len(table) < 2:
         return [round(table.mean().item(), 4), None, None]
     return [round(x, 4) for x in crossed(table)[:3]]
@@ -183,8 +195,8 @@ def _interval(table: torch.Tensor) -> list[float | None]:
 def _over_seeds(
     cells: Mapping[int, Mapping], plain: Mapping[int, Mapping] | None
 ) -> dict[str, object]:
-    """For each layout, mean and interval over seeds and contexts, for the score and for what a method adds
-    to it."""
+    """The mean and interval over seeds and contexts for each layout: those of the
+    score, and those of what a method adds to it."""
     found: dict[str, dict] = {"score": {}, "less plain": {}}
     seeds = sorted(cells)
     for name in cells[seeds[0]]:
@@ -203,8 +215,8 @@ def _over_seeds(
 
 
 def gathered(folder: Path) -> dict[str, object]:
-    """What the page shows, from the files in ``folder`` (results/asking). It can be recomputed from them, and a test
-    does so."""
+    """What the page shows, from the files in ``folder`` (results/asking). It can be
+    recomputed from those files, and a test does so."""
     told = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*.json"))
@@ -264,8 +276,8 @@ def _attack(told: Mapping) -> dict[str, object]:
 
 
 def means(maps: Mapping[str, Mapping], id: str) -> dict[str, np.ndarray]:
-    """For the maps of a model's seeds, by change and layout ("halved order"): scores minus the plain ones, (seeds,
-    pairs)."""
+    """The scores minus the plain ones, for the maps of a model's seeds: (seeds,
+    pairs), by change and layout ("halved order")."""
     mine = [one for name, one in maps.items() if id_of(name)[0] == id]
     found = {}
     for way, layout in itertools.product(KEPT, mine[0]["plain"]):

@@ -1,4 +1,5 @@
-"""Figures and tables on which pair tells the order: each function takes results/order.json."""
+"""Figures and tables about the pair that tells the order. Each function takes
+results/order.json."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ Columns = dict[str, list]
 
 
 def title(id: str) -> str:
-    """What a page calls a model, with or without a method.
+    """The name that a page uses for a model, with or without a method.
 
     >>> title("rope-100"), title("rope-10000-3200/yarn_chosen/8")
     ('RoPE, base 100', 'YaRN (chosen β)')
@@ -48,7 +49,8 @@ def title(id: str) -> str:
 
 
 def mapped(found: Mapping, id: str) -> list[Mapping]:
-    """The maps of a model's seeds, by seed. ``ValueError`` for a model without one."""
+    """The maps of a model's seeds, in the order of the seeds. Raises ``ValueError``
+    for a model without one."""
     checks.choice("id", id, {id_of(name)[0] for name in found["maps"]})
     return [
         found["maps"][name]
@@ -73,8 +75,9 @@ def causal_map(
     alt: str,
     caption: str,
 ) -> None:
-    """A row for each seed of each model, a column for each pair: how far the score moves, in hundredths, when only that
-    pair is changed. A bar marks the right edge of the last pair that completes a turn within L."""
+    """Draw how far the score moves, in hundredths, when only one pair is changed: a
+    row for each seed of each model, and a column for each pair. A bar marks the
+    right edge of the last pair that completes a turn within L."""
     maps = [one for id in ids for one in mapped(found, id)]
     rows = [
         f"{SCHEMES[id_of(one['model'])[0].removesuffix('-3200')].title}, seed {id_of(one['model'])[1]}"
@@ -92,7 +95,7 @@ def causal_map(
 
 
 def contrast(one: Mapping, layer: int, head: int) -> Tensor:
-    """A map's products, first minus last: complex128 (pairs,)."""
+    """The products of one head in a map, first minus last: complex128 (pairs,)."""
     first, last = (
         torch.view_as_complex(
             torch.tensor(one["products"][kind], dtype=torch.float64)
@@ -114,8 +117,8 @@ def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
 
 
 def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> None:
-    """What the decisive head's score gains if the question asks for the first record instead of the last, against the
-    record's distance."""
+    """Draw what the decisive head's score gains if the question asks for the first
+    record instead of the last, against the record's distance."""
     one = found["maps"][model]
     theta = torch.tensor(one["theta"], dtype=torch.float64)
     product = contrast(one, *telling_head(one, pair))
@@ -146,8 +149,9 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
 
 
 def of_bands(found: Mapping, id: str) -> Columns:
-    """One band of pairs at a time, halved beyond L and unrotated within L: order and retrieval, means over the mapped
-    seeds."""
+    """Order and retrieval when one band of pairs at a time is changed: halved
+    beyond L, and unrotated within L. The numbers are means over the mapped seeds.
+    """
     maps = mapped(found, id)
     names = list(maps[0]["of_bands"]["halved"])
 
@@ -175,8 +179,8 @@ def of_bands(found: Mapping, id: str) -> Columns:
 
 
 def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None:
-    """The mean over a cell's seeds of their numbers in `ropebook.lab.order`; None where a model does not
-    reach."""
+    """The mean over a cell's seeds of their numbers in `ropebook.lab.order`. It is
+    None if a model does not reach that far."""
     values = []
     for one in found["cells"][id]["each"]:
         value = one.get(layout)
@@ -187,7 +191,8 @@ def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None
 
 
 def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
-    """As trained: retrieval and order within L and beyond, with the number of seeds."""
+    """The models as trained: retrieval and order within L and beyond it, and the
+    number of seeds."""
     return {
         "scheme": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
@@ -203,7 +208,8 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
-    """Right minus wrong answers, for one kind of question."""
+    """The share of right answers minus the share of wrong ones, for one kind of
+    question."""
     right = mean(found, id, layout, "kinds", kind, 0)
     return (
         None if right is None else right - mean(found, id, layout, "kinds", kind, 1)
@@ -213,8 +219,8 @@ def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
 def methods(
     found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
 ) -> Columns:
-    """For the models that methods are applied to: the period of the ``pair``, and scores; ``every``: the extensions by
-    id."""
+    """The period of the ``pair`` and the scores of the models that methods are
+    applied to. ``every`` has the extensions by id."""
     return {
         "method": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
@@ -230,14 +236,16 @@ def methods(
 
 
 def gained(found: Mapping, id: str, layout: str) -> float | None:
-    """What a method adds to a score, in the same contexts and seeds; None for a model without one."""
+    """What a method adds to a score, in the same contexts and with the same seeds.
+    It is None for a model without a method."""
     row = found["cells"][id]["less plain"].get(layout)
     return None if row is None else row[0]
 
 
 def period_with(extension: Extension | None, pair: int) -> float | None:
-    """The period of a pair under a method, in a text of 8 L; without a method, as trained. None if the method changes
-    distances instead of frequencies."""
+    """The period of a pair under a method in a text of 8 L or, without a method, as
+    it was trained. It is None if the method changes distances instead of
+    frequencies."""
     model = LanguageModel("rope-10000", LENGTH, dim=32, n_layers=1, n_heads=1)
     if extension is not None:
         model = with_method(model, extension.method, extension.options)

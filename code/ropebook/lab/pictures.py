@@ -1,4 +1,5 @@
-"""Figures of the second experiment: each function draws from results/measured.json, whose "opened" part must be there."""
+"""Figures of the second experiment. Each function draws from results/measured.json,
+which must have its "opened" part."""
 
 from __future__ import annotations
 
@@ -33,18 +34,19 @@ SCHEME_LINES: Mapping[str, str] = {
         "learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none", "t5", "alternate",
     )
 }  # fmt: skip
-"""The schemes in the order of their panels, by cell."""
+"""The schemes, by cell, in the order of their panels."""
 FULL = 1.0
-"""Bits per byte at which a cell of a map reaches its full colour."""
+"""The number of bits per byte at which a cell of a map has its full colour."""
 
 
 LAST = " last"
-"""Appended to a cell's name: the same model with only its last L bytes."""
+"""This is appended to a cell's name for the same model with only its last L
+bytes."""
 
 
 def method_lines(s: int) -> dict[str, str]:
-    """Plain RoPE, RoPE with only the last L bytes, and RoPE with the methods for s·L, in the order of their panels, by
-    cell."""
+    """Plain RoPE, RoPE with only the last L bytes, and RoPE with the methods for
+    s·L: their titles by cell, in the order of their panels."""
     lines = {LONGER: TITLES[""], LONGER + LAST: "its last L bytes"}
     for name in ("linear", "ntk", "ntk_by_parts_chosen", "yarn", "yarn_chosen", "self_extend", "rerope"):  # fmt: skip
         factor = "" if name == "rerope" else f"/{s}"
@@ -60,10 +62,12 @@ def by_position(
     texts: Sequence[str] = TEXTS,
     reach: int = 1,
 ) -> None:
-    """Bits per byte against the position in the text: a row of panels for each line, a column for each of ``texts``. The
-    row's mean over seeds is blue, with each seed as a thin line; the others' means are grey.
+    """Draw bits per byte against the position in the text: a row of panels for each
+    line, and a column for each of ``texts``. In each row the line's mean over seeds
+    is blue, and each of its seeds is a thin line. The means of the other lines are
+    grey.
 
-    Dashed: L, and ``reach`` times L.
+    The dashed lines are at L and at ``reach`` times L.
     """
     for text in texts:
         checks.choice("text", text, TEXTS)
@@ -99,11 +103,13 @@ def by_position(
 def by_distance(
     measured: Mapping, lines: Mapping[str, str], alt: str, caption: str
 ) -> None:
-    """Right answers against the distance, in long texts: a row of panels for each line, a column for each task. The
-    row's mean over seeds is blue, with each seed as a dot; the others' means are grey."""
+    """Draw right answers against the distance, in long texts: a row of panels for
+    each line, and a column for each task. In each row the line's mean over seeds is
+    blue, and each of its seeds is a dot. The means of the other lines are grey."""
     distances, length = measured["distances"], str(measured["text"])
     cells = {id: measured["opened"]["cells"].get(id) for id in lines}
-    # models with only their last bytes are not asked, and learned schemes do not reach that far
+    # Models with only their last bytes are not asked, and learned schemes do not
+    # reach that far.
     asked = {
         id: cell
         for id, cell in cells.items()
@@ -153,7 +159,9 @@ def _line(
     title: str = "",
     top: bool = True,
 ) -> None:
-    """The panel's own line, named in its upper or lower left corner, or without a title another one in grey behind it."""
+    """Draw a line of a panel. With a title it is the panel's own line, named in its
+    upper or lower left corner; without one it is another line, in grey behind it.
+    """
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
     if not title:
         look = {"color": MUTED, "linewidth": 0.5, "alpha": 0.5, "zorder": 1}
@@ -178,8 +186,8 @@ def differences(
     alt: str,
     caption: str,
 ) -> None:
-    """Differences in bits by band as a map; a cell is coloured if its interval excludes 0: blue where it gains, orange
-    where it costs. A row with a factor s has a
+    """Draw differences in bits by band as a map. A cell is coloured if its interval
+    excludes 0: blue for a gain, orange for a cost. A row with a factor s has a
     vertical bar at s·L. The caption begins with the text's title.
 
     ``against``, ``text``, ``rows``: see `ropebook.lab.tables.grid`.
@@ -189,7 +197,7 @@ def differences(
     length = measured["length"]
     bands = ["to L"]
     bands += [f"to {stop // length} L" for _, stop in measured["bands"][1:]]
-    shown = np.where(grid.sure, -grid.values, 0)  # a map's orange is below 0
+    shown = np.where(grid.sure, -grid.values, 0)  # in a map, orange is below 0
     heatmap(ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None).set(
         aspect="auto"
     )
@@ -213,8 +221,8 @@ def differences(
 
 
 def _middles(edges: Sequence[int]) -> np.ndarray:
-    """The middles of the windows between the edges, on a logarithmic axis; a window begins after its
-    first edge."""
+    """The middles of the windows between the edges, on a logarithmic axis. A window
+    begins after its first edge."""
     return np.array(
         [math.sqrt((start + 1) * stop) for start, stop in itertools.pairwise(edges)]
     )

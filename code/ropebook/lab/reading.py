@@ -1,4 +1,5 @@
-"""A text, read byte by byte by the trained model: what each byte cost, what was expected, and what a head looked at."""
+"""The trained model reads a text byte by byte: what each byte cost, what was
+expected, and what a head looked at."""
 
 from __future__ import annotations
 
@@ -17,14 +18,16 @@ from ropebook.lab.model import LanguageModel, pretrained
 from ropebook.shapes import Float, Int
 
 WITH_FACTOR = ("linear", "ntk", "ntk_by_parts", "yarn", "self_extend")
-"""Methods that need a factor s."""
+"""The methods that need a factor s."""
 READ_WITH = ("none", *WITH_FACTOR, "dynamic_ntk", "rerope", "log_n")
 """All methods that a text can be read with."""
 
 
 class Reading(NamedTuple):
-    """For each byte but the first of a text of n bytes: ``bits`` (n − 1,), −log₂ of the probability that the model gave
-    it; ``top`` (n − 1,), the most likely byte there, and ``share`` (n − 1,), its probability."""
+    """The model's predictions for each byte of a text of n bytes, except the first.
+    ``bits`` (n − 1,): −log₂ of the probability that the model gave the byte.
+    ``top`` (n − 1,): the most likely byte there. ``share`` (n − 1,): the
+    probability of that byte."""
 
     bits: Float[Tensor, " bytes"]
     top: Int[Tensor, " bytes"]
@@ -34,10 +37,12 @@ class Reading(NamedTuple):
 def reader(
     *, base: float = 10_000.0, method: str = "none", factor: float = 4.0
 ) -> LanguageModel:
-    """The trained model with weights of one byte each, as on the book's page, ready to read a text.
+    """The trained model with weights of one byte each, as on the book's page, ready
+    to read a text.
 
-    ``base``: what its frequencies are made from; it was trained with 10⁴. ``method``: one of `READ_WITH`, those of `WITH_FACTOR`
-    with the ``factor`` s, at least 1. Other options are those of `method_options`.
+    ``base``: the base of its frequencies; it was trained with 10⁴. ``method``: one
+    of `READ_WITH`. Those in `WITH_FACTOR` use the ``factor`` s, which is at least
+    1. Other options are those of `method_options`.
 
     >>> reader(method="linear", factor=2.0).layers[0].attention.rotary.scaling.factor
     2.0
@@ -59,8 +64,8 @@ def reader(
 
 @torch.no_grad()
 def read(text: bytes, model: LanguageModel | None = None) -> Reading:
-    """What the bytes of ``text`` (at least two) cost the ``model``, by default `reader()`. ``ValueError`` for a shorter
-    text.
+    """What each byte of ``text`` (at least two) costs the ``model``, by default
+    `reader()`. Raises ``ValueError`` for a shorter text.
 
     >>> found = read(b"for i in range(10):")
     >>> found.bits.shape, chr(found.top[11]), round(found.share[11].item(), 1)
@@ -79,8 +84,9 @@ def read(text: bytes, model: LanguageModel | None = None) -> Reading:
 def attention(
     text: bytes, model: LanguageModel, layer: int, head: int, place: int
 ) -> Float[Tensor, " keys"]:
-    """What a head attends to when it predicts the byte ``place`` of the text: weights (place,) of all bytes before it.
-    Layers, heads and bytes are counted from 0. ``ValueError`` if one does not exist.
+    """What a head attends to when it predicts the byte ``place`` of the text: the
+    weights (place,) of all bytes before it. Layers, heads and bytes are counted
+    from 0. Raises ``ValueError`` if the layer, head or byte does not exist.
     """
     tokens = _tokens(text)
     checks.integer("layer", layer, minimum=0, maximum=len(model.layers) - 1)
@@ -108,8 +114,9 @@ def _tokens(text: bytes) -> Int[Tensor, "one bytes"]:
 
 
 def packed() -> bytes:
-    """The model's weights as a page or a notebook sends them to the browser: a safetensors file compressed with zlib,
-    with `rounded` weights, or float32 where they aren't rounded."""
+    """The model's weights in the form in which a page or a notebook sends them to
+    the browser: a zlib-compressed safetensors file. Its weights are `rounded`, or
+    float32 if they aren't rounded."""
     from safetensors.torch import load, save
 
     weights = load(results.find("rope-10000-0-3200", "safetensors").read_bytes())
@@ -119,5 +126,6 @@ def packed() -> bytes:
 
 
 def of_pages(weight: Tensor) -> Tensor:
-    """Half-precision types become float32, because a page cannot read them."""
+    """Convert half-precision weights to float32, because a page cannot read half
+    precision."""
     return weight.float() if weight.is_floating_point() else weight

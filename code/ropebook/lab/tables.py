@@ -1,7 +1,8 @@
-"""Tables and grids of the second experiment, for pages: each function takes the "opened" part of results/measured.json.
+"""Tables and grids of the second experiment, for pages. Each function takes the
+"opened" part of results/measured.json.
 
-A table is a dictionary of columns by heading, for `ropebook.show.table`; a grid is for
-`ropebook.figures.heatmap`.
+A table is a dictionary of columns by heading, for `ropebook.show.table`. A grid is
+for `ropebook.figures.heatmap`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SHORT = {
 
 
 def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """The mean of each column over seeds; None where a model does not reach.
+    """The mean of each column over seeds. It is None if a model does not reach that
+    far.
 
     >>> mean([[1.0, None], [2.0, None]])
     [1.5, None]
@@ -41,9 +43,10 @@ def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
 
 
 def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
-    """The mean share over seeds and over the distances from the ``beyond``-th on; None where a model does not reach.
+    """The mean share over seeds and over the distances from index ``beyond`` on. It
+    is None if a model does not reach that far.
 
-    ``ValueError`` if there is no ``beyond``-th.
+    Raises ``ValueError`` if ``beyond`` isn't the index of a distance.
     """
     if None in rows:
         return None
@@ -52,19 +55,22 @@ def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
 
 
 def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
-    """Bits per byte of a cell by band, mean over seeds; None where the model does not reach."""
+    """Bits per byte of a cell by band, averaged over seeds. A band is None if the
+    model does not reach it."""
     return mean(opened["cells"][id]["bits"][checks.choice("text", text, TEXTS)])
 
 
 def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
-    """Right answers of a cell, (seeds, distances), from near to far; with "other" for the task, order's answers that are the other record."""
+    """The shares of right answers of a cell, from near to far: (seeds, distances).
+    For the task "other" they are the shares of answers in the order task that name
+    the other record."""
     checks.choice("task", task, (*TASKS, "other"))
     return np.array(opened["cells"][id][task][str(length)])
 
 
 def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
-    """The order task among answers that are one of the key's two records: the share of right ones, (seeds, distances);
-    NaN if there are none."""
+    """The share of right answers in the order task among those that name one of the
+    key's two records: (seeds, distances). It is NaN if there are none."""
     right = answers(opened, id, "order", length)
     with np.errstate(invalid="ignore"):
         return right / (right + answers(opened, id, "other", length))
@@ -84,12 +90,15 @@ _NEAR, _FAR = 3, -1
 
 
 def schemes(measured: Mapping) -> Columns:
-    """What each scheme does beyond L as it was trained: means over the available seeds.
+    """What each scheme does beyond L as it was trained: means over the available
+    seeds.
 
-    ``measured``: the whole result, not only its "opened" part. Bits per byte of the Python text, within L and in the
-    last band of positions, and how much the seeds differ there (the largest loss minus the smallest);
-    the share of records that are retrieved in the long texts, near and far; None for a scheme that does not find them
-    within L.
+    ``measured`` is the whole result, not only its "opened" part. The columns are:
+
+    - Bits per byte of the Python text, within L and in the last band of positions, and
+      how much the seeds differ there (the largest loss minus the smallest).
+    - The share of records that are retrieved in the long texts, near and far. It is None
+      for a scheme that does not find them within L.
     """
     opened, distances = measured["opened"], measured["distances"]
     rows = []
@@ -119,8 +128,8 @@ def schemes(measured: Mapping) -> Columns:
 
 
 class Grid(NamedTuple):
-    """A row for each cell. ``values`` (rows, bands), NaN where a value is missing; ``sure``: whether the interval
-    excludes 0."""
+    """One row for each cell. ``values`` (rows, bands) is NaN where a value is
+    missing. ``sure`` says whether the interval excludes 0."""
 
     rows: list[str]
     values: np.ndarray
@@ -128,7 +137,8 @@ class Grid(NamedTuple):
 
 
 def methods(*, tuned: bool = False) -> dict[str, str]:
-    """Which methods are shown, by cell: "rope-10000-3200/yarn/4" to "YaRN (published β), 4"."""
+    """The methods that are shown: a title for each cell, such as "YaRN (published
+    β), 4" for "rope-10000-3200/yarn/4"."""
     if tuned:
         titles = {"none": "no method", **TITLES}
         return {
@@ -145,7 +155,8 @@ def methods(*, tuned: bool = False) -> dict[str, str]:
 
 
 def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> Grid:
-    """Differences in bits by band, of the cells in ``rows``, ``against`` "plain", "last" or "none" (see `measured.differences`)."""
+    """Differences in bits by band for the cells in ``rows``. ``against``: "plain",
+    "last" or "none" (see `measured.differences`)."""
     checks.choice("against", against, opened["differences"])
     checks.choice("text", text, TEXTS)
     values = np.full((len(rows), len(BANDS)), np.nan)
@@ -163,11 +174,15 @@ def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> G
 
 
 def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
-    """What speaks for and against the cells in ``lines`` (cell to title), as means over files and seeds: bits minus
-    those of the plain model, within L and in the last band; in the last band also bits minus those of the plain model
-    with only its last L bytes; records found beyond L.
+    """What speaks for and against the cells in ``lines`` (cell to title), as means
+    over files and seeds.
 
-    The first row is that rival itself: the plain model with its last L bytes.
+    - Bits minus those of the plain model, within L and in the last band.
+    - Bits minus those of the plain model with only its last L bytes, in the last band.
+    - Records found beyond L.
+
+    The first row is the plain model with its last L bytes, as a rival of the
+    others.
     """
     plain = opened["cells"][LONGER]
     reach = BANDS[-1][1] // LENGTH
@@ -182,7 +197,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
         return [less(id, against, text, band) for id in lines]
 
     def within(id: str) -> float:
-        """The options of a method that follows the length, for a text of L bytes."""
+        """The difference in bits within L. If a method follows the length, it is
+        measured in texts of L bytes."""
         ended = opened["cells"][id].get("ended")
         if ended is None or id not in opened["differences"]["plain"]:
             return less(id, "plain", "python", 0)
@@ -206,8 +222,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
 
 def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
-    """The claims with these ids, each with its verdict, and how its comparisons came out: bits on each of the two
-    texts, and records."""
+    """The claims with these ids, each with its verdict and with the outcomes of its
+    comparisons: those of bits on each of the two texts, and those of records."""
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
     columns: Columns = {
@@ -234,7 +250,8 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
 
 
 def _kind(asked: Comparison) -> str:
-    """What is compared: "records", or bits on a text; on "python" if neither is named."""
+    """What is compared: "records", or bits on a text. If neither is named, the text
+    is "python"."""
     if isinstance(asked.a, Share):
         return "records"
     return getattr(asked.a, "text", "python")
@@ -254,11 +271,13 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Verdicts of the first experiment ("id", "claim", "verdict") next to the second's, where the verdict changed: what
-    was asked then, and how its comparisons come out now on the Python text, the only one in the first experiment.
-    "change" is "reversed" (from for to against, or back), "less sure", "surer" or "by degrees".
+    """The claims whose verdict changed from the first experiment ("id", "claim",
+    "verdict") to the second: what was asked then, the verdicts then and now, and
+    how the comparisons come out now on the Python text, the only text of the first
+    experiment. "change" is "reversed" (from for to against, or back), "less sure",
+    "surer" or "by degrees".
 
-    ``KeyError`` if a claim is no longer asked.
+    Raises ``KeyError`` if a claim is no longer asked.
     """
     now = {
         row["id"]: row["word"].removesuffix(" here") for row in opened["verdicts"]

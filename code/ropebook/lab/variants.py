@@ -1,8 +1,9 @@
-"""Trainings for questions that the second experiment left open: more seeds, and models with one thing
-changed.
+"""Trainings for questions that the second experiment left open: more seeds, and
+models with one thing changed.
 
-Each variant changes one thing in a `Trial`: the learning rate of T5's table, the share of a head that rotates, the positions
-a model meets, or the length of its texts. What is chosen among variants is chosen on the development part.
+Each variant changes one thing in a `Trial`: the learning rate of T5's table, the
+share of a head that rotates, the positions that a model meets, or the length of its
+texts. A choice among variants is made on the development part.
 """
 
 from __future__ import annotations
@@ -30,22 +31,25 @@ from ropebook.lab.trials import (
 from ropebook.shapes import Int
 
 MORE_SEEDS = (3, 4)
-"""Seeds in addition to the second experiment's. With three seeds a difference must exceed 4.5 standard deviations
-between seeds to count, with five 1.8."""
+"""Seeds in addition to those of the second experiment. To count, a difference must
+exceed 4.5 standard deviations between seeds with three seeds, and 1.8 with five."""
 REACH = 2048
-"""The range of positions with random gaps, and the length of the texts for the upper limit."""
+"""The range of positions with random gaps, and also the length of the texts for the
+upper limit."""
 BIAS_RATES = (0.02, 0.05, 0.1, 0.2)
-"""Candidates for the learning rate of T5's table. Even the smallest lets an entry move by 16, and an entry of 10
-changes a weight 22,000-fold."""
+"""Candidates for the learning rate of T5's table. Even with the smallest, an entry
+can move by 16, and an entry of 10 changes a weight 22,000-fold."""
 
 
 @dataclass(frozen=True)
 class Variant(Trial):
-    """A `Trial` with one thing changed. ``variant`` says which, in the run's name.
+    """A `Trial` with one thing changed. ``variant`` names the change in the run's
+    name.
 
-    ``bias_lr``: peak learning rate of T5's table, instead of ``lr``. ``rotary_dim``: how many entries of each head
-    rotate. ``reach``: the rows keep their length, but a gap at a random place spreads their positions over 0 … reach −
-    1 (Zhu et al. 2023, PoSE, with two chunks).
+    ``bias_lr``: the peak learning rate of T5's table, which replaces ``lr``.
+    ``rotary_dim``: how many entries of each head rotate. ``reach``: the rows keep
+    their length, but a gap at a random place spreads their positions over 0 … reach
+    − 1 (Zhu et al. 2023, PoSE, with two chunks).
 
     >>> Variant("t5", 1, variant="bias-0.1", bias_lr=0.1).name
     't5-1-bias-0.1'
@@ -71,20 +75,21 @@ class Variant(Trial):
         return f"{super().name}-{self.variant}"
 
     def peak(self, name: str) -> float:
-        """T5's table has its own rate."""
+        """The peak learning rate of a parameter. T5's table has its own."""
         own = name == "buckets" and self.bias_lr is not None
         return self.bias_lr if own else super().peak(name)
 
     def build(self, **like: object) -> LanguageModel:
-        """Adds ``rotary_dim``, if there is one."""
+        """Build the model, with ``rotary_dim`` if it is given."""
         return with_rotary_dim(super().build(**like), self.rotary_dim)
 
     def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
-        """The positions in each row of a step, int64 (rows, length): counting from 0, with one gap; None
-        without ``reach``.
+        """The positions in each row of a step, int64 (rows, length): they count
+        from 0, with one gap. None without ``reach``.
 
-        The gap's place is uniform over the row, its size uniform over 0 … reach − length. They are drawn separately, so
-        that the rows are the same with and without gaps.
+        The place of the gap is uniform over the row, and its size is uniform over 0
+        … reach − length. The gaps are drawn separately, so that the rows are the
+        same with and without them.
 
         >>> Variant("rope-10000", length=6, rows=2, reach=12).positions(3)
         tensor([[ 0,  1,  3,  4,  5,  6],
@@ -100,11 +105,12 @@ class Variant(Trial):
 
 
 def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageModel:
-    """Makes the model rotate only ``rotary_dim`` entries of each head, and returns it; None leaves it
-    unchanged.
+    """Make the model rotate only ``rotary_dim`` entries of each head, and return
+    it. None leaves it unchanged.
 
-    ``ValueError`` for a model that does not rotate. (The model's own file is part of a rule that has been applied, so
-    it must not change.)
+    Raises ``ValueError`` for a model that does not rotate. (This is not part of the
+    model's own file, because that file belongs to a rule that has been applied and
+    must not change.)
 
     >>> model = with_rotary_dim(LanguageModel("rope-10000", 8, dim=16, n_heads=2), 4)
     >>> model.layers[0].attention.rotary.rotary_dim
@@ -126,7 +132,8 @@ def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageMod
 
 
 def of_weights(weights: bytes, run: Mapping[str, object]) -> LanguageModel:
-    """As `ropebook.lab.model.of_weights`, for a `Variant` too: with the share of each head that it rotates."""
+    """Like `ropebook.lab.model.of_weights`, but also for a `Variant`: the same
+    share of each head rotates as in its training."""
     return with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
 
 
@@ -138,8 +145,8 @@ MORE = tuple(
         *(Trial(scheme, seed) for scheme in SCHEMES if scheme != "t5"),
     )
 )
-"""More seeds of every scheme but T5 (which is retrained with all its seeds), and of the models that methods are applied
-to."""
+"""More seeds of every scheme but T5 (which is retrained with all its seeds), and of
+the models that methods are applied to."""
 T5_CANDIDATES = tuple(
     Variant("t5", 0, variant=f"bias-{rate}", bias_lr=rate) for rate in BIAS_RATES
 )
@@ -147,7 +154,8 @@ T5_CANDIDATES = tuple(
 
 
 def t5(rate: float) -> tuple[Variant, ...]:
-    """T5 with the chosen rate, all seeds. ``ValueError`` for a rate that isn't a candidate."""
+    """T5 with the chosen rate, for all seeds. Raises ``ValueError`` for a rate that
+    isn't a candidate."""
     checks.choice("rate", rate, BIAS_RATES)
     return tuple(
         Variant("t5", seed, variant=f"bias-{rate}", bias_lr=rate)
@@ -156,9 +164,10 @@ def t5(rate: float) -> tuple[Variant, ...]:
 
 
 def choose_rate(losses: dict[float, float]) -> float:
-    """The rate with the lowest mean bits on the development part within L, Python and the generated language alike.
+    """The rate with the lowest mean bits on the development part within L, where
+    Python and the generated language count alike.
 
-    ``losses``: by rate. ``ValueError`` if a candidate is missing.
+    ``losses``: mean bits by rate. Raises ``ValueError`` if a candidate is missing.
 
     >>> choose_rate({0.02: 2.3, 0.05: 2.2, 0.1: 2.1, 0.2: 2.4})
     0.1
@@ -179,13 +188,13 @@ def _of_extended(variant: str, **changes: object) -> tuple[Variant, ...]:
 
 
 CEILING = _of_extended(str(REACH), length=REACH, rows=16 * 256 // REACH)
-"""Trained on texts of 2048 bytes, with as many bytes per step as the others: what a longer text is worth to a model
-that learned to use it."""
+"""Models trained on texts of 2048 bytes, with as many bytes per step as the others.
+They show what a longer text is worth to a model that has learned to use it."""
 GAPS = _of_extended("gaps", reach=REACH)
 PARTIAL = _of_extended("half", rotary_dim=16) + _of_extended(
     "quarter", rotary_dim=8
 )
-"""Half and a quarter of each head rotates, d = 32."""
+"""Models in which half or a quarter of each head rotates, d = 32."""
 VARIANTS = (*CEILING, *GAPS, *PARTIAL)
 
 
@@ -195,7 +204,8 @@ RAISED_STEPS = (FURTHER, 4 * FURTHER)
 
 
 def raised_factor(dim: int) -> float:
-    """The factor with which NTK-aware scaling makes `RAISED` of the base 10⁴: (RAISED / 10⁴)^((d − 2)/d).
+    """The factor with which NTK-aware scaling turns the base 10⁴ into `RAISED`:
+    (RAISED / 10⁴)^((d − 2)/d).
 
     >>> round(10_000 * raised_factor(32) ** (32 / 30))
     500000
@@ -204,7 +214,8 @@ def raised_factor(dim: int) -> float:
 
 
 def raised(parent: Trial, steps: int) -> Further:
-    """A short training of a finished model with the base `RAISED`, on texts of `REACH` bytes.
+    """A short further training of a finished model, with the base `RAISED` and on
+    texts of `REACH` bytes.
 
     >>> raised(twice(Trial(EXTENDED)), 60).name
     'rope-10000-0-3200-raised_base_60-8'

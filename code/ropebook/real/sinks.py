@@ -95,7 +95,8 @@ class _SinkApart(nn.Module):
             self.sink(q, positions=places) @ repeat_heads(first, layer.n_heads).mT
         )
         q, k = self.rotary(q, k)
-        k = k.clone()  # a smaller k is part of the tensor in which both were rotated
+        # If k is smaller than q, it is a part of the tensor in which both were rotated.
+        k = k.clone()
         k[:, :, 0] = 0
         mark = torch.zeros_like(k[..., :1])
         mark[:, :, 0] = 1
