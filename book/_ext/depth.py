@@ -1,6 +1,7 @@
-"""Numbers of depth pages: those under chapter 6 are 6.1, 6.2, …, their equations (6.1.1), (6.1.2), …
+"""Number the depth pages: those under chapter 6 are 6.1, 6.2, …, and their equations are (6.1.1), (6.1.2), …
 
-Sphinx would number the headings inside of chapters before, if it looked so deep at all: here only pages have numbers.
+If Sphinx numbered to this depth, it would count the headings inside a chapter first. In this book only pages have
+numbers.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles as Collect
 
 
 def number_depth_pages(env: BuildEnvironment) -> list[str]:
-    """Give the pages under each numbered page their numbers; returns the names of those pages."""
+    """Number the pages under each numbered page, and return the names of the pages that got a number."""
     pages = []
     for chapter, numbers in list(env.toc_secnumbers.items()):
         for count, page in enumerate(env.toctree_includes.get(chapter, []), start=1):
             number = (*numbers[""], count)
             anchors = [link["anchorname"] for link in env.tocs[page].findall(nodes.reference)]
-            env.toc_secnumbers[page] = {**dict.fromkeys(anchors), "": number}  # None: a heading inside
+            env.toc_secnumbers[page] = {**dict.fromkeys(anchors), "": number}  # None: no number for headings inside
             env.titles[page]["secnumber"] = list(number)
-            env.tocs[page][0][0][0]["secnumber"] = list(number)  # its entry in lists of contents
+            env.tocs[page][0][0][0]["secnumber"] = list(number)  # the page's entry in lists of contents
             pages.append(page)
     return pages
 
 
 def install(app: Sphinx) -> None:
-    """Numbers of equations build on those of pages, and both are given in one go: there is no event between."""
+    """Number the depth pages right after Sphinx has numbered the chapters. Equations take their numbers from the pages
+    immediately afterwards, and there is no event in between."""
     numbered_before = Collector.assign_section_numbers
     if numbered_before.__module__ == __name__:
         return
@@ -35,7 +37,7 @@ def install(app: Sphinx) -> None:
         old = env.toc_secnumbers
         for title in env.titles.values():
             if len(title.get("secnumber") or ()) > 1:
-                del title["secnumber"]  # a depth page's, of the last build: it stumbles over them
+                del title["secnumber"]  # left from the last build; Sphinx cannot handle it
         changed = numbered_before(self, env)
         return changed + [page for page in number_depth_pages(env) if old.get(page) != env.toc_secnumbers[page]]
 
@@ -43,14 +45,15 @@ def install(app: Sphinx) -> None:
 
 
 def one_entry_for_exercises(app: Sphinx, doctree: nodes.document) -> None:
-    """In the list of a page's sections "Exercises" is one entry."""
+    """Show "Exercises" as a single entry in the list of a page's sections."""
     for item in list(app.env.tocs[app.env.docname].findall(nodes.list_item)):
         if item[0].astext() == "Exercises":
             del item[1:]
 
 
 def number_no_other_headings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Headings that the list leaves out have no number: Sphinx would write the page's before each of them."""
+    """Give the headings that the list leaves out no number. Otherwise Sphinx would write the page's number before each
+    of them."""
     numbers = app.env.toc_secnumbers.get(docname, {})
     for section in doctree.findall(nodes.section):
         if isinstance(section.parent, nodes.section):
@@ -59,6 +62,6 @@ def number_no_other_headings(app: Sphinx, doctree: nodes.document, docname: str)
 
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", install)
-    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after the list was made
+    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after Sphinx has made the list
     app.connect("doctree-resolved", number_no_other_headings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

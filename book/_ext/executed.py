@@ -1,7 +1,8 @@
-"""Sphinx reads the chapters together with the outputs that tools.execute keeps for them.
+"""Let Sphinx read each chapter together with the outputs that `tools.execute` keeps for it.
 
-MyST-NB's own cache knows a notebook's text only, so its execution is switched off; what stands here reads a page with
-its outputs, tells Sphinx which pages have new outputs, and puts each explorer's script on a page once.
+MyST-NB's own cache only looks at a notebook's text, so its execution is switched off. Instead, this extension reads
+each page with its outputs, tells Sphinx which pages have new outputs, and includes each explorer's script only once per
+page.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ _app: Sphinx | None = None
 
 
 def read_page(text: str) -> NotebookNode:
-    """Reader for MyST-NB: the page that is being read, with its outputs."""
+    """Read a page for MyST-NB: returns the page as a notebook with its outputs."""
     env = _app.env
     path = Path(env.doc2path(env.docname))
     runs = execute.has_code(path)
     if runs and _app.builder.name == "lab" and not execute.is_current(path):
-        runs, text = False, GLUED.sub("…", text)  # nothing is executed for copies: there are no numbers yet
+        runs, text = False, GLUED.sub("…", text)  # nothing is executed for copies, so there are no numbers yet
     notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=str(path))
     if runs:
         ran = execute.executed(path, LOGGER.info)
@@ -51,7 +52,8 @@ def read_page(text: str) -> NotebookNode:
 
 
 def _share_scripts(notebook: NotebookNode) -> None:
-    """Explorers carry their whole script; on a page each part of it stands once, and each view has its still figure."""
+    """Replace the explorers' scripts by the names of their parts, so that the page contains each part only once. Each
+    view gets its still figure."""
     state = notebook.metadata.get("widgets", {}).get(STATE)
     if state is None:
         return
@@ -77,7 +79,8 @@ def _share_scripts(notebook: NotebookNode) -> None:
 
 
 def _view(model: dict, data: dict) -> str:
-    """An explorer's still, what is said of it on paper, and where its script makes it live."""
+    """The HTML for an explorer: its still, a description for paper, and the data with which its script brings it to
+    life."""
     name = Path(model["_esm"]["parts"][-1]).stem if isinstance(model["_esm"], dict) else "explorer"
     view = json.dumps(data[VIEW]).replace("<", "\\u003c")
     return (
@@ -88,7 +91,7 @@ def _view(model: dict, data: dict) -> str:
 
 
 def _told(still: str) -> str:
-    """A still's caption on paper: where it can be operated, and what it shows.
+    """The caption of a still on paper. It says where the figure can be used interactively, and what it shows.
 
     >>> _told('<svg role="img" aria-label="A line &amp; a dot."></svg>').endswith("A line &amp; a dot.")
     True
@@ -98,7 +101,7 @@ def _told(still: str) -> str:
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """A module may have changed under a page whose own text has not."""
+    """The pages whose outputs are out of date. A module may have changed even if the page's own text has not."""
     if app.builder.name == "lab":
         return []
     stale = {str(path) for path in execute.runnable() if not execute.is_current(path)}

@@ -1,8 +1,9 @@
-"""What the search page knows: every section, term and function of the book, the field's words for what each page is
-about, and its words for one another.
+"""The data for the search page: every section, term and function of the book, the words that the field uses for each
+page's subject, and the book's synonyms.
 
-It is a script, `sections.js`, since a browser refuses to fetch a file's neighbours over file://; no other page loads
-it. The search itself is `book/_static/search.js`. Sphinx's own index, of whole pages, is not made.
+The data are written as a script, `sections.js`, because a browser refuses to fetch a neighbouring file over file://. No
+other page loads it. The search itself is `book/_static/search.js`. Sphinx's own index, which finds only whole pages, is
+not made.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from sphinx.environment import BuildEnvironment
 BOOK = Path(__file__).resolve().parent.parent
 SYNONYMS = BOOK / "_synonyms.yml"
 KEYWORDS = BOOK / "_keywords.yml"
-# They list what stands elsewhere: only the page itself is found.
+# This page lists what is explained elsewhere, so only the page itself can be found, not its sections.
 LISTS = {"book/ledger"}
-# Functions and papers count less than what is said of them, and a chapter's page a little more than those under it.
+# Functions and papers count less than the text about them, and a chapter's page counts a little more than the pages
+# under it.
 WEIGHTS = {"book/api": 0.5, "book/references": 0.25}
 CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
-EQUATION = "\ue000"  # stands for a reference
-SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # under the code of a function that is shown
+EQUATION = "\ue000"  # marks a reference to an equation
+SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line under the code of a shown function
 Entry = tuple[str, str, str, str]
 Value = Callable[[PendingGlueReference], str]
 Prose = Callable[[list[nodes.Node]], str]
 
 
 def entries(doctree: nodes.document, prose: Prose) -> Iterator[Entry]:
-    """Of each section, term and function: its anchor, its title, its prose, the names in its code."""
+    """The anchor, title and prose of each section, term and function, and the names in its code."""
     top = next(iter(doctree.findall(nodes.section)), None)
     for section in doctree.findall(nodes.section):
         own = [
@@ -64,7 +66,7 @@ def _citations(env: BuildEnvironment) -> list:
 
 
 def authors(env: BuildEnvironment) -> dict[str, str]:
-    """What a page says where it cites a paper: "Su et al., 2021" by its key."""
+    """The text with which a page cites each paper, such as "Su et al., 2021", by the paper's key."""
     found = {}
     for cited in _citations(env):
         first, *others = cited.entry.persons["author"]
@@ -74,7 +76,7 @@ def authors(env: BuildEnvironment) -> dict[str, str]:
 
 
 def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
-    """What a page lists of the literature: who, what, when and where."""
+    """The papers that a page lists: authors, title, date and place of publication."""
     for cited in _citations(env):
         if cited.bibliography_key.docname == docname:
             title = re.sub("[{}]", "", cited.entry.fields["title"])
@@ -82,8 +84,8 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
 
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
-    """What is read there, with formulas, the numbers that `value` reads and the papers that are `cited`; no code, no
-    name of an equation."""
+    """The text that a reader sees, including formulas, the numbers that `value` reads and the papers that are `cited`.
+    Code and the labels of equations are left out."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
@@ -109,14 +111,15 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
 
 
 def _names(children: list[nodes.Node]) -> str:
-    """The names in its code, and those of its equations."""
+    """The names in the code, and the labels of the equations."""
     blocks = [block.astext() for child in children for block in child.findall(nodes.literal_block)]
     labels = {block["label"] for child in children for block in child.findall(nodes.math_block) if block.get("label")}
     return " ".join(sorted({*NAME.findall("\n".join(blocks)), *labels}))
 
 
 def numbers(folder: str) -> Value:
-    """Reads the number that a page takes from another's cells, as MyST-NB left it in `folder`."""
+    """A function that reads a number which a page takes from another page's cells. MyST-NB has stored these numbers in
+    `folder`."""
 
     def value(glued: PendingGlueReference) -> str:
         output = read_glue_cache(folder, glued.refdoc).get(glued.key)
@@ -127,7 +130,7 @@ def numbers(folder: str) -> Value:
 
 
 def _lines(path: Path) -> dict[str, str]:
-    """The lines of a file, words: words. Raises ValueError for a line that is none."""
+    """The lines of a file, each of the form "words: words". Raises ValueError for a line of another form."""
     lines = yaml.safe_load(path.read_text(encoding="utf-8"))
     for first, second in lines.items():
         if not isinstance(first, str) or not isinstance(second, str):
@@ -136,17 +139,19 @@ def _lines(path: Path) -> dict[str, str]:
 
 
 def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
-    """What readers write, and what stands in the book for it. Raises ValueError for a line that is none."""
+    """Pairs of words: what readers write, and the book's words for it. Raises ValueError for a line of another form."""
     return [(one.strip().lower(), meant.lower()) for said, meant in _lines(path).items() for one in said.split(",")]
 
 
 def keywords(path: Path = KEYWORDS) -> dict[str, str]:
-    """By the name of a page, what the field calls the things it is about. Raises ValueError for a line that is none."""
+    """The words that the field uses for each page's subject, by the page's name. Raises ValueError for a line of
+    another form."""
     return {f"book/{page}": words for page, words in _lines(path).items()}
 
 
 def index(app: Sphinx) -> dict:
-    """Pages as [address, title, weight, keywords], sections as [page, anchor, title, prose, names]."""
+    """The whole index. Pages are [address, title, weight, keywords], and sections are [page, anchor, title, prose,
+    names]."""
     pages, sections, words = [], [], keywords()
     value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
     prose = functools.partial(_prose, value=value, cited=cited)

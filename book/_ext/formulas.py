@@ -1,4 +1,4 @@
-"""A formula as one line of plain text, for the search page's excerpts, which show words and no KaTeX.
+"""Write a formula as one line of plain text, because the excerpts on the search page show no KaTeX.
 
 >>> as_text(r"\\lambda_i = 2\\pi/\\theta_i")
 'λᵢ = 2π/θᵢ'
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-TOKEN = re.compile(r"(\\[a-zA-Z]+)\s*|(\\.|\s+|.)", re.DOTALL)  # a blank behind a command only ends its name
+TOKEN = re.compile(r"(\\[a-zA-Z]+)\s*|(\\.|\s+|.)", re.DOTALL)  # a space after a command only ends its name
 NAMES = "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu pi rho sigma tau phi psi omega"
 GREEK = dict(zip(re.findall(r"\w+", f"{NAMES} {NAMES.title()}"), "αβγδεζηθκλμπρστφψωΑΒΓΔΕΖΗΘΚΛΜΠΡΣΤΦΨΩ", strict=True))
 SYMBOLS = {
@@ -25,7 +25,7 @@ SYMBOLS = {
     **{"vdots": "…", "ddots": "…", "langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "lvert": "|"},
     **{"rvert": "|", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "{": "{", "}": "}", "#": "#"},
     **{",": " ", ";": " ", "!": "", " ": " ", "quad": " ", "qquad": " ", "\\": " "},
-    # How large a bracket is, nobody sees in a line.
+    # In a single line, the size of a bracket doesn't matter.
     **dict.fromkeys(("left", "right", "bigl", "bigr", "Bigl", "Bigr"), ""),
 }
 FUNCTIONS = {"sin", "cos", "ln", "log", "max", "min", "arg", "det"}
@@ -38,7 +38,7 @@ BLANKS = re.compile(r"(?<=[(⟨{]) | (?=[)⟩},ᵢⱼₖₘₙᵣ₀-₉])|(?<=[
 
 
 def as_text(formula: str) -> str:
-    """The formula in one line; "…" for what takes more, such as a matrix."""
+    """The formula in one line, or "…" if it doesn't fit in one, such as a matrix."""
     formula = LAID_OUT.sub(" ", formula)
     if r"\begin" in formula:
         return "…"
@@ -48,7 +48,7 @@ def as_text(formula: str) -> str:
 
 
 def _parts(tokens: list[str]) -> list[str]:
-    rest = tokens[::-1]  # the next token is the last
+    rest = tokens[::-1]  # reversed, so that the next token is at the end
     found = []
     while rest:
         found.append(_part(rest))
@@ -85,7 +85,7 @@ def _argument(rest: list[str]) -> str:
 
 
 def _group(rest: list[str]) -> list[str]:
-    """The tokens up to the brace that closes the one just read."""
+    """The tokens up to the closing brace that belongs to the opening one just read."""
     found, depth = [], 1
     while rest:
         token = rest.pop()
@@ -97,7 +97,7 @@ def _group(rest: list[str]) -> list[str]:
 
 
 def _bracketed(text: str) -> str:
-    """With brackets if it is more than one letter, which may have an index, or one number."""
+    """The text in brackets, unless it is a single number or a single letter, which may have an index."""
     return text if re.fullmatch(r"\d+|√?[^\W\d_][\u0300-\u036fᵢⱼₖₘₙᵣ₀-₉]*", text) else f"({text})"
 
 

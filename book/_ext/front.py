@@ -1,4 +1,4 @@
-"""`{front}`: the first thing a reader sees: a sentence whose tokens each have an arrow, turned by its position.
+"""`{front}`: the first thing that a reader sees. Each token of a sentence has an arrow, rotated by its position.
 
     ```{front} the cat sat down when it got tired
     :query: it
@@ -10,7 +10,7 @@
     - [A way in](page.md)
     ```
 
-The drawing is complete without a script; `front.js` lets the hand move the sentence.
+The drawing is complete without a script. With `front.js`, readers can move the sentence.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def arrow(degrees: float, name: str = "", scale: float = 1) -> str:
 
 
 def sector(begin: float, end: float, radius: float = 26) -> str:
-    """The path of a sector between two directions, in degrees: the one that is no more than half of the circle.
+    """The path of a sector between two directions, in degrees. Of the two possible sectors it is the one that covers at
+    most half of the circle.
 
     >>> sector(0, 90, 10)
     'M0 0L10.0 0.0A10 10 0 0 0 0.0 -10.0Z'
@@ -66,7 +67,7 @@ def between(degrees: float, query: int, key: int) -> float:
 
 
 def drawing(tokens: list[str], query: int, key: int, degrees: float, start: int = 0) -> str:
-    """The sentence with its arrows, as it opens, and the two chosen arrows from one point."""
+    """The sentence with its arrows as the page opens, and the arrows of the two chosen words drawn from one point."""
     looks = {query: "front-query", key: "front-key"}
 
     def token(k: int) -> str:
@@ -93,7 +94,7 @@ def drawing(tokens: list[str], query: int, key: int, degrees: float, start: int 
 
 
 class Front(SphinxDirective):
-    """`{front} sentence`: see above."""
+    """The directive `{front} sentence`, described above."""
 
     required_arguments = 1
     final_argument_whitespace = True

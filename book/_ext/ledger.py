@@ -1,8 +1,8 @@
-"""The ledger of equations: every displayed equation has a label, a kind and a check; every check has an equation.
+"""The ledger of equations: every displayed equation has a label, a kind and a check, and every check has an equation.
 
-The kind stands on the page, as the equation's class (`definition`, `identity` or `statement`); the check stands in
-`ropebook.proofs` under the same label. Whatever lacks its other half fails the build by name. `{ledger}` prints the
-whole list.
+The kind is given on the page, as the equation's class (`definition`, `identity` or `statement`). The check is in
+`ropebook.proofs` under the same label. If either half is missing, the build fails and names the label. `{ledger}`
+prints the whole list.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ARROW = re.compile(r"\\(iff|implies|Rightarrow|Longrightarrow|Leftrightarrow|Lon
 
 
 def equations(env: BuildEnvironment) -> dict[str, list[dict]]:
-    """Of every page, its displayed equations in order: label, kinds, LaTeX, line."""
+    """The displayed equations of every page in order, each with its label, kinds, LaTeX and line."""
     if not hasattr(env, "ropebook_equations"):
         env.ropebook_equations = {}
     return env.ropebook_equations
@@ -52,7 +52,7 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 
 def problems(found: dict[str, list[dict]], checks: dict[str, proofs.Proof]) -> list[tuple[str, int | None, str]]:
-    """What the ledger cannot balance, as (page, line, sentence)."""
+    """Everything that is wrong with the ledger, as (page, line, sentence)."""
     wrong = []
     seen = {}
     for docname, blocks in sorted(found.items()):
@@ -91,18 +91,18 @@ def balance(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 class Placeholder(nodes.General, nodes.Element):
-    """Stands where the ledger goes until every page has been read."""
+    """A placeholder for the ledger, which is filled in when every page has been read."""
 
 
 class Ledger(Directive):
-    """`{ledger}`: a list of all equations, page by page."""
+    """The directive `{ledger}`, which lists all equations page by page."""
 
     def run(self) -> list[nodes.Node]:
         return [Placeholder()]
 
 
 def ledger_is_outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """It shows the other pages' equations, so it is read whenever anything is."""
+    """The ledger shows the equations of other pages, so Sphinx reads it again whenever it reads any page."""
     return [name for name in env.found_docs if name == LEDGER]
 
 
@@ -128,7 +128,7 @@ def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
 
 
 def _in_order(app: Sphinx) -> list[str]:
-    """Pages in the order of the book, a chapter's depth pages behind it."""
+    """The pages in the order of the book, with a chapter's depth pages after it."""
 
     def under(page: str) -> list[str]:
         return [page, *(one for child in app.env.toctree_includes.get(page, []) for one in under(child))]
@@ -137,13 +137,13 @@ def _in_order(app: Sphinx) -> list[str]:
 
 
 def equation_number(env: BuildEnvironment, docname: str, label: str) -> str:
-    """What stands in brackets beside an equation; its label where it has no number."""
+    """The number in brackets beside an equation, or its label if it has no number."""
     number = env.toc_fignumbers.get(docname, {}).get("displaymath", {}).get(f"equation-{label}", ())
     return ".".join(map(str, number)) or label
 
 
 def entry_id(label: str) -> str:
-    """Where in the ledger an equation stands."""
+    """The id of an equation's entry in the ledger."""
     return f"ledger-{label}"
 
 

@@ -1,12 +1,13 @@
-"""Old addresses: where what a page does not hold any more has gone to, from `book/_moved.yml`.
+"""Redirect old addresses to the places where their content is now. The table is `book/_moved.yml`:
 
     decay.html#the-base: decay_base.html#the-base
     decay.html#sweep: decay_base.html#sweep           # an explorer, with whatever dials the address gives
-    distance.html: decay.html                         # a page that is no more
+    distance.html: decay.html                         # a page that no longer exists
 
-A page carries its own lines, and its script follows them; without a script its reader is on the page at least. A page
-that is no more leaves one behind that leads on. What never was is answered by 404.html, as most hosts do. The site's
-own address leads to its first page. All three name an icon: a browser asks the host for one where a page names none.
+Each page contains its own lines of this table, and its script redirects readers accordingly. Without a script, readers
+at least reach the page. A page that no longer exists is replaced by one that redirects. Most hosts show 404.html for
+an address that never existed. The site's own address leads to its first page. All three of these pages name an
+icon, because otherwise a browser asks the host for one.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ FRONT = """<!doctype html>
 </html>
 """
 
-# A host shows it at whatever address was asked for: its links lead from the book's root.
+# A host shows this page at whatever address was asked for, so its links must start at the book's root.
 NOT_FOUND = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -72,7 +73,8 @@ NOT_FOUND = """<!doctype html>
 
 
 def read(path: Path = MOVED) -> dict[str, str]:
-    """Old address -> new one, both as seen from the folder of pages. Raises ValueError for what is no address."""
+    """The table of old and new addresses, both relative to the folder of pages. Raises ValueError for anything that
+    isn't an address."""
     table = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
     for old, new in table.items():
         for address in (old, new):
@@ -82,14 +84,14 @@ def read(path: Path = MOVED) -> dict[str, str]:
 
 
 def of_page(name: str, table: dict[str, str]) -> dict[str, str]:
-    """What has left the page: old fragment -> new address."""
+    """The fragments that have left the page, each with its new address."""
     return {old.partition("#")[2]: new for old, new in table.items() if old.startswith(f"{name}.html#")}
 
 
 def add_table(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
     left = of_page(PurePosixPath(pagename).name, read())
     if left:
-        # A page that is not of the book's folder has none.
+        # Pages outside the book's folder have no such table.
         text = json.dumps(left, sort_keys=True).replace("<", "\\u003c")
         context["body"] = f'{context["body"]}<script type="application/json" id="moved">{text}</script>'
 

@@ -1,7 +1,7 @@
-"""Seals: under each equation a word that says how it was checked, and opens to what came of that.
+"""Seals: under each equation there is a word that says how the equation was checked. It opens to show the outcome.
 
-A cell tagged `seal` holds one call of `verify` and stands behind the equations that it names. On the site the cell
-leaves the page; what its run gave stands behind the seals. Without a seal an equation fails the build.
+A cell tagged `seal` contains one call of `verify`, and comes after the equations that it names. On the site the cell is
+removed from the page, and its outcome is shown by the seals. An equation without a seal fails the build.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ TAG = "seal"
 
 
 def seals(env: BuildEnvironment) -> dict[str, dict]:
-    """Of every page, the outcomes of its checks by label, and what is wrong with its cells as (line, sentence)."""
+    """For every page, the outcomes of its checks by label, and what is wrong with its cells as (line, sentence)."""
     if not hasattr(env, "ropebook_seals"):
         env.ropebook_seals = {}
     return env.ropebook_seals
 
 
 def take(env: BuildEnvironment, notebook: NotebookNode) -> None:
-    """Take the outcomes out of the cells of the page that is being read; a tagged cell has no output then."""
+    """Take the outcomes out of the cells of the page that is being read. After this a tagged cell has no output."""
     outcomes, wrong = {}, []
     lines = notebook.metadata.get("source_map", [0] * len(notebook.cells))
     for cell, line in zip(notebook.cells, lines, strict=True):
@@ -46,7 +46,7 @@ def take(env: BuildEnvironment, notebook: NotebookNode) -> None:
 
 
 def cell_problems(cell: NotebookNode, verifies: bool) -> list[str]:
-    """What is wrong with a cell: it verifies and has no tag, or the tag and something else in it than one call."""
+    """What is wrong with a cell: it verifies but has no tag, or it has the tag but is not a single call of verify."""
     tagged = TAG in cell.metadata.get("tags", [])
     if verifies and not tagged:
         return [f"a cell that calls verify must have the tag `{TAG}`"]
@@ -56,7 +56,7 @@ def cell_problems(cell: NotebookNode, verifies: bool) -> list[str]:
 
 
 def problems(blocks: list[dict], page: dict) -> list[tuple[int | None, str]]:
-    """What is missing between a page's equations and its seals, as (line, sentence)."""
+    """What doesn't match between a page's equations and its seals, as (line, sentence)."""
     shown = {block["label"]: block["line"] for block in blocks if block["label"]}
     missing = [
         (line, f'equation {label} has no seal: a cell tagged `{TAG}` with verify("{label}")')
@@ -72,7 +72,7 @@ def problems(blocks: list[dict], page: dict) -> list[tuple[int | None, str]]:
 
 
 def balance(app: Sphinx, env: BuildEnvironment) -> None:
-    if app.builder.name == "lab":  # nothing is executed for copies
+    if app.builder.name == "lab":  # copies are not executed, so they have no outcomes
         return
     for docname, blocks in equations(env).items():
         for line, sentence in problems(blocks, seals(env).get(docname, {"outcomes": {}, "wrong": []})):
@@ -84,7 +84,7 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 
 class Seals(SphinxPostTransform):
-    """On the site tagged cells leave the page, and each equation that they verify gets its seal."""
+    """On the site, remove the tagged cells and put a seal under each equation that they verify."""
 
     default_priority = 150
     formats = ("html",)
@@ -100,7 +100,7 @@ class Seals(SphinxPostTransform):
                 block.parent.insert(block.parent.index(block) + 1, seal)
 
     def html(self, outcome: dict) -> str:
-        """A button in words, and what it opens: a popover, which needs no script."""
+        """The HTML of a seal: a button with words on it, and the popover that it opens. A popover needs no script."""
         label, docname = outcome["label"], self.env.docname
         name = f"Equation ({equation_number(self.env, docname, label)})"
         article = "an" if outcome["kind"][0] in "aeiou" else "a"
@@ -121,7 +121,7 @@ class Seals(SphinxPostTransform):
 
 
 def _words(text: str) -> str:
-    """Text for a page; what stands between backticks is code."""
+    """The text as HTML. Whatever is between backticks becomes code."""
     return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(text))
 
 

@@ -1,4 +1,5 @@
-"""The shell of the book: what a page loads, its first line, its folded boxes, and the rule on alternative text."""
+"""The shell of the book: what each page loads, the line under its title, its folded boxes, and the rule that pictures
+need alternative text."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
 
-# Loaded by Jupyter Book on every page for features that this book does not use (live kernels, tabs, cards), or that it
-# has without a script (folded boxes are <details>).
+# Jupyter Book loads these on every page. They are for features that this book does not use (live kernels, tabs, cards),
+# or for which it needs no script (folded boxes are <details>).
 UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
 SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
@@ -36,8 +37,8 @@ DESCRIPTION = (60, 200)  # characters
 
 
 def machinery() -> str:
-    """A hash of what makes a page out of its source. As a setting it is one more thing that Sphinx watches: when it
-    changes, every page is read again."""
+    """A hash of the code that makes pages from their sources. Sphinx watches it as a setting: when the hash changes,
+    every page is read again."""
     files = sorted(
         path for folder in MACHINERY for path in folder.rglob("*") if path.suffix in (".py", ".mjs", ".html")
     )
@@ -52,7 +53,7 @@ def machinery() -> str:
 
 def prepare_assets(app: Sphinx, config: object) -> None:
     sphinxcontrib.katex.NODEJS_BINARY = assets.node()
-    # On a busy machine its five seconds are too few.
+    # On a busy machine the default of five seconds is not enough.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
     sphinxcontrib.katex.KaTeXServer.start_server_process = start_renderer
     config.html_static_path += [str(assets.ensure()), str(fonts.ensure())]
@@ -60,9 +61,9 @@ def prepare_assets(app: Sphinx, config: object) -> None:
 
 
 def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
-    """The process that renders the formulas, and the way to it. Sphinx's extension asks only whether the socket is
-    there, which on a busy machine it is before anybody listens. Its way for Windows tries again as this one does, but a
-    formula then waits twice for the network's 40 ms."""
+    """Start the process that renders the formulas, and connect to it. On a busy machine the socket exists before
+    anybody listens on it, but Sphinx's extension only checks that it exists. The extension's method for Windows tries
+    to connect repeatedly, as this function does, but there each formula waits twice for the network's 40 ms."""
     renderer = sphinxcontrib.katex.KaTeXServer
     address = rundir / "katex.sock"
     process = subprocess.Popen(
@@ -84,21 +85,21 @@ def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, sock
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     def used(asset: object) -> bool:
         attributes = getattr(asset, "attributes", {})
-        start = attributes.get("body", "")[:60]  # the widgets' state, a long one, may hold any word
+        start = attributes.get("body", "")[:60]  # the widgets' state is long and may contain any word
         return not UNUSED.search(f"{getattr(asset, 'filename', asset)} {start}")
 
     if context.get("title") == context.get("docstitle"):
-        context["docstitle"] = ""  # else the first page's title says the book's name twice
+        context["docstitle"] = ""  # otherwise the first page's title has the book's name twice
     for kind in ("script_files", "css_files"):
         context[kind] = [asset for asset in context[kind] if used(asset)]
     # sphinx-thebe also writes its configuration into the body.
     body = re.sub(r'<script type="text/x-thebe-config">.*?</script>', "", context.get("body", ""), flags=re.DOTALL)
     body = re.sub(r"<script>kernelName = .*?</script>", "", body)
-    # Labels that hide the visible text from a screen reader, and a role that no browser knows any more.
+    # Remove labels that hide the visible text from a screen reader, and a role that browsers no longer support.
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    # Sphinx makes the lines of a signature a list of definitions that define nothing.
+    # Sphinx formats the lines of a signature as a list of definitions, although they define nothing.
     body = SIGNATURE.sub(lambda found: f'<span class="sig-lines">{found[1].replace("dd>", "span>")}</span>', body)
-    # A head of a column that says nothing is no head.
+    # A column's heading without text is not a heading.
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
     context["body"] = body.replace(' role="doc-biblioentry"', "")
@@ -108,12 +109,13 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 
 def description(doctree: nodes.document) -> str:
-    """The first paragraph that says something without a formula: its sentences, as far as a search shows them."""
+    """The description of a page for search engines: sentences from its first paragraph without a formula, as many as a
+    search result shows."""
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) < DESCRIPTION[0] or next(paragraph.findall(nodes.math), None) is not None:
             continue
-        # Pages of one kind may begin alike.
+        # Pages of one kind may begin in the same way, so the description begins with the title.
         title = doctree.next_node(nodes.title).astext().rstrip(".")
         room = DESCRIPTION[1] - len(title)
         while len(text) > room:
@@ -132,7 +134,7 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
 
 
 def exercises(doctree: nodes.document) -> nodes.section | None:
-    """The section of a page that asks its reader to do something."""
+    """The section with a page's exercises, or None."""
     sections = doctree.findall(nodes.section)
     return next((one for one in sections if one.next_node(nodes.title).astext().startswith("Exercise")), None)
 
@@ -155,13 +157,13 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         f'<a class="noprint" href="{folder}/{takeaway.ZIP}">All notebooks and the package</a></p>'
     )
     section = title.parent
-    first = next((one for one in section if "front" in one.get("classes", ())), title)  # nothing is above that
+    first = next((one for one in section if "front" in one.get("classes", ())), title)  # the front block stays on top
     section.insert(section.index(first) + 1, nodes.raw("", line, format="html"))
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Write the notebooks that the chapters' first lines point to, with their zip, fill in the minutes, and make the
-    pages light."""
+    """Finish the site: write the notebooks and the zip that the lines under the titles link to, fill in the reading
+    times, and make the pages light."""
     if exception is None and app.builder.format == "html":
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
         takeaway.pack(Path(app.outdir) / "notebooks")
@@ -173,7 +175,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 class FoldedBoxes(SphinxPostTransform):
-    """An admonition of class `dropdown` becomes <details>: it opens without a script, by keyboard, and in print."""
+    """An admonition of the class `dropdown` becomes <details>, which opens without a script, by keyboard, and in
+    print."""
 
     default_priority = 200
     formats = ("html",)
@@ -187,18 +190,19 @@ class FoldedBoxes(SphinxPostTransform):
             classes = " ".join(name for name in box["classes"] if name != "dropdown")
             opened = nodes.raw("", f'<details class="folded {classes}"><summary>{summary}</summary>', format="html")
             title.parent.remove(title)
-            box["classes"] = []  # docutils would copy them to the first of the nodes that replace the box
+            box["classes"] = []  # docutils would copy them to the first node that replaces the box
             box.replace_self([opened, *box.children, nodes.raw("", "</details>", format="html")])
 
 
 # -- letters ----------------------------------------------------------------------------------------------------------
 
-# A letter, with a prime if it has one, as in *m* or *L*′: what stands between asterisks is often a word, too.
+# A single letter, with a prime if it has one, as in *m* or *L*′. Longer text between asterisks is usually an emphasised
+# word.
 LETTER = re.compile(r"[A-Za-zα-ωΑ-Ω]′?")
 
 
 class Letters(SphinxPostTransform):
-    """An italic letter of the prose is a number's name: it looks as it does in formulas."""
+    """Make an italic letter in the prose look as it does in formulas, because it is the name of a number."""
 
     default_priority = 200
     formats = ("html",)
@@ -237,7 +241,7 @@ class _Pictures(HTMLParser):
 
 
 def alt_problem(text: str | None, uri: str = "") -> str | None:
-    """What is wrong with a picture's alternative text, or None."""
+    """What is wrong with a picture's alternative text, or None if nothing is."""
     text = (text or "").strip()
     if not text:
         return "has no alternative text"

@@ -1,4 +1,5 @@
-"""`{try}`: what to try with a figure, in a few steps; the page's script adds to each a button that sets the figure up.
+"""`{try}`: what to try with a figure, in a few steps. For each step the page's script adds a button that
+sets the figure up.
 
     ```{try} lock
     Slide both tokens by 50. Which curve will move?
@@ -6,8 +7,9 @@
     goal: shift>=50
     ```
 
-A step is a sentence or two; then `start:`, the dials as a link to the figure has them (left out: as it opens); then
-`goal:`, when the step is done, conditions on dials and on the figure's numbers, joined by `&`. An empty line ends it.
+A step has one or two sentences. Then comes `start:` with the dials, written as in a link to the figure; without it, the
+figure starts as it opens. Then comes `goal:`, which says when the step is done: conditions on dials and on the figure's
+numbers, joined by `&`. An empty line ends the step.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ MOST = 3
 
 
 class Step(NamedTuple):
-    """What the reader is asked, from which line of the block, how it begins and when it is done."""
+    """One step: its sentence, the line of the block where it begins, and the settings at its start and for its goal."""
 
     sentence: str
     line: int
@@ -32,7 +34,8 @@ class Step(NamedTuple):
 
 
 def steps_of(lines: list[str]) -> list[Step]:
-    """The steps of a `{try}` block. `ValueError` if one has no sentence or no goal, or there are none or too many.
+    """The steps of a `{try}` block. Raises `ValueError` if a step has no sentence or no goal, or if there are no steps
+    or too many.
 
     >>> steps_of(["Slide both.", "Which moves?", "start: shift=0", "goal: shift>=50"])
     [Step(sentence='Slide both.\\nWhich moves?', line=0, start='shift=0', goal='shift>=50')]
@@ -56,11 +59,11 @@ def _step(block: list[str], line: int) -> Step:
 
 
 class Item(nodes.list_item):
-    """A step in the page's list."""
+    """A step in the list on the page."""
 
 
 class Try(SphinxDirective):
-    """`{try} explorer`: see above."""
+    """The directive `{try} explorer`, described above."""
 
     required_arguments = 1
     has_content = True

@@ -1,4 +1,5 @@
-"""Terms: a page carries the meaning of each term that it links to; the page's script shows it beside the link."""
+"""Terms: each page contains the meanings of the terms that it links to, and its script shows a meaning beside the
+link."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ GLOSSARY = "book/glossary"
 
 
 def depend(app: Sphinx, doctree: nodes.document) -> None:
-    """A page whose terms are explained is written anew when the glossary changes."""
+    """Write a page again when the glossary changes, if it explains any terms."""
     if any(xref["reftype"] == "term" for xref in doctree.findall(addnodes.pending_xref)):
         app.env.note_dependency(app.env.doc2path(GLOSSARY))
 
 
 def meanings(glossary: nodes.document) -> dict[str, list[nodes.Node]]:
-    """Of each term, by the id that links to it have, its first paragraph, without links."""
+    """The first paragraph of each term, without links, by the id that links to the term use."""
     found = {}
     for item in glossary.findall(nodes.definition_list_item):
         paragraph = next(iter(item.findall(nodes.paragraph)), None)

@@ -1,8 +1,9 @@
-"""The way through the book: a map of the chapters, on the front page and at each chapter's end.
+"""The way through the book: a map of the chapters, on the front page and at the end of each chapter.
 
-`{way}` on the front page becomes the whole map: each chapter with its question, a weekend's path, and the pages for
-people with a model to fix. A chapter ends with the small map: where its reader is, what comes next, what is optional.
-What it says is in `book/_way.yml`; the minutes are counted in the finished pages (`tools.minutes`).
+`{way}` on the front page becomes the whole map: each chapter with its question, a path for one weekend, and the pages
+for readers who have a model to fix. Each chapter ends with a small map that shows where its reader is, what comes next,
+and what is optional. The contents of the map are in `book/_way.yml`. Reading times are counted in the finished pages
+(`tools.minutes`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from tools import thumbnails
 from tools.minutes import place
 from tools.paths import BOOK
 
-FOLDER = "way"  # of the thumbnails, under _static
-LAST = "extrapolation"  # the story ends there, and its readers may have a model to fix
+FOLDER = "way"  # the folder of the thumbnails, under _static
+LAST = "extrapolation"  # the last page of the story, whose readers may have a model to fix
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A page on the map. Practitioners' pages have no question and no picture."""
+    """A page on the map. Pages for practitioners have no question and no picture."""
 
     page: str
     name: str
@@ -49,8 +50,8 @@ class Way:
         return [one for one in self.chapters if not one.optional]
 
     def after(self, page: str) -> Chapter | None:
-        """What its reader should read next: after the story's pages the next of the story, after an optional page
-        whatever follows, so that the story goes on; None where nothing does.
+        """The page to read next, or None if there is none. After a page of the story it is the next page of the story.
+        After an optional page it is whatever page follows, so that readers get back to the story.
 
         >>> way = Way((Chapter("a", "A"), Chapter("b", "B", optional=True), Chapter("c", "C")), (), ())
         >>> [next and next.page for next in map(way.after, "abc")]
@@ -69,7 +70,7 @@ class Way:
 
 @cache
 def read() -> Way:
-    """What `_way.yml` says, read once for each build."""
+    """The contents of `_way.yml`, read once for each build."""
     told = yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))
     chapters, practice = (tuple(Chapter(**one) for one in told[name]) for name in ("chapters", "practice"))
     return Way(chapters, tuple(told["weekend"]), practice)
@@ -89,7 +90,7 @@ def link(one: Chapter, text: str = "", minutes: bool = True) -> str:
 
 
 def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str:
-    """A chapter on the map."""
+    """The HTML of a chapter on the map."""
     at, comes = one.page == here, one == following
     marks = ["you are here"] * at + ["next"] * comes + ["optional"] * (one.optional and not at and not comes)
     look = [name for name, so in (("way-here", at), ("way-next", comes), ("way-optional", one.optional)) if so]
@@ -152,7 +153,7 @@ def end_map(way: Way, here: str) -> str:
 
 
 class WholeWay(SphinxDirective):
-    """`{way}`: see above."""
+    """The directive `{way}`, described above."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(BOOK / "_way.yml"))
@@ -168,7 +169,7 @@ class WholeWay(SphinxDirective):
 
 
 def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """The maps into a page, as far as it is one of the site's."""
+    """Put the maps into a page, if the page is part of the site."""
     if app.builder.format != "html":
         return
     way, page = read(), PurePosixPath(docname).name
@@ -184,12 +185,13 @@ def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def mark(listed: BeautifulSoup, way: Way, here: str) -> BeautifulSoup:
-    """Say in the list of contents which of its chapters are the story, and which are optional."""
+    """Mark in the list of contents which chapters belong to the story, and which are optional."""
     chapters = {one.page: one for one in way.chapters}
     for item in listed.select("li.toctree-l1"):
         href = item.a["href"]
         one = chapters.get(here if href == "#" else PurePosixPath(href).stem)
-        if one is None or {"way-story", "way-optional"} & set(item["class"]):  # the theme keeps what it has made
+        # The theme reuses its list, so an entry may be marked already.
+        if one is None or {"way-story", "way-optional"} & set(item["class"]):
             continue
         item["class"] = [*item["class"], "way-optional" if one.optional else "way-story"]
         if one.optional:
@@ -218,6 +220,6 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("way", WholeWay)
     app.connect("config-inited", prepare_thumbnails)
     app.connect("doctree-resolved", put)
-    app.connect("html-page-context", mark_contents, priority=901)  # after the theme's own
+    app.connect("html-page-context", mark_contents, priority=901)  # after the theme has made its list
     app.add_css_file("way.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
