@@ -1,14 +1,16 @@
-"""Which architectures of transformers does `install` support? Builds a tiny random model of each one and tries it.
+"""Which architectures of transformers does `install` support? Build a tiny random model of each one and try it.
 
-    python benchmarks/architectures.py                     # all of them, some minutes on one core
-    python benchmarks/architectures.py Llama SmolLM3       # prints these, and writes nothing
+    python benchmarks/architectures.py                     all of them, some minutes on one core
+    python benchmarks/architectures.py Llama SmolLM3       prints these, and writes nothing
 
-An architecture is a configuration with ``rope_parameters``. Methods that replace the table of cosines and sines
-(another base, linear scaling, YaRN) and methods that act in the attention (dynamic NTK, ReRoPE, log-n) are tried
-separately. Each group is "supported", or "refused" with the error message. "Supported" means that results were
-compared: a base, linear scaling, YaRN and dynamic NTK with transformers' own, for the same weights; ReRoPE and log-n,
-with a length that is never reached, with the plain model. "not_tried" says why no small model could be built, or
-why it does not run on tokens. Writes results/architectures.json.
+An architecture is a configuration with ``rope_parameters``. Two groups of methods are tried separately: those that
+replace the table of cosines and sines (another base, linear scaling, YaRN), and those that act in the attention
+(dynamic NTK, ReRoPE, log-n). Each group is "supported", or "refused" with the error message.
+
+"Supported" means that results were compared, for the same weights. With a base, linear scaling, YaRN and dynamic NTK
+they were compared with transformers' own; with ReRoPE and log-n, whose length is never reached here, with the plain
+model. "not_tried" says why no small model could be built, or why it does not run on tokens. The script writes
+results/architectures.json.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ TRAINED, LENGTH = 32, 48
 MOST_WEIGHTS, MOST_SECONDS = 60_000_000, 60
 # transformers rounds its angles to float32
 NEAR = 1e-4
-# For every configuration that has the option.
+# These are set in every configuration that has the option.
 SMALL = {
     "hidden_size": 64,
     "intermediate_size": 48,
@@ -55,7 +57,7 @@ SMALL = {
     "bos_token_id": 1,
     "eos_token_id": 2,
     "use_cache": False,
-    # of experts
+    # for experts
     "moe_intermediate_size": 16,
     "shared_expert_intermediate_size": 16,
     "num_experts": 4,
@@ -88,13 +90,13 @@ SMALL = {
     "mamba_d_head": 32,
     "mamba_d_state": 8,
     "mamba_n_groups": 1,
-    # of Gemma
+    # for Gemma
     "num_kv_shared_layers": 0,
     "vocab_size_per_layer_input": 64,
     "hidden_size_per_layer_input": 8,
     "query_pre_attn_scalar": 8,
 }
-# Set regardless of their default.
+# These are set regardless of their default.
 ALWAYS = (
     "head_dim",
     "num_experts_per_tok",
@@ -105,7 +107,7 @@ ALWAYS = (
     "attn_layer_indices",
 )
 THEIRS = {
-    # just another base, which every architecture allows
+    # This is just another base, which every architecture allows.
     "base": {"rope_theta": 777.0},
     "linear": {"rope_type": "linear", "factor": 4.0},
     "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": TRAINED},
@@ -113,7 +115,7 @@ THEIRS = {
 }
 # Methods that a default configuration may contain.
 OWN = ("linear", "dynamic", "yarn", "llama3", "longrope")
-# these change nothing in a text of LENGTH tokens
+# These change nothing in a text of LENGTH tokens.
 IDLE = {"rerope": {"window": 4 * LENGTH}, "log_n": {"trained_length": 4 * LENGTH}}
 GROUPS = {"table": ("base", "linear", "yarn"), "attention": ("dynamic", *IDLE)}
 
@@ -138,7 +140,7 @@ WHY = {
 
 
 def told(error: Exception) -> str:
-    """An error on one line, without this machine's folders."""
+    """An error message on one line, without the folders of this machine."""
     line = re.sub(r"(?<=from ')[^']*site-packages/", "", f"{type(error).__name__}: {error}")
     return " ".join(line.split())[:300]
 
@@ -160,7 +162,7 @@ def configurations() -> Iterator[type]:
 
 
 def model_class(config: type) -> type:
-    """The language model of a configuration, or else its plain model."""
+    """The language model of a configuration or, if there is none, its plain model."""
     for mapping in (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING, modeling_auto.MODEL_MAPPING):
         if config in mapping:
             found = mapping[config]
@@ -181,14 +183,14 @@ def model_class(config: type) -> type:
 
 
 def has(config: transformers.PreTrainedConfig, name: str) -> bool:
-    """Whether an option is set by default; the width of a head may be unset, or differ from layer to layer."""
+    """Whether an option is set by default. The width of a head may be unset, or differ from layer to layer."""
     try:
         return name in ALWAYS or getattr(config, name, None) is not None
     except AttributeError:
         return False
 
 
-# Some need these; tried when nothing else works.
+# Options that some architectures need. They are tried in this order until one works.
 MORE = (
     {},
     {"layer_types": ["full_attention", "full_attention"]},
@@ -200,11 +202,11 @@ MORE = (
 def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
     """A small configuration, with a layer of each type."""
     plain = config()
-    # a name may be an alias (num_experts for num_local_experts), so use only what the class itself declares
+    # A name may be an alias (num_experts for num_local_experts), so use only what the class itself declares.
     known = config.__dataclass_fields__
     options = {name: value for name, value in SMALL.items() if name in known and has(plain, name)}
     if "kv_lora_rank" in options:
-        # each head has its own keys, made from a shared vector
+        # Each head has its own keys, made from a shared vector.
         options["num_key_value_heads"] = options["num_attention_heads"]
         options.pop("head_dim", None)
     kinds = list(dict.fromkeys(getattr(plain, "layer_types", None) or ()))
@@ -220,7 +222,7 @@ def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
         options["sliding_window"] = 16
     options |= {name: value for name, value in more.items() if name in known}
     made = config(**options)
-    # a method in the config, as in Llama 3.1, belongs to the checkpoint, not to the architecture
+    # A method in the configuration, as in Llama 3.1, belongs to the checkpoint, not to the architecture.
     every = made.rope_parameters or {}
     for parameters in (every, *every.values()):
         if isinstance(parameters, dict) and "mrope_section" in parameters:
@@ -235,18 +237,18 @@ def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
 
 
 def made(form: type, config: transformers.PreTrainedConfig) -> torch.nn.Module:
-    # other implementations of the experts have no float64
+    # Other implementations of the experts have no float64.
     return form._from_config(config, experts_implementation="eager").eval().double()
 
 
 def weights(form: type, config: transformers.PreTrainedConfig) -> int:
-    """How many parameters a model would have, without allocating them."""
+    """The number of parameters that a model would have, without allocating them."""
     with torch.device("meta"):
         return sum(weight.numel() for weight in form._from_config(config).parameters())
 
 
 def built(config: transformers.PreTrainedConfig, form: type) -> torch.nn.Module:
-    """A model with random weights, in which gains of norms differ too and attention is not uniform."""
+    """A model with random weights. The gains of its norms differ too, and its attention is not uniform."""
     torch.manual_seed(0)
     model = made(form, config)
     with torch.no_grad():
@@ -273,7 +275,7 @@ def output(model: torch.nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def asked(config: transformers.PreTrainedConfig) -> dict:
-    """The rope_parameters that a method would replace."""
+    """The rope_parameters with which transformers itself would use a method."""
     parameters = config.rope_parameters or {}
     return parameters.get("full_attention", parameters) or {}
 
@@ -285,7 +287,7 @@ def with_method(config: transformers.PreTrainedConfig, parameters: dict) -> tran
 
 
 def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor) -> dict[str, object]:
-    """Compares the result of `install` for one method with what it should be."""
+    """Compare the result of `install` for one method with what it should be."""
     if name in IDLE:
         method = make(name, **IDLE[name])
     else:
@@ -313,8 +315,8 @@ def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor)
 
 
 def tried(config: type) -> dict[str, object]:
-    """A row: for each group of methods "supported", "refused" and why, or "wrong"; or the reason why nothing could
-    be tried."""
+    """A row of the result: for each group of methods "supported", "refused" and why, or "wrong". If nothing could be
+    tried, it is the reason."""
     row: dict[str, object] = {"config": config.__name__}
     model, said = None, ""
     try:
@@ -345,13 +347,13 @@ def tried(config: type) -> dict[str, object]:
 
 
 def reads_tokens(form: type) -> bool:
-    """Whether a model may be called with tokens, or their embeddings, alone."""
+    """Whether a model may be called with nothing but tokens or their embeddings."""
     known = inspect.signature(form.forward).parameters
     return bool({"input_ids", "inputs_embeds"} & set(known))
 
 
 def refusals(model: torch.nn.Module | None) -> dict[str, object]:
-    """The verdicts on a model that needs more than tokens, if `install` refuses it."""
+    """The verdicts on a model that needs more than tokens, but only where `install` refuses it."""
     found = {}
     if model is not None:
         for group, names in GROUPS.items():
@@ -362,7 +364,7 @@ def refusals(model: torch.nn.Module | None) -> dict[str, object]:
             except ValueError as error:
                 found[group] = {"verdict": "refused", "method": names[0], "said": str(error).splitlines()[0]}
             except Exception:
-                # no verdict, just like without values
+                # There is no verdict, as without values.
                 continue
     return found
 
@@ -373,7 +375,7 @@ def judged(model: torch.nn.Module, form: type, names: tuple[str, ...], plain: to
         try:
             found = compared(model, form, name, plain)
         except LookupError as error:
-            # nothing to compare with
+            # There is nothing to compare with.
             uncompared[name] = " ".join(str(error).split())[:200]
             continue
         except Exception as error:
@@ -394,7 +396,7 @@ def judged(model: torch.nn.Module, form: type, names: tuple[str, ...], plain: to
 
 
 def in_short(row: dict[str, object]) -> dict[str, object]:
-    """The row, with a short reason for each refusal."""
+    """The row with a short reason for each refusal."""
     for group in GROUPS:
         said = row.get(group, {}).get("said")
         if said is not None:

@@ -1,13 +1,13 @@
-"""Asks the trained models for records at random distances, and finds the pair that carries the order.
+"""Ask the trained models for records at random distances, and find the pair that carries the order.
 
     python benchmarks/asking.py cells     every model as it was trained; the extended ones with every method for 8 L
     python benchmarks/asking.py map       every model with RoPE: each pair, band and head with another frequency
-    python benchmarks/asking.py attack    the pairs that the maps name, in other distances and other contexts
+    python benchmarks/asking.py attack    the pairs that the maps name, at other distances and in other contexts
     python benchmarks/asking.py gather    what the page shows of all this, into results/order.json
 
-An exploration with new contexts, whose text is the development part or the generated language; the held-out part
-is not used. Needs the weights in results/trials. One thread; a cell takes seconds, a map a minute or two. Every
-file in results/asking is written atomically, and existing ones are skipped.
+This is an exploration with new contexts, whose text is the development part or the generated language. The held-out
+part is not used. The script needs the weights in results/trials, and runs on one thread: a cell takes seconds, a map a
+minute or two. Every file in results/asking is written atomically, and existing ones are skipped.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
 
 FACTOR = extensions.FACTORS[-1]
 LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_ntk_4")
-"""Variants of other extensions: with another factor on the scores, or another constant."""
+"""These are left out because they are variants of other extensions, with another factor on the scores or another
+constant."""
 SLOW = ("self_extend", "rerope")
 FEW = 4
-"""How many contexts in texts of 8 L are used for `SLOW` methods, which compute two tables of scores."""
+"""The number of contexts in texts of 8 L for the `SLOW` methods, which compute two tables of scores."""
 MAPPED = {
     "order": Layout("order", 512, 256, 512, 8),
     "order within": asking.fewer(LAYOUTS["order within"], 4),
 }
 """Maps use distances from L to 2 L, where a halved frequency produces no new angle. Retrieval is the share of answers
-that are one of the key's records, right or wrong."""
+that are one of the key's records, whether right or wrong."""
 SLOWED = (2, 4, 8, 16)
-"""The factors by which the frequency of the map's pair is divided."""
+"""The frequency of the map's pair is divided by each of these factors."""
 ATTACKS = {
     "1.5 L to 3 L": Layout("order", 768, 384, 768, 6),
     "L to 8 L": asking.fewer(LAYOUTS["order"], 4),
@@ -66,8 +67,8 @@ def weights_of(name: str) -> Path:
 
 
 def models() -> list[str]:
-    """Names of all trained models that have weights and their scheme's own frequencies; by seed, extended ones
-    first."""
+    """The names of all trained models that have weights and whose frequencies are those of their scheme. They are
+    sorted by seed, with the extended ones first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
         if run_of(path.stem).get("method", "none") == "none":
@@ -84,7 +85,7 @@ def trained(name: str) -> LanguageModel:
 
 
 def rotating(name: str) -> bool:
-    """Whether every layer rotates whole heads."""
+    """Whether every layer of the model rotates whole heads."""
     run = run_of(name)
     return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not run.get("rotary_dim")
 
@@ -110,7 +111,8 @@ def store(name: str, identity: dict, measured: dict, start: float) -> None:
 
 
 def done(name: str, identity: dict) -> bool:
-    """Whether the file exists. It must not come from other weights, options, contexts or text."""
+    """Whether the file exists. The program ends with an error if the file comes from other weights, options, contexts
+    or text."""
     path = folder() / f"{name}.json"
     if not path.exists():
         return False
@@ -134,7 +136,7 @@ def identity_of(
 
 
 def answers(model: LanguageModel, layouts: dict[str, Layout], text: parts.Parts) -> dict[str, list[str]]:
-    """The letters for each layout; a layout that a learned scheme does not reach is left out."""
+    """The letters for each layout. A layout that a learned scheme does not reach is left out."""
     found = {}
     for key, layout in layouts.items():
         if model.scheme == "learned" and layout.length >= model.length:
@@ -165,7 +167,7 @@ def cells(names: list[str], text: parts.Parts) -> None:
 
 
 def store_contexts(text: parts.Parts) -> None:
-    """Distances and kinds of all questions, the same for all cells."""
+    """Store the distances and kinds of all questions, which are the same for all cells."""
     told = {}
     for key, layout in (LAYOUTS | ATTACKS).items():
         asked = asking.contexts(layout, text.development)
@@ -213,14 +215,15 @@ def map_(names: list[str], text: parts.Parts) -> None:
 
 
 def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
-    """Each pair's share of the lengths of queries and keys, mean over all heads."""
+    """Each pair's share of the lengths of queries and keys, averaged over all heads."""
     norms = heads.pair_norms(model, tokens)
     lengths = norms.q * norms.k
     return means.for_json((lengths / lengths.sum(-1, keepdim=True)).mean((0, 1)))
 
 
 def attack(names: list[str], text: parts.Parts) -> None:
-    """The pair that a model's own map names, its neighbours, and the pair with the most similar share of lengths."""
+    """Test the pair that a model's own map names, its neighbours, and the pair with the most similar share of
+    lengths."""
     for name in filter(rotating, names):
         path = folder() / f"map-{name}.json"
         identity = identity_of(name, text, ATTACKS)

@@ -1,9 +1,9 @@
-"""The base that a context length needs (Men et al. 2024), searched on grids; writes results/base.json.
+"""Search for the base that each context length needs (Men et al. 2024), on grids; writes results/base.json.
 
-For each length in the paper's table: the smallest base of its grid that meets the criterion, next to the published one,
-with the time of the search; "k" is read both as 1024 and as 1000 tokens. Then the runs of admissible bases on a finer
-grid. Finally, how the time and peak memory of one walk along the criterion grow with the length, for a base that meets
-it throughout.
+For each length in the paper's table, we find the smallest base of its grid that meets the criterion, and list it next
+to the published one with the time of the search. "k" is read both as 1024 and as 1000 tokens. Then we find the runs of
+admissible bases on a finer grid. Finally, we measure how the time and peak memory of one walk along the criterion grow
+with the length, for a base that meets it throughout.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ropebook import decay, device, results  # noqa: E402  (the path is set just
 from ropebook.sinusoidal import distance_kernel  # noqa: E402
 
 DIM = 128
-GRID = {"digits": 2, "low": 1e3, "high": 1e9}  # the paper's
+GRID = {"digits": 2, "low": 1e3, "high": 1e9}  # the paper's grid
 FINE = {"digits": 3, "low": 1e3, "high": 1e8}
 FINE_LIMIT = decay.tokens("128k")
 PASSES = 1e9  # a base that meets the criterion at all lengths used here
@@ -35,7 +35,7 @@ RUNS = 5
 
 
 class LiveBytes(TorchDispatchMode):
-    """Counts the bytes of live tensors, and their peak."""
+    """Count the bytes of live tensors, and the peak of that count."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def search(where: torch.device, thousand: int) -> list[dict]:
         start = time.perf_counter()
         found = decay.compare(length, published, grid, DIM, where)
         row = {"label": label, **found._asdict(), "search_seconds": round(time.perf_counter() - start, 3)}
-        # How far the decisive sums are from 0: the error of float64 is far below 1e-6 here.
+        # How far the decisive sums are from 0. The error of float64 is far below 1e-6 here.
         row["least_sum_of_ours"] = least_sum(found.ours, length, where)
         row["first_negative_sum"] = kernel_at(found.first_negative, published)
         rows.append(row)
@@ -88,7 +88,7 @@ def kernel_at(distance: int | None, base: float) -> float | None:
 
 
 def fine_runs(where: torch.device) -> dict:
-    """The admissible bases of the finer grid, as runs, for each length up to FINE_LIMIT."""
+    """The admissible bases of the finer grid as runs, for each length up to FINE_LIMIT."""
     start = time.perf_counter()
     grid = decay.significant_grid(**FINE)
     reaches = [decay.reach(base, DIM, FINE_LIMIT, where) for base in grid]
@@ -101,7 +101,8 @@ def fine_runs(where: torch.device) -> dict:
 
 
 def walks(where: torch.device) -> dict:
-    """Seconds (median of RUNS) and peak bytes of one walk of each length, and the exponents with which they grow."""
+    """The time in seconds (median of RUNS) and peak bytes of one walk for each length, and the exponents with which
+    they grow."""
     rows = []
     for label in decay.PUBLISHED_BASES:
         length = decay.tokens(label)
@@ -115,7 +116,7 @@ def walks(where: torch.device) -> dict:
 
 
 def exponent(rows: list[dict], key: str) -> float:
-    """The p of the power law length^p that fits best."""
+    """The exponent p of the power law length^p that fits best."""
     lengths = [math.log(row["length"]) for row in rows]
     return round(statistics.linear_regression(lengths, [math.log(row[key]) for row in rows]).slope, 3)
 

@@ -1,4 +1,4 @@
-"""How often does the diagnosis name a mistake? Random functions with one, two or three; writes results/diagnose.json.
+"""How often does the diagnosis name a mistake? Try random functions with one to three; writes results/diagnose.json.
 
     python benchmarks/diagnose.py                  2,000 functions: mistakes that the diagnosis was improved on
     python benchmarks/diagnose.py --held-back tests.diagnose_held_back
@@ -8,12 +8,12 @@
                                                    another such set, into results/diagnose_fresh_second.json
     python benchmarks/diagnose.py --fresh --set later
                                                    the first set again, now that the diagnosis has learnt from it
-    python benchmarks/diagnose.py --count 100      a short look, written nowhere
+    python benchmarks/diagnose.py --count 100      a quick run that writes nothing
 
 Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). Those that are held back are
-tried once, and nothing is improved afterwards; results/diagnose_held_back.json says what came of it. Their module has
-mistakes in MISTAKES, as tests/diagnose_held_back.py has, and in WHO who wrote them. A fresh set has its mistakes in
-FRESH, as tests/fresh_mistakes.py has.
+tried once, and nothing is improved afterwards; results/diagnose_held_back.json has the results. The module of held-back
+mistakes lists them in MISTAKES, as tests/diagnose_held_back.py does, and says in WHO who wrote them. A fresh set lists
+its mistakes in FRESH, as tests/fresh_mistakes.py does.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
-# For each fresh mistake.
+# The number of random worlds for each fresh mistake.
 WORLDS = 12
 FIRST_SET = "tests.fresh_mistakes"
-# Every fifth function is sound.
+# Every fifth function has no mistake.
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
 
-# What is tried: set before workers are forked, because functions cannot be sent to them.
+# The mistakes that are tried. This is set before workers are forked, because functions cannot be sent to them.
 TRIED = {}
 
 
@@ -70,14 +70,15 @@ def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], st
     try:
         report = diagnose(rotation, **how)
     except Exception as error:
-        # counted separately from the three verdicts
+        # These are counted separately from the three verdicts.
         print(f"{names} in {world}: {type(error).__name__}: {error}", flush=True)
         return names, "raised", []
     return names, report.verdict, list(report.mistakes)
 
 
 def tried(reports: Iterable, mistakes: dict) -> dict:
-    """Verdicts by the number of mistakes, how often each mistake was named, and what single ones were called."""
+    """The verdicts by the number of mistakes, how often each mistake was named, and the names that single mistakes were
+    given."""
     verdicts = collections.defaultdict(collections.Counter)
     named, seen = collections.Counter(), collections.Counter()
     alone, missed = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
@@ -115,7 +116,7 @@ def tried(reports: Iterable, mistakes: dict) -> dict:
 
 
 def fresh_at_random(mistakes: dict, worlds_each: int, seed: int) -> Iterator[tuple[str, worlds.World]]:
-    """The name of each fresh mistake, with so many random worlds in which it is one."""
+    """The name of each fresh mistake, together with ``worlds_each`` random worlds in which it really is a mistake."""
     generator = random.Random(seed)
     for name, fresh in mistakes.items():
         for _ in range(worlds_each):
@@ -128,8 +129,9 @@ def fresh_at_random(mistakes: dict, worlds_each: int, seed: int) -> Iterator[tup
 def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]]:
     """A fresh mistake, the verdict on it, whether it was named, and the names that it was given.
 
-    The author's rule, written before any was tried: it is named if the verdict is "wrong" and one of the patterns
-    matches a mistake that the report names, or its sentence. Other measurements of the report don't count.
+    The mistakes' author wrote the rule before any was tried: a mistake is named if the verdict is "wrong" and one of
+    its patterns matches a mistake that the report names, or the sentence about it. Other measurements in the report
+    don't count.
     """
     torch.set_num_threads(1)
     name, world = one
@@ -145,7 +147,8 @@ def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]
 
 
 def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
-    """How often the diagnosis' words for each fresh mistake are those its author accepts, and the verdicts on all."""
+    """How often the diagnosis described each fresh mistake in words that its author accepts, and the verdicts on all of
+    them."""
     verdicts, named, seen = collections.Counter(), collections.Counter(), collections.Counter()
     told_of = collections.defaultdict(collections.Counter)
     for name, verdict, right, called in reports:
@@ -163,12 +166,12 @@ def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
 
 
 def results_of(name: str) -> bool:
-    """Whether there are such results."""
+    """Whether results of this name exist."""
     return (ROOT / "results" / f"{name}.json").exists()
 
 
 def fresh_set(module: str, name: str | None, workers: int) -> None:
-    """Try a fresh set, each mistake alone, and write what was found."""
+    """Try a fresh set with each mistake alone, and write the results."""
     mistakes = importlib.import_module(module).FRESH
     TRIED.update(mistakes)
     draws = fresh_at_random(mistakes, WORLDS, SEED + 2)
@@ -182,7 +185,7 @@ def fresh_set(module: str, name: str | None, workers: int) -> None:
 
 
 def main() -> None:
-    """Try them and print the results; write them if all were tried."""
+    """Try the functions and print the results. The results are written to a file only if all functions were tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")

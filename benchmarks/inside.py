@@ -1,8 +1,8 @@
-"""Looks into the trained models: what their heads do, which frequencies they need; writes results/inside.json.
+"""See what the trained models' heads do and which frequencies they need; writes results/inside.json.
 
-Uses the second experiment's models (benchmarks/trials.py) that methods are applied to and, as controls, those
-without positions and with ALiBi; all seeds, on the development part, so that the held-out part stays unseen. Needs
-their weights in results/trials. Takes some minutes on one thread.
+The models are those of the second experiment (benchmarks/trials.py) that methods are applied to and, as controls, those
+without positions and with ALiBi. All seeds are measured on the development part, so that the held-out part stays
+unseen. The script needs the models' weights in results/trials, and takes some minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Do the tests notice? Random single mutations of a module, each run against that module's tests.
+"""Do the tests notice? Make random single mutations of a module, and run that module's tests against each.
 
     python benchmarks/mutants.py attention lab/model --count 100 --seed 0
 
-A mutation swaps an operator or a comparison, a sine for a cosine, changes a constant by one, flips a truth value,
-or drops a minus or a `not`; annotations are left alone, since nothing runs them. Mutations are made in a copy,
-never in the sources. Writes results/mutants.json: how many were caught in each module, and every one that was
-not.
+A mutation swaps an operator or a comparison, replaces a sine by a cosine, changes a constant by one, flips a truth
+value, or drops a minus or a `not`. Annotations are left alone, because nothing runs them. Mutations are made in a copy,
+never in the sources. The result, results/mutants.json, says how many mutations were caught in each module, and lists
+every one that was not.
 
-Only the tests that execute the changed line are run (all of them if it is executed on import), the quickest
-first, in a fork of one process that has already loaded the libraries: most mutants take a second or two.
+For each mutation only the tests that execute the changed line are run (all of them if it is executed on import). The
+quickest test runs first. Each runs in a fork of one process that has already loaded the libraries, so most mutants take
+only a second or two.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded, as in tests/conftest.py
 
-# What is loaded before forking. Not ropebook itself, or a fork would test the original instead of the mutant.
+# These are loaded before forking. ropebook itself is not, because otherwise a fork would test the original instead of
+# the mutant.
 import coverage
 import hypothesis.extra.numpy  # noqa: F401
 import matplotlib.pyplot  # noqa: F401
@@ -51,7 +53,8 @@ MODULES = [
     "extrapolation/distances", "extrapolation/queries", "extrapolation/measures", "extrapolation/search",
     "extrapolation/registry", "extrapolation/interop", "extrapolation/layer", "checks",
 ]  # fmt: skip
-# Further modules to name, with the few test files that look at them: running those of a whole package takes minutes.
+# More modules that can be named, each with the few test files that cover it. Running the tests of a whole package would
+# take minutes.
 FEW = {
     "beyond/axes": ["beyond_axes"], "beyond/mrope": ["beyond_axes"],
     "beyond/departures": ["beyond_departures"], "beyond/latent": ["beyond_values"],
@@ -73,7 +76,7 @@ NAMES = {"sin": "cos", "cos": "sin", "tril": "triu", "triu": "tril", "amax": "am
 
 
 def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
-    """Every place where `mutate` can do something, as (number, description, the lines of its statement)."""
+    """Every place that `mutate` can change, as (number, description, the lines of its statement)."""
     unread, lines = _annotations(tree), _lines(tree)
     for number, node in enumerate(ast.walk(tree)):
         if id(node) not in unread:
@@ -82,7 +85,8 @@ def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
 
 
 def _lines(tree: ast.Module) -> dict[int, range]:
-    """For each node the lines of the innermost statement around it; for a compound statement, those of its head."""
+    """For each node, the lines of the innermost statement around it or, if that is a compound statement, the lines of
+    its head."""
     found = {}
     for statement in ast.walk(tree):  # from the outside in, so that the innermost statement is written last
         if isinstance(statement, ast.stmt):
@@ -129,7 +133,7 @@ def mutate(source: str, place: int) -> str:
     elif isinstance(target, ast.Constant):
         target.value = (not target.value) if isinstance(target.value, bool) else target.value + (-1 if variant else 1)
     else:
-        # A minus becomes a plus; `not x` becomes `not not x`, which drops the `not` without moving a node.
+        # A minus becomes a plus. `not x` becomes `not not x`, which drops the `not` without moving a node.
         if isinstance(target.op, ast.Not):
             target.operand = ast.UnaryOp(ast.Not(), target.operand)
         else:
@@ -138,7 +142,7 @@ def mutate(source: str, place: int) -> str:
 
 
 def caught(folder: Path, tests: list[str], limit: float) -> bool:
-    """Whether `tests` fail, or do not finish within `limit` seconds, on the mutant in `folder`."""
+    """Whether `tests` fail on the mutant in `folder`, or do not finish within `limit` seconds."""
     child = os.fork()
     if child == 0:
         _test(folder, tests)
@@ -185,7 +189,8 @@ def _test(folder: Path, arguments: list[str]) -> None:
 
 
 def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
-    """For each line of `file` the tests that execute it, from the coverage data in `folder`; "" means its import."""
+    """The tests that execute each line of `file`, from the coverage data in `folder`. The name "" means that the line
+    runs on import."""
     data = coverage.CoverageData(str(folder / ".coverage"))
     data.read()
     return {
@@ -195,8 +200,9 @@ def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
 
 
 def tests_of(module: str) -> list[str]:
-    """The test files of a module's package, or the `FEW`; of the lab, whose tests are slow, its own; of the ground, its
-    users'."""
+    """The test files for a module: those of its package, or those in `FEW`. A module of the lab gets only its own test
+    file, because the lab's tests are slow. The module `rope` also gets the tests of `sinusoidal` and `efficient`, which
+    use it."""
     if module in FEW:
         return [f"tests/test_{name}.py" for name in FEW[module]]
     own = ROOT / "tests" / f"test_{module.replace('/', '_')}.py"
@@ -252,11 +258,12 @@ def main() -> None:
     found = {}
     for module in arguments.modules:
         found[module] = examine(module, arguments.count, arguments.seed)
-        _save(found, arguments.seed, command)  # after each module: it may be an hour before the last is done
+        _save(found, arguments.seed, command)  # after each module, because the last may take another hour
 
 
 def _save(found: dict, seed: int, command: str) -> None:
-    """Write results/mutants.json, in a fork: once ropebook is loaded here, every later one would test that."""
+    """Write results/mutants.json from a fork. If this process loaded ropebook, every later fork would test that copy
+    instead of the mutant."""
     child = os.fork()
     if child == 0:
         sys.path.insert(0, str(ROOT / "code"))

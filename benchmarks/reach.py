@@ -1,5 +1,5 @@
-"""How much of a figure is within the reader's reach: dials that can be used while the whole picture is visible, and
-sliders that do not move while they are dragged."""
+"""How much of a figure can the reader reach? Count the dials that can be used while the whole picture is visible, and
+the sliders that do not move while they are dragged."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from playwright.sync_api import Locator
 
 SCREENS = {"1280x800": (1280, 800), "390x844": (390, 844)}
 BAR = 64
-"""Pixels at the top of the window that the page's own bar may cover."""
+"""The page's own bar may cover this many pixels at the top of the window."""
 STOPS = 13
-"""Positions of the slider, from end to end."""
+"""The slider is dragged to this many positions, from end to end."""
 
 MEASURE = """async (figure, { bar, stops }) => {
   for (const more of figure.querySelectorAll('.rb-more')) more.open = true;
@@ -86,7 +86,7 @@ MEASURE = """async (figure, { bar, stops }) => {
 
 
 def measure(figure: Locator) -> dict:
-    """For a running explorer: ``dials``, how many it has with all folds open; ``away``, the labels of those that
-    cannot be used while the whole picture is visible; ``moves_px``, the most that a slider or the picture moves while
-    a slider is dragged from end to end."""
+    """Measure a running explorer. ``dials`` is the number of its dials with all folds open. ``away`` has the labels of
+    those that cannot be used while the whole picture is visible. ``moves_px`` is the farthest that a slider or the
+    picture moves while a slider is dragged from end to end."""
     return figure.evaluate(MEASURE, {"bar": BAR, "stops": STOPS})

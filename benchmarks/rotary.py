@@ -1,16 +1,15 @@
 """How fast is each form of the rotation? Measured against copying; writes results/rotary.json.
 
-    python benchmarks/rotary.py               everything that this machine can measure
-    python benchmarks/rotary.py --only stores what a store costs, added to the existing file
+    python benchmarks/rotary.py                   everything that this machine can measure
+    python benchmarks/rotary.py --only stores     what a store costs, added to the existing file
     python benchmarks/rotary.py --only decoding   likewise for one token through the layers of a model
-    python benchmarks/rotary.py --only peers   likewise for our code and other libraries, backward
-    included python benchmarks/rotary.py --rounds 5    a quick run that writes
-    nothing
+    python benchmarks/rotary.py --only peers      likewise for our code and other libraries, backward included
+    python benchmarks/rotary.py --rounds 5        a quick run that writes nothing
 
-The limit is `dst.copy_(src)` of q and k into existing memory: the least that any rotation must move. The forms take
-turns, in a new random order each round. Each call gets the next of several sets of q and k, too many to fit into the
-caches together. Every form is compared with float64 before it is timed. Times are medians, with p10 and p90. A form's
-result is released after the clock has stopped.
+The limit is `dst.copy_(src)` of q and k into existing memory, because any rotation must move at least these bytes. The
+forms take turns, in a new random order each round. Each call gets the next of several sets of q and k, which together
+are too large for the caches. Every form is compared with float64 before it is timed. Times are medians, with p10 and
+p90. A form's result is released after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class Form(NamedTuple):
     """One implementation of rotating q and k."""
 
     name: str
-    layout: str | None  # None: a copy, nothing is rotated
-    writes: str  # into "fresh", "existing" or "in place" memory
+    layout: str | None  # None for a copy, which rotates nothing
+    writes: str  # the memory it writes to: "fresh", "existing" or "in place"
     prepare: Callable  # (q, k, q_out, k_out) → a call without arguments to be timed, which returns (q′, k′)
     tables: tuple[Tensor, Tensor]
     direction: str = "forward"  # "backward": q_out, k_out are gradients, and so is the result
@@ -75,7 +74,8 @@ class Form(NamedTuple):
         return self.name, self.layout, self.writes, self.direction, self.order
 
     def see(self, x: Tensor) -> Tensor:
-        """x (batch, heads, tokens, head_dim) unchanged, or its memory read as (batch, tokens, heads, head_dim)."""
+        """x (batch, heads, tokens, head_dim), either unchanged or with its memory read as (batch, tokens, heads,
+        head_dim)."""
         batch, heads, tokens, dim = x.shape
         return x if self.order == "heads first" else x.view(batch, tokens, heads, dim).transpose(1, 2)
 
@@ -89,7 +89,7 @@ def each(form: Callable, *arguments) -> Callable:
 
 
 def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
-    """The limit, and the same copy into memory from the allocator: used before, or new from the system."""
+    """The limit, and the same copy into memory from the allocator, which is either reused or new from the system."""
     return [
         Form("limit", None, "existing", lambda q, k, q_out, k_out: lambda: (q_out.copy_(q), k_out.copy_(k)), tables),
         Form("clone", None, "fresh", each(Tensor.clone), tables),
@@ -97,7 +97,7 @@ def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
 
 
 def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
-    """The same into memory that is certainly new, so that the system has to provide every page."""
+    """The same copy into memory that is certainly new, so that the system has to provide every page."""
 
     def prepare(q, k, q_out, k_out):
         q_new, k_new = (
@@ -109,7 +109,8 @@ def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
 
 
 def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> list[Form]:
-    """transformers' own rotation, with tables in the data's type as there; empty if it isn't installed."""
+    """transformers' own rotation, with tables in the data's type, as in transformers. The list is empty if it isn't
+    installed."""
     if importlib.util.find_spec("transformers") is None:
         return []
     from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
@@ -144,8 +145,9 @@ def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
 
 
 def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, ...]) -> list[Form]:
-    """x cos + swapped(x) (±sin), compiled for q and k together: a single loop, which can write anywhere. Written
-    by pairs, with given output memory, the compiler makes two loops, or a temporary as large as x.
+    """x cos + swapped(x) (±sin), compiled for q and k together. This becomes a single loop, which can write anywhere.
+    If it were written by pairs, with given output memory, the compiler would make two loops, or a temporary as large as
+    x.
     """
     cos, sin = tables
 
@@ -179,7 +181,7 @@ def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, 
 
 
 def one_row(tables: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Tables with the same row for every token, which are therefore hardly read from memory."""
+    """Tables with the same row for every token, so that almost nothing of them is read from memory."""
     return tuple(table[-1:].expand_as(table) for table in tables)
 
 
@@ -247,8 +249,8 @@ def exact(x: Tensor, cos: Tensor, sin: Tensor, layout: str | None) -> Tensor:
 
 
 def deciles_of(times: list[float]) -> list[float]:
-    """The nine deciles, all within the measured range. Extrapolating estimates could leave it: with three rounds
-    on a busy machine, p10 might be negative."""
+    """The nine deciles, all within the measured range. Estimates that extrapolate could leave it: with three rounds on
+    a busy machine, p10 might be negative."""
     return statistics.quantiles(times, n=10, method="inclusive")
 
 
@@ -279,7 +281,8 @@ def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
 
 
 def largest_error(form: Form, sets: list) -> float:
-    """The largest error of any number, against float64 on the same values; raises if the form is wrong."""
+    """The largest error of any number, compared with float64 on the same values. Raises an error if the form is
+    wrong."""
     worst = 0.0
     q, k, q_out, k_out = (x.clone() for x in arguments(form, sets, 0))
     cos, sin = (table.double() for table in form.tables)
@@ -290,7 +293,8 @@ def largest_error(form: Form, sets: list) -> float:
     got = form.prepare(q, k, q_out, k_out)()
     for result, right in zip(got, expected, strict=True):
         error = (result.double() - right).abs().max().item()
-        # The result is rounded; in transformers, in half types, so are the tables and the products before it.
+        # The result is rounded. In transformers with half-precision types, the tables and the products before it are
+        # rounded too.
         allowed = 4 * torch.finfo(result.dtype).eps * right.abs().max().item()
         if not error <= allowed:
             raise AssertionError(f"{form.key} is off by {error}, more than {allowed}")
@@ -299,7 +303,7 @@ def largest_error(form: Form, sets: list) -> float:
 
 
 def allocated(call: Callable, where: torch.device) -> int:
-    """The most additional memory that a call has allocated at one time, in bytes."""
+    """The most additional memory, in bytes, that is allocated at any time during a call."""
     if where.type == "cuda":
         torch.cuda.synchronize(where)
         torch.cuda.reset_peak_memory_stats(where)
@@ -340,7 +344,7 @@ def timed(call: Callable, where: torch.device) -> tuple[float, int]:
 
 
 def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.device, rounds: int) -> dict:
-    """Check each form, then time them, taking turns."""
+    """Check each form, then time the forms in turn."""
     sets = make_sets(shape, dtype, where)
     turn = itertools.cycle(range(len(sets)))
     errors, memory = {}, {}
@@ -397,11 +401,12 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
 
 
 def stores(rounds: int) -> dict:
-    """What it costs to write to memory other than was read: forms on one tensor x, with a tensor y of the same size.
+    """What it costs to write to memory that was not read. The forms work on one tensor x, with a tensor y of the same
+    size.
 
-    "scaled in place" reads x and writes x; "scaled elsewhere" reads x and writes y; "added elsewhere" reads x and y and
-    writes y. One thread, measured in CPU time, so that other programs matter little; "times" is
-    the median of the ratios to "scaled in place", each within its round.
+    "scaled in place" reads x and writes x. "scaled elsewhere" reads x and writes y. "added elsewhere" reads x and y and
+    writes y. Everything runs on one thread and is measured in CPU time, so that other programs matter little. "times"
+    is the median of the ratios to "scaled in place", each within its round.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -417,7 +422,7 @@ def stores(rounds: int) -> dict:
     }
     for layout in checks.LAYOUTS:
         forms[f"rotated in place, {layout}"] = lambda x, y, to=layout: efficient.rotate_in_place(x, *tables, to)
-    # the fewest steps possible in place: three shears, which are inaccurate where the tangent is large
+    # Three shears are the fewest steps that work in place. They are inaccurate where the tangent is large.
     tangent, sine = -tables[1] / (1 + tables[0]), tables[1]
 
     def shear(x, y):
@@ -429,7 +434,7 @@ def stores(rounds: int) -> dict:
 
     forms["sheared in place, half"] = shear
     for form in compiled_rolls(tables, "rolled", ("existing",)):
-        # `measure` expects q and k: here x, and an empty second tensor
+        # `measure` expects q and k, so it gets x and an empty second tensor.
         forms[f"rotated elsewhere, {form.layout}"] = lambda x, y, f=form: f.prepare(x, x[:, :0], y, y[:, :0])()
     size = math.prod(shape.values()) * torch.float32.itemsize
     number = 2 * math.ceil(max(4, min(2 * last_cache(where) / size, MOST_MEMORY / size)) / 2)
@@ -463,11 +468,11 @@ def stores(rounds: int) -> dict:
 
 
 def decoding(rounds: int) -> dict:
-    """One token through the layers of a model: what each of them rotates, and the table of cosines and sines.
+    """One token through the layers of a model: what each layer rotates, and the table of cosines and sines.
 
-    Our code and transformers, plain and with YaRN, for which we keep no table between calls. Each form
-    is compared with transformers before it is timed. One thread, measured in CPU time; "times" is
-    the median of the ratios to transformers, each within its round.
+    Our code and transformers are compared, both plain and with YaRN, for which we keep no table between calls. Each
+    form is compared with transformers before it is timed. Everything runs on one thread and is measured in CPU time.
+    "times" is the median of the ratios to transformers, each within its round.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -515,7 +520,7 @@ def decoding(rounds: int) -> dict:
         for name, form in forms.items():
             rival = forms["YaRN, transformers" if name.startswith("YaRN") else "transformers"](layers)
             got = form([(q.clone(), k.clone()) for q, k in layers])
-            # in float32 their angle at such a late position is off by some 1e-4
+            # In float32, the angle at such a late position is off by some 1e-4.
             allowed = 2e-3 if dtype == torch.float32 else 0.1
             error = max((x - y).abs().max().item() for x, y in zip(got[0], rival[0], strict=True))
             if name != "interleaved" and not error <= allowed:
@@ -543,7 +548,7 @@ def decoding(rounds: int) -> dict:
 
 
 def peers(rounds: int) -> dict:
-    """Our code and other libraries, each call in wall-clock time; "times" are ratios within a round."""
+    """Our code and other libraries, with each call measured in wall-clock time. "times" are ratios within a round."""
     where = torch.device("cpu")
     shapes = {"long": (ON_CPU, 0), "one_token": (ONE_TOKEN, PLACE)}
     found = rotary_peers.measure(shapes, lambda shape, dtype: make_sets(shape, dtype, where), rounds)
@@ -551,7 +556,7 @@ def peers(rounds: int) -> dict:
     return found | {"provenance": device.provenance(seed=SEED, command=command, on=where)}
 
 
-# The parts that can be measured separately, and in how many rounds.
+# The parts that can be measured separately, each with its number of rounds.
 PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS), "peers": (peers, ROUNDS)}
 
 
@@ -567,7 +572,7 @@ def find(part: dict, name: str, layout: str | None, writes: str | None = None, d
 
 
 def shares(part: dict) -> dict:
-    """Where the compiled loop's time goes, per layout, in milliseconds, and what new memory pages would add."""
+    """How the compiled loop's time is spent, for each layout in milliseconds, and what new memory pages would add."""
     copy = find(part, "limit", None)["ms"]
     parts = {}
     for layout in checks.LAYOUTS:
@@ -628,7 +633,7 @@ def cpu(rounds: int) -> dict:
         print(f"CPU, float32, {shape}", flush=True)
         found[name] = measure(forms, shape, torch.float32, where, rounds)
     found["peers"] = peers(rounds)
-    # these two in CPU time, in which other programs matter little
+    # These two are measured in CPU time, in which other programs matter little.
     print("CPU, one token through the layers of a model", flush=True)
     found["decoding"] = decoding(5 * rounds)
     print("CPU, float32, one thread: where a store goes", flush=True)

@@ -1,12 +1,12 @@
-"""Our rotation and those of other libraries: forward, and forward with backward, taking turns in one run.
+"""Compare our rotation with those of other libraries, in turns within one run: forward, and forward with backward.
 
-`benchmarks/rotary.py --only peers` runs it. Each library is called as its users call it, in its own layout and order
+`benchmarks/rotary.py --only peers` runs it. Each library is called as its users call it, with its own layout and order
 of axes, and with precomputed cosines and sines if it keeps them or takes them as arguments. Our code is
 `RotaryEmbedding` with its checks, including the lookup in its table. Libraries that are not installed are left out.
 
-From torchtune and flash-attention only one file is read, without the dependencies of the rest:
-`pip install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On
-the CPU, flash-attention uses plain torch; where its file imports the kernel for GPUs, it gets None.
+Of torchtune and flash-attention only one file is read, without the dependencies of the rest:
+`pip install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On the CPU,
+flash-attention uses plain torch; when its file imports the kernel for GPUs, it gets None.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ OURS, RIVAL = "ours", "transformers"
 LENGTH = 4096  # rows of precomputed tables
 CALLS = 20  # calls per clock reading, for one token
 DTYPES = (torch.float32, torch.bfloat16)
-# Our time in halves as a share of transformers': forward, and with backward.
+# The share of transformers' time that our code may take in the half-split layout: forward, and with backward.
 GOALS = {("long", "float32"): (0.15, 0.25), ("long", "bfloat16"): (0.8, 0.9)}
 GOAL_OF_ONE_TOKEN = 1.0
 
 
 class Peer(NamedTuple):
-    """One library's rotation of q and k (batch, heads, tokens, dim); ``tokens_first``: (batch, tokens, heads, dim)."""
+    """One library's rotation of q and k (batch, heads, tokens, dim), or with ``tokens_first`` of (batch, tokens, heads,
+    dim)."""
 
     name: str
-    layout: str | None  # None: nothing is rotated
+    layout: str | None  # None if nothing is rotated
     rotate: Rotation
     tokens_first: bool = False
 
@@ -84,7 +85,7 @@ def of_rotary_embedding_torch(start: int, tokens: int, dim: int, dtype: torch.dt
     from rotary_embedding_torch import RotaryEmbedding
 
     turn = RotaryEmbedding(dim).rotate_queries_or_keys
-    turn(torch.zeros(1, 1, LENGTH, dim, dtype=dtype))  # after this call it keeps the angles
+    turn(torch.zeros(1, 1, LENGTH, dim, dtype=dtype))  # the first call makes it keep the angles
     yield Peer("rotary-embedding-torch", "interleaved", lambda q, k: (turn(q, offset=start), turn(k, offset=start)))
 
 
@@ -117,7 +118,8 @@ def of_flash_attention(start: int, tokens: int, dim: int, dtype: torch.dtype) ->
 
 
 def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
-    """The unavoidable part of our forward pass in halves: a copy into new memory, and the first of its three steps."""
+    """The unavoidable part of our forward pass in the half-split layout: a copy into new memory, and the first of its
+    three steps."""
     cos, _ = efficient.RotaryEmbedding(dim, layout="half").cos_sin(torch.arange(start, start + tokens))
 
     def first(x: Tensor) -> Tensor:
@@ -132,7 +134,8 @@ def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
 
 
 def file_of(package: str, path: str, instead: dict[str, types.ModuleType] | None = None) -> types.ModuleType | None:
-    """One file of a package, or None; ``instead``: modules of the package that this file imports, and should not."""
+    """One file of a package, or None. ``instead``: replacements for modules of the package that this file would
+    import."""
     found = importlib.util.find_spec(package)
     if found is None:
         return None
@@ -166,8 +169,8 @@ def versions() -> dict[str, str]:
 
 
 def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pair, Callable[[], object]]:
-    """q and k in the library's form, and a call without arguments that returns (q′, k′), or the gradients for q and
-    k."""
+    """q and k in the library's form, and a call without arguments that returns (q′, k′) or, with ``backward``, the
+    gradients for q and k."""
     if peer.tokens_first:  # the same memory, read as a model with this order would
         inputs, gradients = (
             tuple(x.view(x.shape[0], x.shape[2], x.shape[1], x.shape[3]) for x in pair) for pair in (inputs, gradients)
@@ -184,8 +187,8 @@ def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pai
 
 
 def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int) -> dict[str, float]:
-    """Root mean square and worst of any number's error, against float64 starting from the positions; none for a
-    copy."""
+    """The root mean square error and the largest error of any number, compared with float64 that starts from the
+    positions. A copy has no errors."""
     if peer.layout is None:
         return {"rms": None, "worst": None}
     got = once(peer, inputs, gradients, backward)[1]()
@@ -247,7 +250,8 @@ def spread(numbers: list[float]) -> tuple[float, float]:
 
 
 def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int) -> dict:
-    """``shapes``: for "long" and "one_token" shape and first position; ``sets_of``(shape, dtype): pairs of q and k."""
+    """Measure all shapes. ``shapes`` gives the shape and the first position for "long" and "one_token".
+    ``sets_of``(shape, dtype) returns pairs of q and k."""
     cases = []
     for length, (shape, start) in shapes.items():
         for dtype in DTYPES:
@@ -267,7 +271,7 @@ def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int)
 
 
 def goals(cases: list[dict]) -> list[dict]:
-    """The required time of our code in halves, relative to transformers."""
+    """The required time of our code in the half-split layout, relative to transformers."""
     found = []
     for one in cases:
         (ratio,) = (entry["times"] for entry in one["entries"] if entry["name"] == OURS)

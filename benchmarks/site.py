@@ -1,10 +1,14 @@
 """Weigh every page of the site, and the same chapters built with plain Jupyter Book; writes results/site.json.
 
-Per page, from an empty cache over http on this machine: bytes, requests, first and largest contentful paint (median of
-RUNS), and for explorers the milliseconds between an input event and the end of drawing, and how many of the dials can
-be used while the whole picture is visible (`benchmarks.reach`), on each of two screens; and Lighthouse's scores for the
-page as a host serves it, compressed, on a desktop and on a phone with a slow connection. The plain pages load scripts
-from content networks; if those cannot be reached, the scripts are not counted, and the page says so.
+All pages are loaded from an empty cache over http on this machine. We measure:
+
+- Bytes, requests, and first and largest contentful paint (median of RUNS).
+- For explorers, the milliseconds between an input event and the end of drawing, and how many of the dials can be used
+  while the whole picture is visible (`benchmarks.reach`), on each of two screens.
+- Lighthouse's scores for the page as a host serves it, compressed, on a desktop and on a phone with a slow connection.
+
+The plain pages load scripts from content networks. If those cannot be reached, the scripts are not counted, and the
+page says so.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ PAINTS = """() => new Promise(done => {
 
 
 def weigh(chromium: Browser, address: str) -> dict:
-    """Bytes, requests and paint times of one page, cold."""
+    """The bytes, requests and paint times of one page, loaded with an empty cache."""
     first, largest, sizes, unreached = [], [], {}, set()
     for _ in range(RUNS):
         context = chromium.new_context(viewport={"width": 1280, "height": 900})
@@ -73,14 +77,14 @@ def weigh(chromium: Browser, address: str) -> dict:
 
 
 def _size(response: Response) -> dict[str, int]:
-    """Bytes by address; a blob, a script inside the page itself, doesn't count as a transfer."""
+    """Bytes by address. A blob, which is a script inside the page itself, doesn't count as a transfer."""
     if response.url.startswith(("blob:", "data:")):
         return {}
     return {response.url: len(response.body()) if response.ok else 0}
 
 
 def explorer_work(chromium: Browser, address: str) -> dict:
-    """For each explorer of a page, the 95th percentile of the work per input event, in milliseconds."""
+    """The 95th percentile of the work per input event, in milliseconds, for each explorer of a page."""
     page = chromium.new_page()
     page.goto(address, wait_until="load")
     page.wait_for_function(ALIVE)
@@ -96,7 +100,7 @@ def explorer_work(chromium: Browser, address: str) -> dict:
 
 
 def explorer_reach(chromium: Browser, address: str) -> dict:
-    """For each explorer of a page and each screen, what `benchmarks.reach.measure` finds."""
+    """The result of `benchmarks.reach.measure` for each explorer of a page and each screen."""
     found = {}
     for screen, (width, height) in reach.SCREENS.items():
         page = chromium.new_page(viewport={"width": width, "height": height})
@@ -109,7 +113,7 @@ def explorer_reach(chromium: Browser, address: str) -> dict:
     return found
 
 
-# Moves the explorer's sliders to and fro, or its switches if it has none, and reads how long the work took.
+# Move the explorer's sliders back and forth, or its switches if it has none, and read how long the work took.
 TURN = """async (explorer, events) => {
   const host = explorer.querySelector('.explorer-live') || explorer;
   const ranges = [...explorer.querySelectorAll('input[type=range]')];
@@ -131,10 +135,10 @@ TURN = """async (explorer, events) => {
 
 
 class Compressed(http.server.SimpleHTTPRequestHandler):
-    """Serves files as hosts do: texts in gzip."""
+    """Serve files as hosts do, with texts compressed by gzip."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
@@ -156,7 +160,8 @@ class Compressed(http.server.SimpleHTTPRequestHandler):
 
 
 def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
-    """Lighthouse's results for the pages, in its own browser: name -> screen -> scores, times, failed audits."""
+    """Lighthouse's results for the pages, measured in its own browser. They are by name, then by screen: scores, times
+    and failed audits."""
     subprocess.run(
         [assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
         cwd=LIGHTHOUSE,
@@ -179,7 +184,7 @@ def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
 
 
 def stock_build(folder: Path, chapter: Path) -> Path:
-    """Builds the chapter with Jupyter Book's default settings; returns the site's folder."""
+    """Build the chapter with Jupyter Book's default settings, and return the site's folder."""
     notebook = execute.executed(chapter)
     nbformat.write(notebook, folder / f"{chapter.stem}.ipynb")
     (folder / "_toc.yml").write_text(f"format: jb-book\nroot: {chapter.stem}\n")
@@ -190,7 +195,7 @@ def stock_build(folder: Path, chapter: Path) -> Path:
 
 
 def weighed(built: Path, chromium: Browser) -> dict:
-    """Every page's weight and paint times, and its explorers' work and reach."""
+    """The weight and paint times of every page, and the work and reach of its explorers."""
     found = {}
     with served(book.bind(built, 0)) as start:
         for name in names():
@@ -223,7 +228,7 @@ def names() -> list[str]:
 
 @contextlib.contextmanager
 def served(server: http.server.HTTPServer) -> Iterator[str]:
-    """The address of a server while it runs."""
+    """Start a server, and yield its address while it runs."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -1,4 +1,4 @@
-"""The second experiment: trains its models, one after the other, and tests them.
+"""Train and test the models of the second experiment, one after the other.
 
     python benchmarks/trials.py train                     everything not done yet; resumes where it stopped
     python benchmarks/trials.py train --only none-0       one of them
@@ -11,12 +11,12 @@
     python benchmarks/trials.py gather                    what pages show of all this, into results/measured.json
 
 Checkpoints are in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
-its weights in half precision in results/trials, and is not repeated; with these two files you can continue without
-the checkpoint. Training is compiled, so it needs a C++ compiler.
+its weights in half precision in results/trials, and is not repeated. With these two files you can continue without the
+checkpoint. Training is compiled, so it needs a C++ compiler.
 
-Numbers of the held-out part are written to results/trials/held_out and never printed. Once all of them exist,
-`gather` judges by the rule; until then it only gathers the trainings. (For trainings with `--twice` the repository
-keeps only the numbers, because no page reads their weights.)
+Numbers of the held-out part are written to results/trials/held_out and never printed. Once all of them exist, `gather`
+judges by the rule; until then it only gathers the trainings. (For trainings with `--twice` the repository keeps only
+the numbers, because no page reads their weights.)
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from ropebook.lab.model import LanguageModel, of_weights  # noqa: E402
 from ropebook.lab.training import Trainer  # noqa: E402
 
 EVERY = 40
-"""How many steps one loss in the results averages."""
+"""Each loss in the results is the mean over this many steps."""
 HELD_OUT = parts.PARTS[2]
 SAVED = 25
 """Steps between checkpoints."""
 CHOSEN_WITH = 4
-"""The factor used for choosing parameters."""
+"""The factor that is used for choosing parameters."""
 FIRST = (trials.EXTENDED, "none", "alibi")
 """Schemes that are trained first for each seed."""
 
@@ -61,23 +61,25 @@ def folder() -> Path:
 
 
 def in_order() -> list[trials.Trial]:
-    """All trainings, by seed, with each seed's most informative ones first; then those that methods are applied to."""
+    """All trainings by seed, with the most informative ones of each seed first. Those of the models that methods are
+    applied to come at the end."""
     return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
 
 
 def extended(wanted: list[trials.Trial]) -> list[trials.Trial]:
-    """The trainings whose models methods are applied to."""
+    """The trainings of the models that methods are applied to."""
     return [trial for trial in wanted if trial in trials.LONGER]
 
 
 def finished(trial: trials.Trial) -> dict | None:
-    """A training's numbers, if it is finished."""
+    """A training's numbers if it is finished, otherwise None."""
     path = folder() / f"{trial.name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def left_to_double() -> list[trials.Trial]:
-    """The weakest seed of each scheme that does not find records within L, to be retried with twice the steps."""
+    """The weakest seed of each scheme that does not find records within L. These trainings are repeated with twice the
+    steps."""
     told = {trial.name: finished(trial) for trial in trials.TRIALS}
     able = measured.able(measured.trainings({name: one for name, one in told.items() if one}))
     schemes = dict.fromkeys(trial.scheme for trial in trials.TRIALS if trial.scheme not in {trials.EXTENDED, *able})
@@ -106,7 +108,7 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """The trainings in `ropebook.lab.variants`; T5's rate is chosen as soon as all candidates are trained."""
+    """Run the trainings in `ropebook.lab.variants`. T5's rate is chosen as soon as all candidates are trained."""
     train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
     rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
     print(f"T5's table: a rate of {rate}", flush=True)
@@ -115,19 +117,19 @@ def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """More seeds of every scheme."""
+    """Train more seeds of every scheme."""
     train(list(variants.MORE), text, "seed")
 
 
 def development_bits(trial: trials.Trial) -> float:
-    """Mean bits within L on the development part, Python and the generated language alike."""
+    """Mean bits within L on the development part, where Python and the generated language count alike."""
     found = finished(trial)["development"]
     means = [sum(row[0] for row in found[name]) / len(found[name]) for name in rule.TEXTS]
     return sum(means) / len(means)
 
 
 def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Trains further with another base; weights and numbers are stored as for any training."""
+    """Train further with another base. Weights and numbers are stored as for any training."""
     for trial in wanted:
         for steps in variants.RAISED_STEPS:
             run = variants.raised(trial, steps)
@@ -143,7 +145,7 @@ def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
-    """Writes weights first and numbers last, so that the numbers exist only if the training is finished."""
+    """Write the weights first and the numbers last, so that the numbers exist only if the training is finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
     with results.writing(folder() / f"{trial.name}.safetensors") as file:
@@ -167,7 +169,7 @@ def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
         "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
         "within": {task: round(share, 4) for task, share in within.items()},
         "development": found,
-        # for a model trained on longer texts this would use other bytes
+        # For a model trained on longer texts, this would use other bytes.
         "headroom": scores.headroom(model, given) if trial.length == scores.LENGTH else None,
         "files": given.names,
         "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", torch.device("cpu")),
@@ -186,19 +188,19 @@ def store(path: Path, told: dict) -> None:
 
 
 def rounded(trainer: Trainer) -> LanguageModel:
-    """The trained model as its stored weights will give it."""
+    """The trained model as it will be when its stored weights are loaded."""
     model = copy.deepcopy(trainer.model)
     model.load_state_dict({name: weight.half().float() for name, weight in model.state_dict().items()})
     return model.eval()
 
 
 def trained(trial: trials.Trial) -> LanguageModel:
-    """The model of the weights in results/trials, in float32."""
+    """The model with the weights in results/trials, in float32."""
     return of_weights((folder() / f"{trial.name}.safetensors").read_bytes(), vars(trial))
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
-    """The forms in which a model is tested: as it was trained (None), and for some models with every extension."""
+    """The forms in which a model is tested: as it was trained (None) and, for some models, with every extension."""
     if not extended([trial]):
         return [None]
     chosen = folder() / "chosen.json"
@@ -208,12 +210,12 @@ def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
 
 
 def has_last(trial: trials.Trial) -> bool:
-    """Whether some claim compares the model with itself on only the last L bytes."""
+    """Whether any claim compares the model with itself on only the last L bytes."""
     return trial.scheme == "alibi" or bool(extended([trial]))
 
 
 def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
-    """Tests every finished model in all its forms. Prints only names and times."""
+    """Test every finished model in all its forms, and print only names and times."""
     given = scores.materials(text, part)
     for trial in wanted:
         if not finished(trial):
@@ -265,7 +267,8 @@ def try_one(
 
 
 def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Chooses the methods' parameters, on the development part, with all seeds; writes results/trials/chosen.json."""
+    """Choose the methods' parameters on the development part, with all seeds, and write them to
+    results/trials/chosen.json."""
     wanted = extended(wanted)
     missing = [trial.name for trial in wanted if not finished(trial)]
     if missing:
@@ -298,7 +301,7 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Trains some steps further, tests the result on the held-out part, and keeps only the numbers."""
+    """Train some steps further, test the result on the held-out part, and keep only the numbers."""
     given = scores.materials(text, HELD_OUT)
     for trial in extended(wanted):
         if not finished(trial):
@@ -318,7 +321,7 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Writes results/measured.json: the trainings and, once everything has been tested, the results and verdicts."""
+    """Write results/measured.json: the trainings and, once everything has been tested, the results and verdicts."""
     every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
     told = {trial.name: one for trial in every if (one := finished(trial))}
     if not told:
@@ -356,7 +359,7 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def every_cell(wanted: list[trials.Trial]) -> list[str]:
-    """Names of everything that the rule requires."""
+    """The names of all cells that the rule requires."""
     names = []
     for trial in wanted:
         names.append(trial.name)
