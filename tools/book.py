@@ -29,15 +29,15 @@ SINGLE = (
     "constraints.txt",
     "pyproject.toml",
     "package-lock.json",
-    # what else the wheel is made from, which lies beside the notebooks
+    # the other files that go into the wheel, which is packed with the notebooks
     "README.md",
     "LICENSE",
     "setup.py",
     "MANIFEST.in",
     "code/rope_single.py",
 )
-# This environment's program, whatever PATH says, because jupyter-book can't be run with -m. The pages' trees are large
-# and long-lived, so garbage is collected less often (saves a fifth of the time for 5 % more memory).
+# jupyter-book can't be run with -m, so this is the program in this environment, whatever PATH says. The pages' trees
+# are large and long-lived, so garbage is collected less often (this saves a fifth of the time for 5 % more memory).
 JUPYTER_BOOK = (
     sys.executable,
     "-c",
@@ -69,7 +69,8 @@ def fingerprint() -> str:
 
 
 def progress(text: str) -> None:
-    """On a terminal, one line that changes; in a log, a line for each chapter rather than each cell."""
+    """Show progress: on a terminal in one line that changes, in a log with one line for each chapter rather than each
+    cell."""
     if sys.stdout.isatty():
         print(f"\r\033[K  executing {text}", end="", flush=True)
     elif "starting" in text:
@@ -88,7 +89,7 @@ def execute_stale() -> None:
 
 @contextlib.contextmanager
 def one_build() -> Iterator[None]:
-    """A lock that is held while the site is built; a second process waits for it."""
+    """Hold a lock while the site is built, so that a second process waits."""
     LOCK.parent.mkdir(exist_ok=True)
     lock = FileLock(LOCK)
     try:
@@ -109,10 +110,10 @@ def is_built(wanted: str) -> bool:
 
 @one_build()
 def html() -> Path:
-    """Execute what is stale, then build with every warning an error; returns the site's folder.
+    """Execute what is stale, then build the site with every warning an error. Returns the site's folder.
 
-    `tools.execute` knows what a chapter's outputs depend on, and Sphinx what a page depends on. The stamp only saves
-    asking them if nothing at all has changed. If another process is building, we wait for it first.
+    `tools.execute` knows what a chapter's outputs depend on, and Sphinx what a page depends on. The stamp only saves us
+    from asking them if nothing at all has changed. If another process is building, we wait for it first.
     """
     stills.write_opening()
     preview.write()
@@ -142,13 +143,14 @@ def html() -> Path:
 
 
 def failure(printed: str) -> str:
-    """The output of a failed build, followed by the lines that say why it failed, so that they are easy to see."""
+    """The output of a failed build, followed by a copy of the lines that say why it failed, so that they are easy to
+    see."""
     why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
     return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error.", *why])
 
 
 def serve(folder: Path, port: int) -> None:
-    """Serve the site on 127.0.0.1 at `port`, or the next free one, until interrupted."""
+    """Serve the site on 127.0.0.1 until interrupted, at `port` or the next free one."""
     server = bind(folder, port)
     address = f"http://127.0.0.1:{server.server_port}/"
     say(f"Read it at {address}   (Ctrl-C ends)")
@@ -164,10 +166,10 @@ def serve(folder: Path, port: int) -> None:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing, because a line for each request would bury the address."""
+        """Log nothing, because a line for each request would bury the address."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Sends the site's own "not found" page, as hosts do."""
+        """Send the site's own "not found" page, as hosts do."""
         page = Path(self.directory) / "404.html"
         if code != http.HTTPStatus.NOT_FOUND or not page.exists():
             super().send_error(code, message, explain)
@@ -182,7 +184,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def bind(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
-    """A server of `folder` on the first free port from `port` on (0: any free port)."""
+    """A server for `folder` on the first free port, starting at `port` (0 means any free port)."""
     handler = functools.partial(_Quiet, directory=str(folder))
     for candidate in range(port, port + 100):
         try:
@@ -198,8 +200,8 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 def build(builder: str, out: Path) -> None:
-    """Run a builder other than the site's. It caches the pages it has read next to its output, separately from the
-    site's cache, because glued values are looked up in that builder's folder."""
+    """Run a builder other than the site's. The pages that it has read are cached next to its output, separately from
+    the site's cache, because glued values are looked up in that builder's folder."""
     from jupyter_book.sphinx import build_sphinx  # imported here because it takes a second
 
     failed = build_sphinx(
@@ -219,7 +221,7 @@ def build(builder: str, out: Path) -> None:
 
 
 def write_notebooks() -> None:
-    """Student notebooks, with outputs, and a zip of them with the package."""
+    """Write the student notebooks with outputs, and a zip of them with the package."""
     execute_stale()
     build("notebooks", NOTEBOOKS)
     packed = takeaway.pack(NOTEBOOKS)
@@ -228,13 +230,13 @@ def write_notebooks() -> None:
 
 
 def lab() -> None:
-    """JupyterLab on copies of the chapters; nothing is executed and no page is built."""
+    """Start JupyterLab on copies of the chapters. Nothing is executed, and no page is built."""
     folder = BUILD / "lab"
     build("lab", folder)
     say(f"Copies of the chapters: {folder.relative_to(ROOT)}/. What you change there stays there.")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "code")}
     command = [sys.executable, "-m", "jupyter", "lab", str(folder)]
-    if getattr(os, "geteuid", lambda: 1)() == 0:  # we are root in containers, and otherwise Jupyter refuses to run
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # as in containers; Jupyter then refuses to run otherwise
         command.append("--allow-root")
     subprocess.run(command, env=environment, check=False)
 

@@ -26,7 +26,7 @@ out every test that opens a page."""
 
 
 def find() -> str | None:
-    """Path of an installed browser, or None."""
+    """The path of an installed browser, or None."""
     for name in NAMES:
         path = shutil.which(name)
         if path:
@@ -37,7 +37,7 @@ def find() -> str | None:
 
 
 def ensure() -> str | None:
-    """Path of a browser, after installing one if that is allowed; None if there is none."""
+    """The path of a browser, or None if there is none. If allowed, one is installed first."""
     return find() or _from_system() or _from_playwright()
 
 

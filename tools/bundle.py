@@ -1,9 +1,9 @@
-"""Make the built pages light: one style sheet with the rules that some page uses, one script that waits until the page
-has been parsed, and one icon font with the icons in use, without comments or needless white space.
+"""Make the built pages light: one style sheet with only the rules that some page uses, one script that waits until the
+page has been parsed, one icon font with only the icons in use, and no comments or needless white space.
 
-The theme sends every page 0.4 MB of styles for things this book does not have, a font of 1,400 icons, the search index
-and a dozen files; PurgeCSS, esbuild and fontTools keep only what is needed. It runs on the finished site, and running
-it again changes nothing.
+The theme sends every page 0.4 MB of styles for things that this book does not have, a font of 1,400 icons, the search
+index and a dozen files. PurgeCSS, esbuild and fontTools keep only what is needed. This works on the finished site, and
+running it again changes nothing.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ from fontTools import subset
 from tools import assets, fonts
 from tools.paths import ROOT, write_whole
 
-# It reports every step, which would bury errors from elsewhere.
+# fontTools reports every step, which would bury errors from elsewhere.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
-# Icons as pictures in addition to the font, preload hints for files no longer loaded, and a search that the book's
-# own replaces.
+# Remove pictures of icons, which the font has too, preload hints for files that are no longer loaded, and a search that
+# the book's own replaces.
 NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
     r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
-# Each of these scripts blocks the page where it is included. Those for searching are only needed on the search page.
+# Each of these scripts blocks the page at the place where it is included. Those for searching are only needed on the
+# search page.
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
-# For scripts that run before the page is parsed; nothing uses what they set.
+# These lines set options for scripts that run before the page is parsed. Nothing uses them.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
-# What the theme's script measures whenever a page changes; page.js does that instead.
+# The elements that the theme's script measures whenever a page changes; page.js does that instead.
 MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
 # Until the theme's script has run, readers who have not chosen a theme would get neither the light nor the dark one.
 THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
-# Preload the fonts of every page and of formulas on its first screen; otherwise a browser asks for them after
-# laying out the page. From disk, where fonts come too late, a style sheet holds them (`fonts.from_disk`), and pages are
-# shown as soon as they are read. Without quotation marks that sheet is not taken for one of those that are bundled. A
-# page under a policy (`tools.publish`) is for a host, and its policy refuses what this would write.
+# Preload the fonts of every page, and of formulas on its first screen; otherwise a browser asks for them only after
+# laying out the page. For pages opened from disk, where fonts come too late, a style sheet contains the fonts
+# themselves (`fonts.from_disk`), and pages are shown as soon as they are read. That sheet's link has no quotation
+# marks, so that it is not bundled with the others. A page with a policy (`tools.publish`) is for a host, and its policy
+# refuses what this would write.
 TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
 OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
@@ -67,14 +69,14 @@ PRELOAD = """<script>
 NAME = re.compile(r'<span class="pre">(?:[^<]|<wbr>)*')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
-# Added by scripts when a page is open, so no page contains them.
+# Scripts add these classes when a page is open, so no page contains them.
 ADDED_BY_SCRIPTS = ["/^show/", "/^collaps/", "/^tooltip/", "/^modal/", "/^search/", "/^copybtn/", "/scrolled/", "/^o-/"]
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
 
 def bundle(site: Path) -> None:
-    """Bundle the styles and scripts of every page in `site`. Raises RuntimeError when PurgeCSS or esbuild fails, and
-    when a page has a character that the fonts lack."""
+    """Bundle the styles and scripts of every page in `site`. Raises RuntimeError if PurgeCSS or esbuild fails, or if a
+    page has a character that the fonts lack."""
     static = site / "_static"
     # The theme leaves some of its templates among the static files.
     found = sorted(path for path in site.rglob("*.html") if not path.is_relative_to(static))
@@ -92,7 +94,7 @@ def bundle(site: Path) -> None:
 
 
 def _light(path: Path, text: str) -> str:
-    """The page without repetitions and things it does not use."""
+    """The page without repetitions, and without things that it does not use."""
     if path.name == "search.html":
         text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
     else:
@@ -113,7 +115,7 @@ def _light(path: Path, text: str) -> str:
 
 
 def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """The pages with a single style sheet, which is also written here."""
+    """Write a single style sheet, and return the pages that use it instead of their own."""
     static = site / "_static"
     sheets: list[str] = []
     for text in pages.values():
@@ -131,8 +133,8 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """The pages with a single script, which is also written here: their scripts in order, run once
-    the page is parsed."""
+    """Write a single script, and return the pages that use it. It contains their scripts in order, and runs once the
+    page is parsed."""
     names: list[str] = []
     for text in pages.values():
         names += [name for _, name in LOADED.findall(text) if name not in (*names, SCRIPT)]
@@ -175,12 +177,13 @@ def _parts(pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def minified(texts: dict[str, str]) -> dict[str, str]:
-    """Minified scripts and style sheets, by name; the suffix of the name says which of the two it is."""
+    """Minified scripts and style sheets by name. The suffix of a name says which of the two it is."""
     return json.loads(_esbuild("minify.mjs", texts)) if texts else {}
 
 
 def joined(static: Path, names: list[str]) -> str:
-    """Style sheets of this folder as one, in this order, with their imports, and addresses relative to the folder."""
+    """The style sheets of this folder joined into one in this order, with their imports. Addresses are relative to the
+    folder."""
     return _esbuild("sheets.mjs", {"static": str(static), "sheets": names})
 
 
@@ -203,7 +206,7 @@ def _version(text: str) -> str:
 
 
 def _sheets(text: str) -> list[str]:
-    """The style sheets a page links to, as names under _static."""
+    """The style sheets that a page links to, as names under _static."""
     found = [re.search(r'href="([^"?]*)', link) for link in LINK.findall(text)]
     return [match[1].split("_static/", 1)[1] for match in found if match and "_static/" in match[1]]
 
@@ -239,7 +242,7 @@ def _purge(site: Path, style: str) -> str:
 
 def _icons_in_use(static: Path, style: str) -> str:
     """Reduce the icon font to the characters that the styles use, and refer to the new file."""
-    # Written as escapes or as the characters themselves, which are in Unicode's private use area.
+    # They are written as escapes or as the characters themselves, which are in Unicode's private use area.
     characters = {int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})\b", style)}
     characters |= {ord(character) for character in style if 0xE000 <= ord(character) <= 0xF8FF}
     options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)

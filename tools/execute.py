@@ -1,8 +1,8 @@
 """Execute the chapters, and keep their outputs as long as they are up to date.
 
-A chapter's outputs depend on more than its text: on the modules that it imports, the results that it reads, the
-versions that are installed. So the kernel itself reports which of the repository's files it opened, and the outputs are
-reused only while the code cells, each of those files, the constraints, the installed versions and Python are unchanged.
+A chapter's outputs depend on more than its text: on the modules that it imports, the results that it reads, and the
+installed versions. So the kernel itself reports which of the repository's files it opened. The outputs are reused only
+while the code cells, each of those files, the constraints, the installed versions and Python are unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY = "ropebook_key"
 VERSIONS_OF = ("torch", "numpy", "matplotlib", "sympy", "anywidget", "ipywidgets")
 NOT_SOURCES = {".git", ".venv", "_build", "node_modules", "__pycache__", "stills"}  # stills are redrawn
 
-# Runs in the chapter's kernel, before its first cell and after its last.
+# This runs in the chapter's kernel, before its first cell and after its last.
 START_TRACE = """
 import os as _os, sys as _sys
 _ropebook_opened = set()
@@ -77,14 +77,14 @@ def runnable() -> list[Path]:
 
 
 def chapters() -> list[Path]:
-    """The pages with code that are not for reference: readers may want them as notebooks."""
+    """The pages with code that readers may want as notebooks. Pages for reference are left out."""
     return [page for page in pages(reference=False) if has_code(page)]
 
 
 def executed(chapter: Path, report: Callable[[str], None] | None = None) -> NotebookNode:
     """The chapter with its outputs: the cached ones if they are up to date, otherwise new ones.
 
-    Raises ChapterError, which names chapter and cell, if a cell fails; then nothing is cached.
+    If a cell fails, this raises ChapterError, which names the chapter and the cell, and caches nothing.
     """
     notebook = read_chapter(chapter)
     store = EXECUTED / f"{chapter.stem}.ipynb"
@@ -101,14 +101,14 @@ def is_current(chapter: Path) -> bool:
 
 
 def execute_all(report: Callable[[str], None]) -> list[str]:
-    """Bring every page with code up to date, several at a time; returns the names of those that had to run."""
+    """Bring every page with code up to date, several at a time. Returns the names of those that had to run."""
     # The last page runs every proof. If it started last, it would run alone at the end.
     stale = [chapter for chapter in reversed(runnable()) if not is_current(chapter)]
 
     def run(count: int) -> None:
         executed(stale[count], lambda text: report(f"[{count + 1}/{len(stale)}] {text}"))
 
-    # One more than can work at once, because a kernel that starts or ends only waits for messages.
+    # One more worker than there are processors, because a kernel that starts or ends mostly waits for messages.
     with ThreadPoolExecutor(max_workers=min(4, (os.cpu_count() or 1) + 1)) as pool:
         running = [pool.submit(run, count) for count in range(len(stale))]
         try:
@@ -128,7 +128,7 @@ def _kept(store: Path) -> NotebookNode | None:
 
 
 def _key(notebook: NotebookNode, files: list[str]) -> dict:
-    """Everything that the outputs depend on. JSON, so that it can be kept in the notebook and compared."""
+    """Everything that the outputs depend on, as JSON, so that it can be kept in the notebook and compared."""
     cells = [[cell.source, cell.metadata.get("tags", [])] for cell in notebook.cells if cell.cell_type == "code"]
     results = ROOT / "results"
     return {
@@ -160,8 +160,8 @@ def _version(name: str) -> str:
 
 
 def copy_outputs(notebook: NotebookNode, source: NotebookNode) -> NotebookNode:
-    """Copy the outputs of `source`, which has the same code cells, into `notebook`, and return that. Each explorer
-    gets the still for its state."""
+    """Copy the outputs of `source`, which has the same code cells, into `notebook`, and return `notebook`. Each
+    explorer gets the still for its state."""
     ran = [cell for cell in source.cells if cell.cell_type == "code"]
     for cell, other in zip((c for c in notebook.cells if c.cell_type == "code"), ran, strict=True):
         cell.outputs, cell.execution_count = other.outputs, other.execution_count
@@ -199,7 +199,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
         resources={"metadata": {"path": str(ROOT)}},
     )
     try:
-        # The kernel's own log is dropped; what a chapter writes to stderr still reaches its notebook.
+        # The kernel's own log is dropped. What a chapter writes to stderr still gets into its notebook.
         client.execute(env=environment, stderr=subprocess.DEVNULL)
     except CellExecutionError as error:
         raise ChapterError(f"{chapter.relative_to(ROOT)}, cell {done} of {total}, failed:\n{error}") from error
@@ -221,7 +221,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
 
 
 def _sources(opened: list[str]) -> list[str]:
-    """Those files opened by a kernel that belong to the repository, as relative names."""
+    """The files opened by a kernel that belong to the repository, as relative names."""
     names = set()
     for name in opened:
         path = Path(name)

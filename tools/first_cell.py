@@ -1,7 +1,7 @@
-"""The first cells of a notebook: a note on what it is, and a cell that makes the book's package importable.
+"""The first cells of a notebook: a note that says what it is, and a cell that makes the book's package importable.
 
-The package comes as a wheel that lies beside the notebook, or that the book's site has if it has an address. The cell
-knows the wheel's SHA-256, so it installs this wheel or none.
+The package comes as a wheel. The wheel is in the same folder as the notebook or, if the book's site has an address, it
+can be downloaded from there. The cell contains the wheel's SHA-256, and installs either this wheel or none.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def use_ropebook(wheel: str, sha256: str, address: str, needed: dict[str, str]) 
 
 
 def requirements(root: Path = ROOT) -> dict[str, str]:
-    """What to ask pip for, for each module that a notebook needs, as in `requirements.txt`.
+    """The requirement to give to pip for each module that a notebook needs, as in `requirements.txt`.
 
     Raises:
-        KeyError: if `requirements.txt` does not mention one of them.
+        KeyError: `requirements.txt` does not mention one of the modules.
     """
     lines = (line.partition("#")[0].strip() for line in (root / "requirements.txt").read_text().splitlines())
     asked = {Requirement(line).name: line for line in lines if line}
@@ -100,15 +100,15 @@ def requirements(root: Path = ROOT) -> dict[str, str]:
 
 @cache
 def book_title(root: Path = ROOT) -> str:
-    """What `_config.yml` calls the book."""
+    """The book's title in `_config.yml`."""
     return yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["title"]
 
 
 def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> list[NotebookNode]:
-    """A note on what the notebook is and what the next cell does, and that cell, folded.
+    """Two cells: a note that says what the notebook is and what the next cell does, and that next cell, folded.
 
-    ``address``: of the folder from which the wheel can be downloaded, if there is one. ``wheel``: by default the one of
-    the present sources.
+    ``address``: the folder from which the wheel can be downloaded, if there is one. ``wheel``: by default the one made
+    from the present sources.
     """
     wheel = wheel or ensure()
     download = f"{address.rstrip('/')}/{wheel.name}" if address else ""

@@ -1,4 +1,4 @@
-"""Reads from the sources what imports what, without running anything. A text is parsed once."""
+"""Read from the sources what imports what, without running anything. Each text is parsed only once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 
 def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """The dotted names that a tree imports, anywhere in it, each with its statement."""
+    """The dotted names that are imported anywhere in a tree, each with its statement."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
@@ -18,5 +18,5 @@ def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 @cache
 def names(text: str) -> frozenset[str]:
-    """The dotted names that a Python text imports, anywhere in it."""
+    """The dotted names that are imported anywhere in a Python text."""
     return frozenset(name for _, name in statements(ast.parse(text)))

@@ -1,7 +1,7 @@
 """Write the heavy results that notebooks read in a smaller form, for the wheel: python -m tools.lighter.
 
-The repository has the trained weights as they are. The wheel has them rounded, and `ropebook.lab.model.pretrained`
-reads both. Of the models with T5's biases it has only the table, because the pages read nothing else of them.
+The repository has the trained weights as they are. The wheel has rounded weights, and `ropebook.lab.model.pretrained`
+reads both. For the models with T5's biases the wheel has only the table of biases, because the pages read nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def in_int8(weights: bytes) -> bytes:
 
 
 def buckets_alone(weights: bytes) -> bytes:
-    """Of a trained model only T5's table."""
+    """Only T5's table from the weights of a trained model."""
     return save({"buckets": load(weights)["buckets"]})
 
 

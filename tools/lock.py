@@ -1,9 +1,9 @@
-"""Write requirements.lock, by which tests and builds install exact files: python -m tools.lock [a wheel of torch …].
+"""Write requirements.lock, from which tests and builds install exact files: python -m tools.lock [a wheel of torch …].
 
-It asks uv (which has to be on the path) for the versions in constraints.txt and for the hashes of all their files.
-PyTorch is published in several builds of one version. The index has one for Linux that needs CUDA. Tests and builds
-need none, so packages that only that build asks for are left out, and the hashes of the wheels given here, such as the
-CPU build's, are added to those of the index. Added hashes are kept until the version changes.
+The script asks uv (which has to be on the path) for the versions in constraints.txt and for the hashes of all their
+files. PyTorch publishes several builds of each version, and the one for Linux in the index needs CUDA. Tests and builds
+don't need CUDA, so packages that only that build asks for are left out. The hashes of the wheels given as arguments,
+such as the CPU build's, are added to those of the index. Added hashes are kept until the version changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEAD = """\
 
 
 def entries(text: str) -> dict[str, tuple[str, list[str]]]:
-    """A lock's packages: name -> what is asked for, and the hashes of the files that it may be.
+    """The packages of a lock: for each name the requirement, and the hashes of the files that are allowed.
 
     >>> entries("a==1 ; python_version > '3' \\\\\\n    --hash=sha256:0f \\\\\\n    --hash=sha256:1e\\n")
     {'a': ("a==1 ; python_version > '3'", ['0f', '1e'])}
@@ -41,7 +41,8 @@ def entries(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def joined(new: str, old: str = "", added: tuple[str, ...] = ()) -> str:
-    """The new lock without CUDA, with added hashes of torch and those that the old one had for the same version."""
+    """The new lock without CUDA. It includes added hashes of torch, and those that the old lock had for the same
+    version."""
     found = {name: entry for name, entry in entries(new).items() if not CUDA.match(name)}
     asked, hashes = found["torch"]
     before = entries(old).get("torch", ("", []))

@@ -1,4 +1,4 @@
-"""Markdown that any notebook shows, from a page that Sphinx has read and whose references it has resolved.
+"""Write a page as Markdown that any notebook shows. Sphinx has already read the page and resolved its references.
 
 An unknown node is an error, because nothing may get lost, and nothing raw may reach a student.
 """
@@ -21,7 +21,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 
-# What Markdown would read as markup: anywhere; at the start of a line; a number there; a character reference.
+# Markdown would read these as markup: some anywhere, some at the start of a line, a number there, or a character
+# reference.
 SPECIAL = re.compile(r"[\\`*_\[\]<$~]|^[ \t]*(?:[#+=>-]|\d{1,9}[.)](?=\s|$))|&(?=#?\w+;)", re.MULTILINE)
 TITLES = MarkdownIt("commonmark").use(dollarmath_plugin)
 TITLES.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${html.escape(tokens[i].content, quote=False)}$")
@@ -29,20 +30,21 @@ ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
 class NotebookError(SphinxError):
-    """Something on a page that a notebook cannot show; the message names page and line."""
+    """Something on a page that a notebook cannot show. The message names the page and the line."""
 
     category = "Notebook error"
 
 
 class Writer:
-    """The cells of one page.
+    """Writes the cells of one page.
 
     Args:
-        env: what Sphinx knows about all pages.
+        env: Sphinx's environment, with its data on all pages.
         docname: the page.
         code_cells: returns the code cells up to an index; called with the index, and with the cell's text if the page
-        shows it. has_notebook: whether a page has a notebook, so that links can lead to it. citations: the
-        bibliography's entries, by the names that references use.
+            shows it.
+        has_notebook: whether a page has a notebook, so that links can lead to it.
+        citations: the bibliography's entries, by the names that references use.
     """
 
     def __init__(
@@ -60,12 +62,13 @@ class Writer:
         self.notes: list[str] = []
         self.cited: dict[str, nodes.citation] = {}
         self.headings: dict[str, str] = {}  # a section's names -> its title
-        self.in_one_line = False  # in a list or a quotation, Jupyter takes each line's mark as part of the formula
+        # In a list or a quotation, Jupyter takes the mark of each line to be part of the formula.
+        self.in_one_line = False
         self.in_table = False
-        self.depth = 0  # of sections
+        self.depth = 0  # depth of the present section
 
     def page(self, doctree: nodes.document) -> list[NotebookNode]:
-        """All cells. Raises NotebookError."""
+        """All cells of the page. Raises NotebookError."""
         for section in doctree.findall(nodes.section):
             self.headings.update(dict.fromkeys(section["ids"], section[0].astext()))
         for node in doctree.children:
@@ -139,9 +142,7 @@ class Writer:
 
     def formula(self, latex: str) -> str:
         latex = " ".join(latex.split())
-        if (
-            self.in_table
-        ):  # Jupyter extracts formulas before it parses the table, so the backslash before a bar would stay
+        if self.in_table:  # Jupyter extracts formulas before it parses the table, so a bar's backslash would stay
             latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
         return f"${latex.strip()}$"
 
@@ -172,7 +173,8 @@ class Writer:
         return "\n\n".join(filter(None, map(self.block, children)))
 
     def within(self, children: list[nodes.Node], mark: str) -> str:
-        """Blocks in a list or a quotation: `mark` precedes the first line, and its counterpart the others."""
+        """Blocks in a list or a quotation. The first line gets `mark`, and the others either the same mark or as many
+        spaces."""
         return mark + self.indented(self.quoted(children), mark if mark == "> " else " " * len(mark))
 
     def quoted(self, children: list[nodes.Node]) -> str:
@@ -183,7 +185,7 @@ class Writer:
 
     @staticmethod
     def indented(text: str, mark: str) -> str:
-        """Put something before every line but the first; an empty line gets no spaces."""
+        """Put `mark` before every line except the first. An empty line gets no spaces."""
         return re.sub(r"\n(.?)", lambda found: f"\n{mark if found[1] else mark.rstrip()}{found[1]}", text)
 
     def block(self, node: nodes.Node) -> str:
@@ -201,7 +203,7 @@ class Writer:
                 self.cells += self.code_cells(node["cell_index"], shown[0].astext() if shown else None)
                 return ""
             case nodes.container() if "front" in node["classes"]:
-                return ""  # only a page can be dragged
+                return ""  # a notebook has nothing to drag
             case nodes.container() | nodes.compound():  # the latter contains the list of a chapter's depth pages
                 return self.blocks(node.children)
             case nodes.paragraph():
@@ -229,25 +231,26 @@ class Writer:
             case nodes.image():
                 return self.inline(node)
             case nodes.raw() if node["format"] == "html":
-                return "" if "<script" in node.astext() else node.astext()  # the theme's own; none runs in a notebook
+                return "" if "<script" in node.astext() else node.astext()  # the theme's scripts run in no notebook
             case nodes.transition():
                 return "" if "footnotes" in node["classes"] else "---"
             case nodes.footnote():
                 self.notes.append(self.within(node.children[1:], f"{node[0].astext()}. "))
                 return ""
             case nodes.citation():
-                # Labels and texts: the entry gets both again each time its page is resolved. The last text was made for
-                # notebooks; one made for the site has shortened addresses.
+                # The children are labels and texts. The entry gets both again each time its page is resolved. The last
+                # text was made for notebooks; one made for the site has shortened addresses.
                 return self.within(node.children[-1:], "- ")
             case nodes.target() | nodes.comment():
                 return ""
         self.fail(node)
 
     def display(self, node: nodes.math_block) -> str:
-        """A displayed formula. Jupyter takes a blank line as the formula's end, so none may remain."""
+        """A displayed formula. Jupyter takes a blank line as the end of a formula, so none may remain."""
         rows = [re.sub(r"(?<!\\)((?:\\\\)*)%.*", r"\1", row).strip() for row in node.astext().split("\n")]
         if node.get("number"):
-            # A tag belongs to the whole formula; environments that number their own rows cannot be inside one.
+            # A tag belongs to the whole formula. Environments that number their own rows are not allowed in a tagged
+            # formula.
             rows = [re.sub(r"\\(begin|end)\{(align|gather)\*?\}", r"\\\1{\2ed}", row) for row in rows]
             rows = [re.sub(r"\\(begin|end)\{equation\*?\}", "", row).strip() for row in rows]
             numbers = self.env.toc_fignumbers.get(self.docname, {}).get("displaymath", {})

@@ -1,7 +1,7 @@
-"""How long the built pages take to read.
+"""How long it takes to read each of the built pages.
 
-A page's minutes are counted in its finished HTML: 200 words a minute, 20 seconds a displayed formula, 40 seconds a
-figure, 15 seconds a cell of code in sight. Folded parts, exercises and the page's own frame don't count.
+A page's minutes are counted in its finished HTML: 200 words per minute, 20 seconds for a displayed formula, 40 seconds
+for a figure, and 15 seconds for a visible cell of code. Folded parts, exercises and the frame of the page don't count.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SILENT = frozenset({"script", "style", "template", "pre"})
 
 
 class _Reader(HTMLParser):
-    """Counts what a reader reads. Every open tag has a mark: 0 counts, 1 has words that don't count, 2 is folded (its
-    figures and formulas count), 3 doesn't count at all."""
+    """Counts what a reader reads. Each open tag has a mark: with 0 everything counts; with 1 its words don't count;
+    with 2 it is folded, and only figures and formulas count; with 3 nothing counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _Reader(HTMLParser):
         self.looks.append(look)
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        pass  # an SVG's or a formula's own
+        pass  # such tags are only in drawings and formulas
 
     def _mark(self, tag: str, look: set[str], name: str | None) -> int:
         if tag == "nav" or (tag == "section" and name == "exercises"):
@@ -68,7 +68,7 @@ class _Reader(HTMLParser):
 
 
 def of(page: str) -> float:
-    """The minutes that a page takes, given its HTML or an article.
+    """The minutes that it takes to read a page, given its HTML or an article.
 
     >>> of("<article><p>" + "word " * 100 + "</p><div class='math'>x</div></article>")
     0.8333333333333333
@@ -82,7 +82,7 @@ def of(page: str) -> float:
 
 
 def place(*names: str) -> str:
-    """Where the minutes of these pages, all together, are to be filled in.
+    """The place where the minutes of these pages, all together, are to be filled in.
 
     >>> place("intro", "attention")
     '<span class="minutes" data-of="intro attention">…</span>'

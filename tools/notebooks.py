@@ -1,7 +1,7 @@
-"""The chapters as notebooks: with outputs for download, and without as copies to work on in JupyterLab.
+"""The chapters as notebooks: with outputs for download, and without outputs as copies to work on in JupyterLab.
 
-Two builders for Sphinx. They take the prose from the page whose references are resolved (`tools.markdown`), and the
-code cells from the chapter itself.
+There are two builders for Sphinx. They take the prose from the page after its references are resolved
+(`tools.markdown`), and the code cells from the chapter itself.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ WRITTEN = ".written.json"  # in the folder of copies: file name -> hash of what 
 CODE_HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 OUTPUT_HIDDEN = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 STATE = "application/vnd.jupyter.widget-state+json"
-OURS = "application/vnd.ropebook"  # forms that only the site reads
+OURS = "application/vnd.ropebook"  # output formats that only the site reads
 
 
 class NotebookBuilder(Builder):
-    """Write every chapter with its outputs, as a notebook that runs on its own. If one of them fails, nothing is
+    """Write every chapter with its outputs as a notebook that runs on its own. If one chapter fails, nothing is
     written."""
 
     name, format = "notebooks", "ipynb"
@@ -41,12 +41,13 @@ class NotebookBuilder(Builder):
         return sorted(docname for docname in self.env.found_docs if self.has_notebook(docname))
 
     def has_notebook(self, docname: str) -> bool:
-        """The chapters have one: numbered pages with code, and those before them."""
+        """Whether a page is a chapter and so has a notebook: a numbered page with code, or a page with code before
+        those."""
         is_chapter = self.env.toc_secnumbers.get(docname) or Path(self.env.doc2path(docname)) in execute.chapters()
         return "kernelspec" in self.env.metadata[docname] and bool(is_chapter)
 
     def get_target_uri(self, docname: str, typ: str | None = None) -> str:
-        return f"{PurePosixPath(docname).name}.ipynb"  # all in one folder
+        return f"{PurePosixPath(docname).name}.ipynb"  # all notebooks are in one folder
 
     def get_relative_uri(self, from_: str, to: str, typ: str | None = None) -> str:
         return self.get_target_uri(to)
@@ -77,7 +78,7 @@ class NotebookBuilder(Builder):
         waiting = {index: cell for index, cell in enumerate(chapter.cells) if cell.cell_type == "code"}
 
         def code_cells(index: int, shown: str | None) -> list[NotebookNode]:
-            """The cell with that index, preceded by cells that the page does not show at all."""
+            """The code cell with that index, preceded by cells that the page does not show at all."""
             cell = waiting.get(index)
             if cell is None or shown not in (None, cell.source.rstrip("\n")):
                 raise NotebookError(f"{docname}: its cell {index} is another one than on the page: {shown}")
@@ -103,17 +104,17 @@ class NotebookBuilder(Builder):
         return execute.executed(Path(self.env.doc2path(docname)))
 
     def first_cells(self, docname: str) -> list[NotebookNode]:
-        """What says what the notebook is, and makes `ropebook` importable."""
+        """The cells that say what the notebook is and make `ropebook` importable."""
         return first_cells(self.env.titles[docname].astext())
 
     def finish_cell(self, cell: NotebookNode) -> None:
-        """Notebooks fold what the page hides, and drawings become images. What only the site needs is left out."""
+        """Fold what the page hides, turn drawings into images, and leave out what only the site needs."""
         tags = cell.metadata.get("tags", [])
         metadata = {"tags": tags} if tags else {}
         folds = {}
         if CODE_HIDDEN & set(tags):
             folds["source_hidden"] = True
-            metadata["cellView"] = "form"  # the same in Colab's words
+            metadata["cellView"] = "form"  # the same for Colab
         if OUTPUT_HIDDEN & set(tags):
             folds["outputs_hidden"] = True
         if folds:
@@ -142,9 +143,9 @@ class LabBuilder(NotebookBuilder):
 
 
 def write_beside(app: Sphinx, out: Path) -> None:
-    """Write the notebooks into `out` at the end of another build, from the pages that it has read."""
+    """Write the notebooks into `out` at the end of another build, from the pages that this build has read."""
     other = app.builder
-    app.builder = builder = NotebookBuilder(app, app.env)  # references are resolved relative to this
+    app.builder = builder = NotebookBuilder(app, app.env)  # references are resolved relative to this builder
     try:
         builder.outdir = out
         builder.prepare_writing(set())
@@ -156,9 +157,10 @@ def write_beside(app: Sphinx, out: Path) -> None:
 
 
 def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
-    """Write copies, by chapter; returns the paths of those with the book's current text. A copy that the reader has
-    changed is left alone. If the chapter has changed too, the new copy is written next to it, as
-    `<chapter>-2.ipynb`, and a printed line says so.
+    """Write the copies, by chapter, and return the paths of those that have the book's current text.
+
+    A copy that the reader has changed is left alone. If the chapter has changed too, the new copy is written next to it
+    as `<chapter>-2.ipynb`, and a printed line says so.
     """
     record_path = out / WRITTEN
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
@@ -170,8 +172,8 @@ def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
 
 
 def _put(name: str, text: str, out: Path, record: dict[str, str]) -> Path:
-    """Write a copy to the first path where none of the reader's work would be lost, unless they already have this
-    text."""
+    """Write a copy to the first path at which none of the reader's work would be lost. If the reader already has this
+    text, nothing is written."""
     number, path = 1, out / f"{name}.ipynb"
     while path.exists():
         written, now = record.get(path.name), _hash(path.read_text(encoding="utf-8"))
@@ -204,7 +206,8 @@ def _hash(text: str) -> str:
 
 
 def _outputs(app: Sphinx, config: Config) -> None:
-    """MyST-NB warns about every output that it doesn't know how to show in a builder; here they are all copied."""
+    """Register all outputs with MyST-NB. It warns about every output that it doesn't know how to show in a builder, but
+    here they are all copied."""
     shown = [(builder.name, kind, k) for builder in BUILDERS for k, kind in enumerate(("text/html", "text/plain"))]
     config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *shown]
 

@@ -1,7 +1,7 @@
-"""Kernels that start at once: forks of one process that has the large libraries loaded.
+"""Start kernels at once, as forks of one process that has already loaded the large libraries.
 
 Of the four seconds that a short page takes, three go into starting Python and loading torch, matplotlib and sympy. One
-process loads them once, but nothing from the book, and each page's kernel is a fork of it.
+process loads these once, but nothing from the book, and each page's kernel is a fork of that process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
 FORKS = sys.platform == "linux"
-"""On other systems, a process whose libraries have started threads can't be forked safely."""
+"""On other systems, a process cannot be forked safely once its libraries have started threads."""
 
 
 class Kernels(AsyncKernelManager):
-    """Kernels that are forked where that is safe, and started in the usual way elsewhere."""
+    """Start kernels by forking where that is safe, and in the usual way elsewhere."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
@@ -33,7 +33,7 @@ class Kernels(AsyncKernelManager):
 
 
 class _Forked(LocalProvisioner):
-    """Where Jupyter gets its kernel's process from."""
+    """Provides Jupyter with the process of its kernel."""
 
     async def launch_kernel(self, cmd: list[str], **options: object) -> dict:
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
@@ -43,7 +43,7 @@ class _Forked(LocalProvisioner):
 
 
 class _Process:
-    """A kernel's process, which is not our child, with the interface that Jupyter needs."""
+    """The process of a kernel, which is not our child, with the interface that Jupyter needs."""
 
     stdin = stdout = stderr = None
 
@@ -70,7 +70,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
-    """Starts a kernel with these arguments in this folder; returns its process id."""
+    """Start a kernel with these arguments in this folder, and return its process id."""
     with _ONE_AT_A_TIME:
         forking = process(tuple(sorted(environment.items())))
         with contextlib.suppress(BrokenPipeError):
@@ -83,7 +83,7 @@ def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
 
 @cache
 def process(environment: tuple[tuple[str, str], ...]) -> subprocess.Popen:
-    """The process that forks kernels, all with this environment; it ends when ours does."""
+    """The process that forks kernels, all with this environment. It ends when our process does."""
     return subprocess.Popen(
         [sys.executable, __file__],
         stdin=subprocess.PIPE,
@@ -95,7 +95,7 @@ def process(environment: tuple[tuple[str, str], ...]) -> subprocess.Popen:
 
 
 def _serve() -> None:
-    """Fork a kernel for each requesting line, and answer with its process id."""
+    """Fork a kernel for each line of input, and answer with its process id."""
     sys.path.pop(0)  # this file's folder, whose modules chapters must not import
     import anywidget  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
@@ -103,7 +103,7 @@ def _serve() -> None:
     import torch  # noqa: F401
     from ipykernel import kernelapp
 
-    sys.modules.pop("__mp_main__", None)  # removes this file's module, so that pages don't depend on it
+    sys.modules.pop("__mp_main__", None)  # so that pages don't depend on this file
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for finished kernels
     for line in sys.stdin:
         arguments, folder = json.loads(line)

@@ -1,8 +1,8 @@
 """The core pages as one PDF, with their still figures: python -m tools.pdf [https://…/book].
 
-The built pages become one document, so that links between them lead somewhere on paper too, and Chromium prints it. It
-makes the outline from the headings. Links to pages that are not in the PDF need the site's address; without one they
-are plain text.
+The built pages become one document, so that links between them work on paper too. Chromium prints it, and makes the
+outline from the headings. Links to pages that are not in the PDF need the site's address. Without an address they are
+plain text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.publish import AddressError, checked
 FOLDER = BUILD / "pdf"
 NAME = "rope-turn-by-turn.pdf"
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
-# A page's data for scripts, and what its seals open to.
+# Remove a page's data for scripts, and the texts that its seals open.
 UNPRINTED = re.compile(r'<script\b.*?</script>|<div class="seal-text".*?</div>(?=</div>)', re.DOTALL)
 POINTS = re.compile(r'(\s(?:id|for|headers|popovertarget|aria-(?:labelledby|describedby|controls))=")([^"]+)"')
 LINK = re.compile(r'(\s(?:xlink:)?href=")([^"]*)"')
@@ -51,7 +51,7 @@ body { max-width: none; background: white; }
 .bd-article a:not([href]) { text-decoration: none; }
 .bd-article :is(p, ul, ol, dl, blockquote, section) { max-width: none; }
 """
-# Equations that are wider than the paper become smaller; so do tables.
+# Make equations and tables smaller if they are wider than the paper.
 FIT = """() => {
   for (const one of document.querySelectorAll(".katex-display, table")) {
     const room = one.parentElement.getBoundingClientRect().width - (one.matches("table") ? 0 : 48);
@@ -68,14 +68,14 @@ FIT = """() => {
 
 
 def core() -> list[str]:
-    """The first page and the chapters, without depth pages, as names in the folder of pages."""
+    """The first page and the chapters without depth pages, as names in the folder of pages."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [page["file"] for part in toc["parts"] if part.get("numbered") for page in part["chapters"]]
     return [PurePosixPath(name).name for name in [toc["root"], *chapters]]
 
 
 def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
-    """A page's article as a part of the document: what is unique in a page becomes unique in all of them.
+    """A page's article as a part of the document. Names that are unique in a page become unique in the whole document.
 
     Raises:
         ValueError: the page has no article.
@@ -104,7 +104,7 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
 
 
 def contents(parts: Sequence[str], pages: Sequence[int] = ()) -> str:
-    """Links to the chapters and their sections, with the numbers of their pages if these are known."""
+    """Links to the chapters and their sections, with page numbers if these are known."""
     rows, numbers = [], iter(pages)
 
     def link(id_: str, words: str) -> str:
@@ -123,7 +123,7 @@ def _words(heading: str) -> str:
 
 
 def headings(data: bytes) -> list[int]:
-    """The page numbers of a PDF's outline, its first two levels, as Chromium writes it."""
+    """The page numbers in a PDF's outline, as Chromium writes it, for its first two levels."""
     entries = dict(re.findall(rb"\n(\d+) 0 obj\n<<(/Title .*?)>>\nendobj", data, re.DOTALL))
     pages = {number: k for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", data), start=1)}
     found: list[int] = []
@@ -143,7 +143,8 @@ def headings(data: bytes) -> list[int]:
 
 
 def document(html: Path, names: Sequence[str], address: str = "", pages: Sequence[int] = ()) -> str:
-    """The pages as one, for a file in a folder beside `html`; ``pages`` are the page numbers for its contents."""
+    """The pages as one document, for a file in a folder beside `html`. ``pages`` are the page numbers for its table of
+    contents."""
     parts = [part(name, (html / "book" / f"{name}.html").read_text(encoding="utf-8"), names, address) for name in names]
     title = escape(book_title())
     where = f"<p>{escape(address)}</p>" if address else ""
@@ -156,7 +157,7 @@ def document(html: Path, names: Sequence[str], address: str = "", pages: Sequenc
 
 
 def printed(page: Path, target: Path) -> Path:
-    """Print a page with an outline and numbered pages; returns `target`.
+    """Print a page with an outline and numbered pages, and return `target`.
 
     Raises:
         RuntimeError: there is no browser, or it failed.
@@ -170,7 +171,7 @@ def printed(page: Path, target: Path) -> Path:
     try:
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(executable_path=path, args=browser.ARGUMENTS)
-            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # what A4 leaves between the margins
+            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # the width of A4 between the margins
             tab.set_default_timeout(300_000)
             tab.emulate_media(media="print", color_scheme="light", reduced_motion="reduce")
             tab.goto(page.as_uri(), wait_until="load")
@@ -193,9 +194,9 @@ def printed(page: Path, target: Path) -> Path:
 
 
 def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> Path:
-    """Print these pages of the site in `html` into `folder`, which lies beside it; returns the PDF.
+    """Print these pages of the site in `html` into `folder`, which must lie beside it. Returns the PDF.
 
-    It is printed twice, because only the first print tells on which pages the sections are. The outline begins with the
+    It is printed twice, because only the first print shows on which pages the sections are. The outline begins with the
     cover and the contents.
     """
     page, target = folder / "pages.html", folder / NAME

@@ -1,7 +1,7 @@
-"""Inline drawings as images, which a notebook shows before it has run.
+"""Turn inline drawings into images, which a notebook shows before it has run.
 
 Jupyter does not trust a notebook from elsewhere: it removes the `<svg>` elements from HTML outputs and leaves only
-their text. But it does show an `<img>` with the same drawing.
+their text. It does show an `<img>` with the same drawing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ SIZES = ("display", "width", "max-width", "height")
 
 
 def as_images(markup: str) -> str:
-    """The same HTML with each outermost `<svg>` replaced by an `<img>`; its `aria-label` becomes the `alt`.
+    """The same HTML with each outermost `<svg>` replaced by an `<img>`. The drawing's `aria-label` becomes the `alt`
+    text.
 
     Raises:
-        ValueError: if a drawing is not well-formed XML, or has neither `viewBox` nor width and height.
+        ValueError: a drawing is not well-formed XML, or has neither a `viewBox` nor a width and height.
     """
     done, start, depth, parts = 0, 0, 0, []
     for tag in re.finditer(r"<svg\b[^>]*>|</svg>", markup):
@@ -39,7 +40,7 @@ def as_images(markup: str) -> str:
 
 def _image(svg: str) -> str:
     ElementTree.register_namespace("", SVG)
-    if "xmlns=" not in svg.partition(">")[0]:  # needless in a page, needed in a file
+    if "xmlns=" not in svg.partition(">")[0]:  # not needed in a page, but needed in a file
         svg = svg.replace("<svg", f'<svg xmlns="{SVG}"', 1)
     try:
         root = ElementTree.fromstring(svg)

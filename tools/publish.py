@@ -1,8 +1,8 @@
-"""The site as it goes to a host: python -m tools.publish [https://…/book].
+"""Prepare the site for a host: python -m tools.publish [https://…/book].
 
-A copy of the built site in `_build/site`, with a Content-Security-Policy, and with a zip of the whole book that can be
-read from disk. If the site's address is known, pages name it for search engines and for previews of shared links, there
-is a sitemap, and notebooks that were downloaded on their own find the package there.
+This writes a copy of the built site into `_build/site`, with a Content-Security-Policy, and with a zip of the whole
+book that can be read from disk. If the site's address is known, pages name it for search engines and for previews of
+shared links, there is a sitemap, and notebooks that were downloaded on their own find the package there.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ ZIP = "rope-turn-by-turn.zip"
 PREVIEW = "_static/preview.png"
 CHARSET = re.compile(r'<meta charset="utf-8" ?/?>')
 NOT_LISTED = {"404.html", "search.html", "genindex.html", "index.html"}
-# Not for readers: what the site was built from, and the folder of whoever serves it.
+# These are not for readers: the record of what the site was built from, and the files of whoever serves it.
 LEFT_OUT = shutil.ignore_patterns(".ropebook-built-from", ".buildinfo*", ".doctrees")
 
 
 class AddressError(ValueError):
-    """The site's address cannot be one."""
+    """The address cannot be the site's."""
 
 
 def checked(address: str) -> str:
-    """The address without a slash at its end; "" stays "".
+    """The address without the slash at its end. "" stays "".
 
     >>> checked("https://example.org/book/")
     'https://example.org/book'
@@ -50,7 +50,7 @@ def checked(address: str) -> str:
 
 
 class Page(HTMLParser):
-    """What a page's text says about the page."""
+    """The facts that a page's HTML gives about the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Page(HTMLParser):
         self.styled |= "style" in values or tag == "style"
         if tag == "script":
             kind = values.get("type") or "text/javascript"
-            # Other types are data, which no policy is about.
+            # Scripts of other types are data, which a policy does not concern.
             self._inside = tag if "src" not in values and kind == "text/javascript" else None
             self.explores |= "explorer-host" in (values.get("src") or "")
             if self._inside:
@@ -87,15 +87,15 @@ class Page(HTMLParser):
         self._inside = None
 
     def hashes(self) -> list[str]:
-        """The inline scripts as a policy names them."""
+        """The inline scripts in the form in which a policy names them."""
         digests = {hashlib.sha256(script.encode()).digest() for script in self.inline}
         return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
 def policy(hashes: list[str], explores: bool, styled: bool) -> str:
-    """A Content-Security-Policy. Scripts and styles come from the site; scripts in the page only if their hash is
-    given; none is evaluated. Figures with dials are modules that the page makes of its own text, so they, and the
-    threads that they start, need `blob:`. Formulas need styles of their own."""
+    """A Content-Security-Policy. Scripts and styles must come from the site. Scripts within the page are allowed only
+    if their hash is given, and none is evaluated from text. Figures with dials are modules that the page makes from its
+    own text, so they, and the threads that they start, need `blob:`. Formulas need their own styles."""
     blob = ["blob:"] if explores else []
     rules = {
         "default-src": ["'none'"],
@@ -111,7 +111,8 @@ def policy(hashes: list[str], explores: bool, styled: bool) -> str:
 
 
 def head(page: Page, name: str, address: str) -> str:
-    """What a page's head gets: its policy, and if the site's address is known, the page's own and a preview."""
+    """The additions to a page's head: its policy and, if the site's address is known, the page's own address and a
+    preview."""
     content = escape(policy(page.hashes(), page.explores, page.styled), quote=False)
     tags = [f'<meta http-equiv="Content-Security-Policy" content="{content}">']
     if address and name != "404.html" and not page.leads_on:
@@ -132,7 +133,7 @@ def head(page: Page, name: str, address: str) -> str:
 
 
 def publish(html: Path, out: Path, address: str = "") -> Path:
-    """Write the site in `html` to `out` as it goes to a host; returns `out`.
+    """Write the site in `html` to `out` in the form in which it goes to a host, and return `out`.
 
     Raises:
         AddressError: `address` is not the address of a site.
@@ -164,7 +165,7 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
         f"/*\n  Content-Security-Policy: {security}\n  X-Content-Type-Options: nosniff\n"
         "  Referrer-Policy: strict-origin-when-cross-origin\n",
     )
-    write_whole(out / ".nojekyll", "")  # else GitHub leaves out folders that begin with an underscore
+    write_whole(out / ".nojekyll", "")  # otherwise GitHub leaves out folders that begin with an underscore
     if address:
         shutil.copyfile(preview.PICTURE, out / PREVIEW)
         write_whole(out / "sitemap.xml", sitemap(listed, address))
@@ -188,14 +189,15 @@ def sitemap(names: list[str], address: str) -> str:
 
 
 def _zip(html: Path, target: Path) -> None:
-    """All pages without a policy: a browser may take a page on a disk to be of another origin than its style."""
+    """Zip all pages without a policy, because a browser may treat a page on disk and its style as coming from different
+    origins."""
     files = [path for path in html.rglob("*") if path.is_file() and not path.name.startswith(".")]
     folder = target.stem
     takeaway.zipped({f"{folder}/{path.relative_to(html).as_posix()}": path.read_bytes() for path in files}, target)
 
 
 def _tell_notebooks(folder: Path, address: str) -> None:
-    """Let the first cell of each notebook know where the wheel can be downloaded."""
+    """Tell the first cell of each notebook where the wheel can be downloaded."""
     for path in sorted(folder.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         cells = first_cells(notebook.metadata.title, address)

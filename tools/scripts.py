@@ -13,7 +13,7 @@ TSC = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
 
 
 def lint(name: str, text: str) -> str:
-    """What ESLint reports about `text` as the file `name`; "" if nothing."""
+    """ESLint's report on `text` as the file `name`, or "" if it finds nothing."""
     command = [assets.node(), str(ESLINT), "--stdin", "--stdin-filename", str(ROOT / name)]
     return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=False).stdout
 

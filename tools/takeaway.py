@@ -1,4 +1,5 @@
-"""The notebooks to take away: a zip with all of them, the package as a wheel, and a short "start here"."""
+"""The notebooks to take away: a zip that contains all of them, the package as a wheel, and a short "start here"
+text."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ START = "START-HERE.md"
 
 
 def start_here(wheel: Wheel) -> str:
-    """The text of the file to read first."""
+    """The text of the file that should be read first."""
     return f"""# {book_title()}: the notebooks
 
 Each chapter of the book is a notebook here, with its outputs. You need Python 3.11 or newer to run them. In this
@@ -46,7 +47,7 @@ It installs nothing else.
 
 
 def zipped(files: Mapping[str, bytes], target: Path) -> None:
-    """Write a zip file with these names and contents; equal contents make equal files."""
+    """Write a zip file with these names and contents. Equal contents make equal files."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -58,7 +59,7 @@ def zipped(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def pack(folder: Path) -> Path:
-    """Put the wheel and the "start here" next to the notebooks in `folder`, and all of it into a zip; returns that."""
+    """Put the wheel and the "start here" text next to the notebooks in `folder`, zip all of it, and return the zip."""
     wheel = ensure()
     for old in folder.glob("*.whl"):
         old.unlink()

@@ -1,4 +1,4 @@
-"""Small pictures of the explorers, for the map of the book: a part of each opening still, without its words."""
+"""Small pictures of the explorers for the map of the book. Each is a part of an opening still, without its words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONG = re.compile(r"(\d+\.\d)\d+")
 
 
 def cut(still: str, left: float, top: float, width: float, height: float) -> str:
-    """A rectangle of a still as a picture of its own, its numbers rounded.
+    """Cut a rectangle out of a still as a separate picture, with its numbers rounded.
 
     Raises ValueError if the rectangle doesn't have the thumbnails' shape.
 
@@ -33,7 +33,7 @@ def cut(still: str, left: float, top: float, width: float, height: float) -> str
 
 
 def ensure(pictures: dict[str, str]) -> Path:
-    """The folder with a thumbnail for each name, in `way/`; a picture is told by its explorer and its rectangle, as in
+    """The folder with a thumbnail for each name, in `way/`. A picture is given by its explorer and its rectangle, as in
     "arrows 45 170 400 250"."""
     for old in (FOLDER / "way").glob("*.svg"):
         if old.stem not in pictures:

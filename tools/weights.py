@@ -1,4 +1,4 @@
-"""The small model's weights as a file of the site. It is a script, because a page opened from disk may load
+"""The small model's weights as a file of the site. The file is a script, because a page opened from disk can load
 nothing else."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCES = (
 
 
 def ensure() -> Path:
-    """Write the file if it is missing or has other weights; returns its folder."""
+    """Write the file if it is missing or has other weights, and return its folder."""
     made_from = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in SOURCES)).hexdigest()
     stamp = BUILD / ".weights"
     if not stamp.exists() or stamp.read_text() != made_from or not (FOLDER / NAME).exists():

@@ -1,7 +1,7 @@
-"""The package as a wheel, and as a source distribution: python -m tools.wheel [a folder for both].
+"""The package as a wheel and as a source distribution: python -m tools.wheel [a folder for both].
 
-They are built from a copy of what they need. Setuptools leaves folders behind in the place where it builds, and what
-lies there may end up in the next wheel.
+They are built from a copy of the files that they need, because setuptools leaves folders behind where it builds, and
+those might end up in the next wheel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools.paths import BUILD, ROOT, write_whole
 
 FOLDER = BUILD / "wheel"
 SINGLE = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff")
-# The oldest date that a zip file can have, so that equal sources make equal wheels.
+# The oldest date that a zip file can have. With a fixed date, equal sources make equal wheels.
 EPOCH = "315532800"
 
 
@@ -51,7 +51,7 @@ def sources(root: Path = ROOT) -> list[Path]:
 
 
 def build(kind: str, out: Path, root: Path = ROOT) -> Path:
-    """Build a "wheel" or an "sdist" into `out`; returns its path.
+    """Build a "wheel" or an "sdist" into `out`, and return its path.
 
     Raises:
         RuntimeError: setuptools failed.
@@ -78,8 +78,8 @@ def build(kind: str, out: Path, root: Path = ROOT) -> Path:
 
 @cache
 def ensure() -> Wheel:
-    """The wheel of the present sources, built if it isn't there yet. Within one process it stays the same, so that all
-    notebooks of a build know the hash of the wheel beside them, even if a source changes meanwhile."""
+    """The wheel made from the present sources, built if it isn't there yet. Within one process it stays the same. So
+    all notebooks of a build have the hash of the wheel beside them, even if a source changes meanwhile."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())

@@ -35,8 +35,8 @@ class StillError(Exception):
 
 
 def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
-    """The SVG of each widget state (traits by name, its script as ``_esm``), in one run of Node. With ``then``, of each
-    figure that was opened at its state, after these traits of it were changed."""
+    """Draw the SVG of each widget state (traits by name, its script as ``_esm``), in one run of Node. With ``then``,
+    each figure is opened at its state, these traits are changed, and the result is drawn."""
     jobs = [{"script": state["_esm"], "state": _own(state)} for state in states]
     for job, changed in zip(jobs, then or [], strict=bool(then)):
         job["then"] = changed
@@ -48,7 +48,7 @@ def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
 
 
 def of(states: Iterable[dict]) -> list[str]:
-    """The same, but only drawing states that have not been drawn before."""
+    """The SVG of each widget state, as in `draw`. Only states that have not been drawn before are drawn."""
     states = list(states)
     places = [KEPT / f"{_key(state)}.svg" for state in states]
     new = {place: state for place, state in zip(places, states, strict=True) if not place.exists()}
@@ -73,7 +73,7 @@ def ensure(notebooks: Iterable[NotebookNode]) -> None:
 
 
 def opening_states() -> dict[str, dict]:
-    """How each explorer opens, by name."""
+    """The state in which each explorer opens, by name."""
     states = {}
     for path in sorted(EXPLORERS.glob("*.js")):
         module = importlib.import_module(f"ropebook.explorers.{path.stem}")
@@ -83,7 +83,7 @@ def opening_states() -> dict[str, dict]:
 
 
 def write_opening() -> bool:
-    """Bring the package's stills up to date; returns whether one had to be drawn. Their sources are compared first,
+    """Bring the package's stills up to date, and return whether any had to be drawn. Their sources are compared first,
     because importing the explorers takes longer."""
     stamp = KEPT / "opening"
     sources = [*EXPLORERS.glob("*.*"), *(EXPLORERS / "kit").glob("*.*"), *PROGRAM.glob("*.mjs"), *OPENING.glob("*.svg")]
@@ -123,7 +123,7 @@ def _hash_files(paths: Iterable[Path]) -> str:
 
 
 def _shown(notebook: NotebookNode) -> list[tuple[dict, str, dict]]:
-    """Every output that is an explorer, its model and its state."""
+    """Every output that is an explorer, with its model and its state."""
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     found = []
