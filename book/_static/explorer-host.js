@@ -1,11 +1,11 @@
-// Brings the interactive figures of a page to life without a kernel: reads the widgets' state that the page carries,
-// makes one module of each figure's script, and gives it a model and a place. A classic script, since modules are
-// refused over file://. Until it is done, and for good if anything fails, the still figure stays.
+// Brings the interactive figures of a page to life without a kernel. It reads the widgets' state from the page, makes
+// each figure's script into a module, and gives that module a model and a place. This is a classic script, because
+// browsers refuse modules over file://. The still figure stays until the live one starts, or for good if that fails.
 (() => {
   "use strict";
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
-  const REST = 2500; // milliseconds after which figures far away start too
+  const REST = 2500; // after this many milliseconds, figures that are far away start too
   const HERE = document.currentScript.src;
   const modules = new Map(); // source → promise of the module, so that figures of one kind share it
   const files = new Map(); // name → promise of the text
@@ -18,7 +18,7 @@
     return modules.get(source);
   }
 
-  // The text of the site's file of that name, base64: a script that says so, for nothing else loads over file://.
+  // The text of the site's file of this name, in base64. It comes in a script, because nothing else loads over file://.
   function file(name) {
     if (!files.has(name)) {
       files.set(name, new Promise((done, failed) => {
@@ -32,14 +32,14 @@
         };
         document.head.append(script);
       }).catch((error) => {
-        files.delete(name); // it may come another time
+        files.delete(name); // another attempt may succeed
         throw error;
       }));
     }
     return files.get(name);
   }
 
-  // A script is its text, or { parts: [names] } of texts that the page carries once.
+  // A script is given as text, or as { parts: [names] }, where the page contains the text of each part once.
   function sourceOf(esm, parts) {
     if (typeof esm === "string") return esm;
     return esm.parts.map((name) => {
@@ -48,7 +48,7 @@
     }).join("");
   }
 
-  // What a script expects of a model; there is no kernel, so saving and sending do nothing.
+  // A model with the methods that a script expects. There is no kernel, so saving and sending do nothing.
   function makeModel(state) {
     const values = { ...state };
     const listeners = new Map();
@@ -96,20 +96,20 @@
     }
   }
 
-  // The figure that a step of "Try this" is about: the nearest of its name before it.
+  // The figure that a step of "Try this" is about: the nearest one with the step's explorer above the step.
   function placeOf(step) {
     const all = [...document.querySelectorAll(`.explorer[data-explorer="${step.dataset.explorer}"]`)];
     const before = all.filter((place) => place.compareDocumentPosition(step) & place.DOCUMENT_POSITION_FOLLOWING);
     return before.at(-1) ?? all[0];
   }
 
-  // A step gets a button that sets up its figure, and a mark when the goal is met.
+  // Give a step a button that sets up its figure, and a mark that appears when the goal is met.
   function equip(step, { el, model }) {
     const { start: settings, goal } = step.dataset;
     const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
     const button = make("button", { type: "button", className: "try-button", textContent: "Set up" });
     const mark = make("span", { className: "try-mark", role: "status" });
-    let begun = settings === ""; // it begins as the figure opens
+    let begun = settings === ""; // without settings, the step begins as the figure opens
     const tell = (done) => {
       step.classList.toggle("try-done", done);
       mark.textContent = done ? "✓ Done" : "";
@@ -126,7 +126,7 @@
     step.lastChild.append(button, mark);
     let frame = 0;
     model.on("change", () => {
-      cancelAnimationFrame(frame); // once for all dials that change together, after the figure has computed
+      cancelAnimationFrame(frame); // look only once when several dials change together, after the figure has computed
       frame = requestAnimationFrame(look);
     });
   }
@@ -143,12 +143,12 @@
   }
 
   function idle() {
-    // not every browser has it
+    // Not every browser has requestIdleCallback.
     return new Promise((done) => (window.requestIdleCallback?.(done, { timeout: 200 }) ?? setTimeout(done)));
   }
 
-  // When each figure's turn comes: when the reader is within two screens of it, or all at once when the page has been
-  // open for a while. On a phone each costs a fifth of a second in which nothing answers.
+  // For each figure a promise that says when to start it: when the reader is within two screens of it, or when the page
+  // has been open for a while. On a phone, each start blocks the page for a fifth of a second.
   function turns(places, wait) {
     const come = new Map();
     const near = new IntersectionObserver((entries) => {
@@ -165,8 +165,8 @@
 
   async function startAll() {
     let found;
-    const models = () => (found ??= readModels()); // read inside start(), which says so in the page if it cannot
-    // A figure's dials go into the address under its name; a second one of the same name is name-2.
+    const models = () => (found ??= readModels()); // called inside start(), which reports a failure in the page
+    // A figure's dials appear in the address under its name. A second figure of the same name is called name-2.
     const seen = new Map();
     const places = [...document.querySelectorAll(".explorer")].map((place) => {
       const name = place.dataset.explorer;
@@ -177,7 +177,7 @@
       .map((entry) => places.find(([, key]) => entry.startsWith(`${key}.`))).filter(Boolean);
     const steps = new Map([...document.querySelectorAll(".try-step")].map((step) => [step, placeOf(step)]));
 
-    let before = Promise.resolve(); // one after the other, so that the page answers in between
+    let before = Promise.resolve(); // figures start one after the other, so that the page can respond in between
     const alive = turns(places.map(([place]) => place), named.length ? 0 : REST).map(async (turn, at) => {
       await turn;
       const [place, key] = places[at];
@@ -186,8 +186,8 @@
     });
     await Promise.all(alive);
 
-    // An address with dials in it is a link to that figure, of several to the last that it names, the one that was
-    // turned last; after a reload the browser knows where the reader was.
+    // An address that contains dials is a link to their figure. If it names several figures, it leads to the last one,
+    // whose dials were changed last. After a reload the browser itself returns to where the reader was.
     const fresh = performance.getEntriesByType("navigation")[0]?.type === "navigate";
     if (named.length && fresh) named.at(-1)[0].scrollIntoView();
   }

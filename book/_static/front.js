@@ -1,4 +1,4 @@
-// The front page's sentence under the hand: it slides along the text, and words can be chosen. Drawn by _ext/front.py.
+// The sentence on the front page: readers can slide it along the text, and choose words. _ext/front.py draws it.
 (() => {
   "use strict";
 
@@ -11,7 +11,7 @@
     return Math.min(turned, 360 - turned);
   }
 
-  // A sector of a circle from one direction to another, the way that is no more than half; degrees, counter-clockwise.
+  // A sector of a circle from one direction to another, at most half of the circle; in degrees, counter-clockwise.
   function sector(begin, end) {
     const at = (degrees) => {
       const angle = (degrees * Math.PI) / 180;
@@ -21,7 +21,7 @@
     return `M0 0L${at(begin)}A${RADIUS} ${RADIUS} 0 0 ${counter ? 0 : 1} ${at(end)}Z`;
   }
 
-  // Which of the two chosen words gives way to another: the nearer one; { query, key } with the key first.
+  // The two chosen words when another one is clicked: it replaces the nearer of them. The key comes before the query.
   function chosen({ query, key }, at) {
     if (at === query || at === key) return { query, key };
     const pair = Math.abs(at - query) <= Math.abs(at - key) ? [at, key] : [query, at];
@@ -141,5 +141,5 @@
     if (!still()) setTimeout(() => untouched() && glide(start + 4, 2600), 700);
   }
 
-  document.querySelectorAll(".front-stage").forEach(open); // deferred: the page has been read
+  document.querySelectorAll(".front-stage").forEach(open); // this script is deferred, so the page has been parsed
 })();

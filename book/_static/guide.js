@@ -1,11 +1,11 @@
-// The field guide's table: rows are sorted by a column and filtered by words and by lists. Without this script it is
-// a plain table. What a cell is sorted by stands in data-sort; a cell without it is unknown, and comes last.
+// The field guide's table: readers can sort its rows by a column, and filter them by words and by lists. Without this
+// script it is a plain table. Cells are sorted by data-sort. A cell without it is unknown, and comes last.
 (() => {
   "use strict";
 
-  const LISTS = ["for", "pairs"]; // the columns that a list filters by
+  const LISTS = ["for", "pairs"]; // the columns that have a list to filter by
 
-  // Rising, or falling; numbers as numbers; what is unknown last either way.
+  // Compares two cells, rising or falling. Numbers are compared as numbers; unknown cells come last either way.
   function compared(a, b, falling) {
     if (a === undefined || b === undefined) return (a === undefined) - (b === undefined);
     const [x, y] = [Number(a), Number(b)];
@@ -13,7 +13,7 @@
     return falling ? -rise : rise;
   }
 
-  // Every word has to occur somewhere in the row.
+  // Whether every word occurs somewhere in the row.
   function holds(text, asked) {
     const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
     return words.every((word) => text.toLowerCase().includes(word));
@@ -102,7 +102,7 @@
 
     const controls = made("div", "", { class: "guide-controls", role: "group", "aria-label": "Choose and sort rows" });
     controls.append(labelled("find", words), ...lists.map(({ name, select }) => labelled(name, select)));
-    // A phone shows no heads to sort by.
+    // A phone shows no column headings, so readers need a list to sort by.
     const sorting = made("span", "", { class: "guide-sorting" });
     sorting.append(labelled("sort by", order), turn);
     controls.append(sorting);
@@ -111,7 +111,7 @@
     filter();
   }
 
-  // The sources of a row are folded: a link to them opens them.
+  // The sources of a row are folded. A link to them opens them.
   function unfold() {
     const target = document.getElementById(location.hash.slice(1));
     const folded = target?.closest(".guide-origins details");

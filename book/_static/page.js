@@ -1,11 +1,11 @@
-// What a page of the site does by itself: follows an address that has moved, marks where the reader is in "On this
-// page", shows the meaning of a term, and gives names and places in the tab order to what the theme leaves without.
+// The script of every page of the site. It follows an address that has moved, marks in "On this page" where the reader
+// is, shows the meaning of a term, and gives names and places in the tab order to elements that the theme gives none.
 (() => {
   "use strict";
 
   // ---- Addresses that have moved ----
 
-  // What a reader typed may hold a % that stands for nothing.
+  // A reader may have typed a % that encodes nothing.
   function decoded(fragment) {
     try {
       return decodeURIComponent(fragment);
@@ -14,8 +14,8 @@
     }
   }
 
-  // Where a fragment has gone, or undefined. It is the id of a heading or an equation, or the dials of explorers,
-  // #name.dial=value&…; the table's own entries count, not what every object has.
+  // The new address of a fragment, or undefined. A fragment is the id of a heading or an equation, or the dials of
+  // explorers, #name.dial=value&…. Only the table's own entries count, not the properties that every object has.
   function targetOf(fragment, moved) {
     if (Object.hasOwn(moved, fragment)) return moved[fragment];
     const name = fragment.split("&")[0].replace(/\.[^.=]*=.*$/s, "");
@@ -38,18 +38,18 @@
   // ---- On this page ----
 
   function outline(nav) {
-    nav.id = "page-outline"; // the theme marks entries by the name it gave, and too late
+    nav.id = "page-outline"; // with the theme's id, the theme would mark entries too, and too late
     const entries = [...nav.querySelectorAll("a[href^='#']")]
       .map((link) => ({ link, heading: document.getElementById(decodeURIComponent(link.hash.slice(1))) }))
       .filter(({ heading }) => heading);
     let asked = null; // the heading that a link led to, until the reader scrolls on
-    let arrived = null; // where the page came to rest then
+    let arrived = null; // the scroll position that this link led to
     let waiting = false;
 
     function here() {
       if (asked && arrived !== null && Math.abs(scrollY - arrived) > 2) asked = null;
       if (asked) return asked;
-      if (scrollY === 0) return undefined; // at the top, and nothing need be measured while the page opens
+      if (scrollY === 0) return undefined; // at the top nothing is marked, so nothing is measured while the page opens
       const line = innerHeight * 0.3;
       const passed = entries.filter(({ heading }) => heading.getBoundingClientRect().top <= line);
       const atEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
@@ -70,7 +70,7 @@
       if (now) bringIntoList(now.link);
     }
 
-    // In the list alone: scrollIntoView would move the page as well where the list is folded, and pull the reader away.
+    // Scroll only the list. If the list is folded, scrollIntoView would move the page too, and pull the reader away.
     function bringIntoList(link) {
       const list = nav.closest(".bd-sidebar-secondary");
       if (!list) return;
@@ -99,7 +99,7 @@
     addEventListener("resize", soon);
     addEventListener("hashchange", jumped);
     nav.addEventListener("click", (event) => {
-      if (event.target.closest("a")?.hash === location.hash) jumped(); // no change of the address, no event
+      if (event.target.closest("a")?.hash === location.hash) jumped(); // then there is no hashchange event
     });
     jumped();
   }
@@ -132,7 +132,7 @@
       clearTimeout(timer);
       timer = setTimeout(what, ms);
     };
-    // There is time to move the pointer into the text.
+    // The delay leaves time to move the pointer into the text.
     const hide = () => later(() => {
       if (!meaning.matches(":hover") && !link.matches(":hover, :focus-visible")) meaning.hidePopover();
     }, 200);
@@ -145,7 +145,7 @@
     addEventListener("scroll", () => meaning.matches(":popover-open") && meaning.hidePopover(), { passive: true });
   }
 
-  // A popover that opened by itself, not by a click, does not count on the browser for this.
+  // Browsers don't do this for a popover that was opened by a script instead of a click.
   function closeByEscape(event) {
     if (event.key === "Escape") document.querySelector(".meaning:popover-open")?.hidePopover();
   }
@@ -164,14 +164,14 @@
     for (const button of document.querySelectorAll(".copybtn")) button.setAttribute("aria-label", "Copy this code");
   }
 
-  // A box that scrolls is reached by keys; one that does not would only be a stop on the way. Looked at when it is laid
-  // out, and no sooner: the theme would have the whole page laid out for it, after each change of a figure again.
+  // A box that scrolls must be reachable by keys; any other box would only be one more stop for the Tab key. Boxes are
+  // measured only when they are laid out. The theme would lay out the whole page after each change of a figure.
   function watchBoxes() {
     const watcher = new ResizeObserver((entries) => {
       for (const { target } of entries) {
         const scrolls = target.scrollWidth > target.clientWidth + 1 || target.scrollHeight > target.clientHeight + 1;
         const caption = target.querySelector("caption")?.textContent ?? "Table";
-        // A table of the text scrolls by itself, and has to stay a table.
+        // A table in the text scrolls without a box around it, and must keep its role as a table.
         const region = target.matches(".table-box") ? { role: "region", "aria-label": caption } : {};
         for (const [name, value] of Object.entries({ tabindex: "0", ...region })) {
           if (scrolls) target.setAttribute(name, value);
@@ -189,7 +189,7 @@
   if (nav) outline(nav);
   document.querySelectorAll("a[href*='#term-']:has(> .std-term)").forEach(explain);
   addEventListener("keydown", closeByEscape);
-  addEventListener("DOMContentLoaded", nameCopyButtons); // a script before this one makes them at that time
+  addEventListener("DOMContentLoaded", nameCopyButtons); // an earlier script makes the buttons at that time
   nameArrows();
   watchBoxes();
 })();
