@@ -1,8 +1,8 @@
-"""The book's fonts: one for text, one for code, and for both the mathematical signs that they lack.
+"""The book's fonts: one for text, one for code, and a third for the mathematical signs that both lack.
 
-Open fonts from npm, reduced to the characters below, which keeps them at about 60 kB. The build fails if a page uses
-any other character. Literata and JetBrains Mono may keep their names when reduced (SIL Open Font License, no reserved
-name). The signs are DejaVu's, under a different name. The licences are in the same folder.
+They are open fonts from npm, reduced to the characters below, which keeps them at about 60 kB. The build fails if a
+page uses any other character. Literata and JetBrains Mono may keep their names when reduced (SIL Open Font License, no
+reserved name). The signs are DejaVu's, under a different name. The licences are in the same folder.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LETTERS = "".join(map(chr, range(32, 127))) + (
     "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
 )
 SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘"
-# Used until Literata has loaded, which is wider: by the mean advance of English text, 1.188 times Times and 1.068
-# times Georgia.
+# These are used until Literata has loaded. Literata is wider: by the mean advance of English text, it is 1.188 times as
+# wide as Times and 1.068 times as wide as Georgia.
 SUBSTITUTES = """\
 @font-face { font-family: "Book Georgia"; src: local("Georgia"); size-adjust: 106.8%; }
 @font-face { font-family: "Book Times"; src: local("Times New Roman"), local("Liberation Serif"); size-adjust: 118.8%; }
@@ -75,7 +75,8 @@ FACES = (
 
 
 def ensure() -> Path:
-    """Make the reduced fonts if necessary, and return their folder: ``fonts.css``, the fonts and their licences."""
+    """Make the reduced fonts if necessary, and return their folder. It contains ``fonts.css``, the fonts and their
+    licences."""
     sources = [Path(__file__), *(MODULES / file for face in FACES for file in face.files)]
     made_from = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = FOLDER / ".made-from"
@@ -92,7 +93,7 @@ def ensure() -> Path:
 
 
 def cut(face: Face) -> TTFont:
-    """The font with only its `characters`; ``ValueError`` if its files lack one."""
+    """The font with only its `characters`. Raises ``ValueError`` if its files lack one."""
     options = subset.Options(layout_features=FEATURES, hinting=False, notdef_outline=True, glyph_names=False)
     options.drop_tables += ["FFTM"]
     wanted, parts = set(map(ord, face.characters)), []
@@ -120,10 +121,10 @@ def cut(face: Face) -> TTFont:
 
 
 def style_sheet() -> str:
-    """One ``@font-face`` per file, and system fonts scaled to its size.
+    """A style sheet with one ``@font-face`` for each file, and with system fonts scaled to its size.
 
-    A page whose font arrives late keeps the system's: swapping it would change the line breaks and move what is being
-    read. The next page uses it.
+    If a font arrives late, the page keeps the system's font, because swapping it would change the line breaks and move
+    the text that is being read. The next page uses the book's font.
     """
     return SUBSTITUTES + "".join(
         f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; font-weight: {face.weight}; '
@@ -133,10 +134,10 @@ def style_sheet() -> str:
 
 
 def from_disk(folder: Path) -> str:
-    """A style sheet that holds the fonts themselves, for pages that are opened from disk.
+    """A style sheet that contains the fonts themselves, for pages that are opened from disk.
 
-    There a font's file always comes after the first paint, on each page anew, so that no page would use it. What is in
-    a style sheet is there before. The variables replace the families that `theme.css` names otherwise.
+    From disk, a font's file arrives after the first paint on every page, so no page would ever use it. Fonts in a style
+    sheet arrive in time. The variables replace the families that `theme.css` names otherwise.
     """
     rules = [
         f'@font-face {{ font-family: "{face.family} on disk"; font-style: {face.style}; font-weight: {face.weight}; '
@@ -182,7 +183,7 @@ class _Texts(HTMLParser):
 
 
 def missing(pages: Iterable[str]) -> set[str]:
-    """The characters in these pages that no font has; white space and invisible characters don't count.
+    """The characters in these pages that no font has. White space and invisible characters don't count.
 
     >>> sorted(missing(["<p>θ and Δ, m − n, x′, ж</p>", "<script>ы</script>"]))
     ['ж']

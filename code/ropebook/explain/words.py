@@ -1,8 +1,8 @@
 """What the report says about a configuration, as data: a subject, a condition and a
 sentence.
 
-For each subject the report prints the sentences whose condition is true of the
-facts. The condition ``True`` always is.
+For each subject the report prints the sentences whose condition holds. The
+condition ``True`` always holds.
 """
 
 from __future__ import annotations

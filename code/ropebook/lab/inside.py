@@ -119,19 +119,16 @@ def measure(
     """All numbers of one trained model, ready for JSON.
 
     ``longer`` is (files, n·L + 1) with n ≥ 2, where L is the model's length;
-    "within" L means its beginning. The numbers of every model are:
-
-    - "attention" and "heads", within L.
-    - "cache": the largest difference in bits at the last of 2L bytes between decoding
-      with a cache (after a prefill, L/4 bytes one by one) and reading all bytes at once,
-      for the methods in `CACHED`.
-
-    A model that rotates also has:
+    "within" L means its beginning. Every model has "attention" and "heads", within
+    L. A model that rotates also has:
 
     - "pair_norms".
     - "switched_off", for each pair in turn, and "proportional", for p-RoPE. Both are
       measured within L and, in "beyond", from L on.
     - "permuted" and "reordered", for the seeds in `SEEDS`.
+    - "cache": the largest difference in bits, at the last of 2L bytes, between decoding
+      with a cache (after a prefill, L/4 bytes one by one) and reading all bytes at once,
+      for the methods in `CACHED`.
 
     "change" is the mean over files of the difference from the unchanged model, and
     "error" is its standard error.

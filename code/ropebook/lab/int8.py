@@ -1,5 +1,5 @@
-"""Weights of one byte each, with one scale per row: the form in which a notebook
-carries the small model."""
+"""Weights of one byte each, with one scale per row. Notebooks carry the small model
+in this form."""
 
 from __future__ import annotations
 

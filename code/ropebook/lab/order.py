@@ -186,7 +186,8 @@ def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
 
 
 def _interval(table: torch.Tensor) -> list[float | None]:
-    """The mean and the ends of its interval. A single seed has no ends."""
+    """The mean and the ends of its interval. The ends are None for a single
+    seed."""
     if len(table) < 2:
         return [round(table.mean().item(), 4), None, None]
     return [round(x, 4) for x in crossed(table)[:3]]
