@@ -37,7 +37,7 @@ def find() -> str | None:
 
 
 def ensure() -> str | None:
-    """The path of a browser, or None if there is none. If allowed, one is installed first."""
+    """The path of a browser, or None. If none is installed yet and it is allowed, this installs one."""
     return find() or _from_system() or _from_playwright()
 
 

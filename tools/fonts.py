@@ -1,4 +1,4 @@
-"""The book's fonts: one for text, one for code, and a third for the mathematical signs that both lack.
+"""The book's fonts: one for text and one for code, each with a second font for the mathematical signs that it lacks.
 
 They are open fonts from npm, reduced to the characters below, which keeps them at about 60 kB. The build fails if a
 page uses any other character. Literata and JetBrains Mono may keep their names when reduced (SIL Open Font License, no

@@ -1,4 +1,5 @@
-// A script and all that it imports, as one that a browser runs over file:// too: the file's path in, the script out.
+// Joins a script with everything that it imports, so that a browser can run it over file:// too. It takes the script's
+// path as an argument, and writes the joined script to stdout.
 
 import { build } from "esbuild";
 

@@ -1,5 +1,6 @@
-// Texts in, the same texts without comments and needless blanks out: {name: source} as JSON on stdin and stdout.
-// A name says by its end what the text is. No name in a text changes: scripts of a page see one another's.
+// Removes comments and unneeded white space from texts. They come as {name: source} in JSON on stdin, and go to stdout in
+// the same form. The suffix of a name tells the kind of text. Names in scripts stay, because the scripts of a page use
+// each other's.
 
 import { readFileSync } from "node:fs";
 import { transform } from "esbuild";

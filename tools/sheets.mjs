@@ -1,12 +1,13 @@
-// { static, sheets } on stdin: a site's folder of static files and the style sheets in it, by name. Out: one style sheet
-// with theirs in this order, imports and all, in which addresses are relative to that folder.
+// Joins style sheets. It reads { static, sheets } from stdin: a site's folder of static files, and the names of style
+// sheets in it. It writes one style sheet that contains them in this order, including their imports. Its addresses are
+// relative to that folder.
 
 import { readFileSync } from "node:fs";
 import { isAbsolute, posix, relative, resolve } from "node:path";
 import { build } from "esbuild";
 
 const { static: folder, sheets } = JSON.parse(readFileSync(0, "utf8"));
-// What a rule asks for stays a file of its own, named from the folder.
+// Files that a rule loads stay separate files, with addresses relative to the folder.
 const beside = {
   name: "beside",
   setup: (made) => made.onResolve({ filter: /./ }, ({ kind, path, resolveDir }) => {
