@@ -236,7 +236,7 @@ def lab() -> None:
     say(f"Copies of the chapters: {folder.relative_to(ROOT)}/. What you change there stays there.")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "code")}
     command = [sys.executable, "-m", "jupyter", "lab", str(folder)]
-    if getattr(os, "geteuid", lambda: 1)() == 0:  # as in containers; Jupyter then refuses to run otherwise
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # as root, for example in containers, Jupyter needs this
         command.append("--allow-root")
     subprocess.run(command, env=environment, check=False)
 

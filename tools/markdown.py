@@ -21,8 +21,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 
-# Markdown would read these as markup: some anywhere, some at the start of a line, a number there, or a character
-# reference.
+# Markdown would read all of this as markup: some characters anywhere, others only at the start of a line, a number with
+# a dot or bracket at the start of a line, and a character reference.
 SPECIAL = re.compile(r"[\\`*_\[\]<$~]|^[ \t]*(?:[#+=>-]|\d{1,9}[.)](?=\s|$))|&(?=#?\w+;)", re.MULTILINE)
 TITLES = MarkdownIt("commonmark").use(dollarmath_plugin)
 TITLES.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${html.escape(tokens[i].content, quote=False)}$")

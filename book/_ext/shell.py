@@ -105,7 +105,7 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     context["body"] = body.replace(' role="doc-biblioentry"', "")
 
 
-# -- what a page says of itself to those that have not opened it ------------------------------------------------------
+# -- how a page describes itself to search engines --------------------------------------------------------------------
 
 
 def description(doctree: nodes.document) -> str:

@@ -17,7 +17,7 @@ def depend(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def meanings(glossary: nodes.document) -> dict[str, list[nodes.Node]]:
-    """The first paragraph of each term, without links, by the id that links to the term use."""
+    """The first paragraph of each term, without links. The keys are the ids that links to the terms use."""
     found = {}
     for item in glossary.findall(nodes.definition_list_item):
         paragraph = next(iter(item.findall(nodes.paragraph)), None)
