@@ -1,8 +1,8 @@
-"""What the tests of `ropebook.attention` share: comparison in units of rounding, and the definition in loops.
+"""What the tests of `ropebook.attention` share: comparing in units of rounding, and the definition written as loops.
 
-Tolerances are in units of the dtype's machine epsilon times the largest magnitude of what is compared with: 64 for
-float64 and float32 (the order of summation), 4 for bfloat16 and float16 (the last rounding). A whole layer rounds
-after every projection, too: see ``LAYER_UNITS``.
+Tolerances are in units of the dtype's machine epsilon times the largest magnitude in the reference: 64 for float64 and
+float32 (for the order of summation), 4 for bfloat16 and float16 (for the last rounding). A whole layer also rounds
+after every projection: see ``LAYER_UNITS``.
 """
 
 import math
@@ -45,7 +45,7 @@ def needs(device, dtype):
 
 
 def with_gradients(function, *tensors):
-    """The function's value, and the gradients of ⟨value, a fixed tensor⟩."""
+    """The function's value, and the gradients of that value's inner product with a fixed tensor."""
     leaves = [x.detach().clone().requires_grad_() for x in tensors]
     out = function(*leaves)
     out.backward(draw(*out.shape, seed=99, dtype=out.dtype, device=out.device))
@@ -53,7 +53,7 @@ def with_gradients(function, *tensors):
 
 
 def by_hand(q, k, v, allowed=lambda t, s: True, scale=None):
-    """One head, with lists and loops: the definition."""
+    """One head by the definition, with lists and loops."""
     scale = 1 / math.sqrt(len(q[0])) if scale is None else scale
     rows = []
     for t, query in enumerate(q):

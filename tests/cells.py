@@ -8,7 +8,7 @@ from tests.links import text
 
 
 def fences(page: str, language: str) -> list[str]:
-    """The blocks of a language that are shown and not executed."""
+    """The page's code blocks in a language that are shown but not executed."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
 
 
@@ -20,6 +20,6 @@ def cells(page: str) -> list[str]:
 
 
 def cell_with(page: str, words: str) -> str:
-    """The one cell that contains the words."""
+    """The only cell that contains these words."""
     [cell] = [cell for cell in cells(page) if words in cell]
     return cell

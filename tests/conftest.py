@@ -1,7 +1,7 @@
-"""Shared by all tests: Hypothesis profiles, and the devices that a test runs on.
+"""What all tests share: Hypothesis profiles, and the devices that a test runs on.
 
-A test that takes ``device`` runs once on every kind of device this machine has; one that takes ``float64_device``, on
-every kind that knows float64.
+A test that takes ``device`` runs once on every kind of device that this machine has. A test that takes
+``float64_device`` runs on every kind that supports float64.
 """
 
 import gc
@@ -14,18 +14,18 @@ from hypothesis import settings
 
 from tests import shapes
 
-# The tests' tensors are tiny: a second thread costs more to wake than it saves (four times the whole suite's time).
-# It must be set before torch is loaded.
+# The tests' tensors are tiny, so waking a second thread costs more than it saves: with it the suite takes four times as
+# long. This must be set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Everything imported and collected stays until the end. Searching it for garbage again and again takes a fifth of the
-# time for collecting the tests. From here on, Python searches only what the tests make, and less often.
+# Everything that is imported and collected stays until the end, and searching it for garbage again and again takes a
+# fifth of the collection time. So from here on Python searches only what the tests create, and less often.
 gc.disable()
 
-# Before anything imports ropebook.
+# This must come before anything imports ropebook.
 shapes.install()
 
-# In CI the same examples every time, so that a red run can be repeated; elsewhere new ones, and fewer.
+# CI uses the same examples every time, so that a red run can be repeated. Elsewhere they are new each time, and fewer.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     wanted = {"device", "float64_device"}.intersection(metafunc.fixturenames)
     if not wanted:
         return
-    from ropebook.device import devices  # here: the tests of the built site need no torch
+    from ropebook.device import devices  # imported here because the tests of the built site need no torch
 
     present = devices()
     if "device" in wanted:
@@ -52,8 +52,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book's notebooks with the wheel: those beside the site if that is up to date, else new ones."""
-    # here: most tests need no book
+    """The book's notebooks with the wheel: the ones beside the site if that is up to date, otherwise new ones."""
+    # imported here because most tests need no book
     from tools import book, takeaway
     from tools.paths import HTML
 
@@ -68,7 +68,7 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_gradients() -> Iterator[None]:
-    """Tests compute without recording for gradients."""
+    """Turns off gradient recording while the test computes."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What the tests of `ropebook.decay` share: plain loops, forty digits, a count of memory."""
+"""What the tests of `ropebook.decay` share: plain loops, 40-digit arithmetic, and a count of memory."""
 
 import itertools
 from functools import partial
@@ -22,7 +22,7 @@ def kernel(dim, base=10000.0):
 
 
 def plain_sums(distance, dim, base):
-    """S_1 … S_{d/2}, one complex number after the other."""
+    """S_1 … S_{d/2}, adding one complex number after another."""
     steps = (np.exp(1j * distance * base ** (-2 * i / dim)) for i in range(dim // 2))
     return list(itertools.accumulate(steps))
 
@@ -41,6 +41,6 @@ def plain_summary(values):
 
 
 def looked_up(values):
-    """A curve that reads its values from a list."""
+    """A curve that looks its values up in a list."""
     table = torch.tensor(values, dtype=torch.float64)
     return lambda distances: table[distances.cpu()].to(distances.device)

@@ -1,7 +1,8 @@
-"""Mistakes of further kinds, written to see whether the diagnosis names what it was not built for.
+"""Mistakes of further kinds, written to see whether the diagnosis can name what it wasn't built for.
 
-Batches, blocks and padding, packed texts, pages of a cache, sections of an axis, entries that pass through, tables of
-few digits, and scalings with one wrong number. Where a report of such a bug was found, it is the source.
+They concern batches, blocks and padding, packed texts, cache pages, sections of an axis, entries that pass through,
+tables with few digits, and scalings with one wrong number. Where such a bug has been reported, the report is given as
+the source.
 """
 
 import math

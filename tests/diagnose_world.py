@@ -1,6 +1,6 @@
-"""Wrong rotations to try the diagnosis on: mistakes from bug reports, one, two or three in a function, and sound ones.
+"""Rotations to try the diagnosis on: correct ones, and wrong ones with one, two or three mistakes from bug reports.
 
-A rotation is built in stages, and a mistake replaces one of them. Two mistakes of one stage never meet.
+A rotation is built in stages, and each mistake replaces one stage. A function never has two mistakes in the same stage.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from ropebook import rope
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """What the weights need: this is declared to the diagnosis."""
+    """What the weights need; the diagnosis is told all of it."""
 
     dim: int
     base: float
@@ -57,7 +57,7 @@ class World:
 
 
 class Stages:
-    """A sound rotation of q and k, (batch, heads, seq, dim); positions are (seq,) or (batch, seq)."""
+    """A correct rotation of q and k, (batch, heads, seq, dim); positions are (seq,) or (batch, seq)."""
 
     def __init__(self, world):
         self.world = world
@@ -89,7 +89,7 @@ class Stages:
         return one(q, "q"), one(k, "k"), v
 
     def where(self, one, x, role):
-        """Which axes a tensor has when it is rotated, and which of its heads and rows are rotated."""
+        """Decides which axes a tensor has when it is rotated, and which of its heads and rows are rotated."""
         return one(x, role)
 
     def __call__(self, q, k, positions):
@@ -117,7 +117,7 @@ class Stages:
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """What it replaces, what it is called, where it was reported, and the worlds in which it is one."""
+    """The stage it replaces, its name, where it was reported, and the worlds in which it is a mistake."""
 
     name: str
     stage: str
@@ -131,7 +131,7 @@ MISTAKES = {}
 
 
 def collecting(found):
-    """A decorator's maker that puts each mistake into ``found``, under its function's name."""
+    """Make a decorator that puts each mistake into ``found``, under its function's name."""
 
     def mistake(stage, called, source, when=lambda world: True):
         def add(function):
@@ -156,8 +156,8 @@ def scaled(*kinds):
 
 
 def twice_shows(world):
-    """Rotating twice at half the speed is the same as rotating without the scaling, so no test can tell the two
-    apart."""
+    """Whether rotating twice shows: at half the speed it equals one rotation without the scaling, so no test can
+    tell."""
     return (world.scaled, world.factor) != ("linear", 2.0)
 
 
@@ -461,7 +461,7 @@ def compose(world, names, mistakes=MISTAKES):
 
 
 def differs(first, second, world):
-    """Whether two rotations differ at all, at the positions that the weights know."""
+    """Whether two rotations differ at any position within the trained length."""
     generator = torch.Generator().manual_seed(5)
     for batch in (False, True):
         for count in (1, 5, 40):
@@ -474,7 +474,8 @@ def differs(first, second, world):
 
 
 def wrong_at_random(generator, most=3, mistakes=MISTAKES):
-    """A world, the names of its mistakes, and the rotation; every mistake in it shows in what it does."""
+    """A world, the names of its mistakes, and the rotation. Leaving out any of the mistakes would change the
+    rotation."""
     while True:
         world = world_at_random(generator)
         possible = [one.name for one in mistakes.values() if one.when(world)]
@@ -487,7 +488,7 @@ def wrong_at_random(generator, most=3, mistakes=MISTAKES):
             if all(differs(rotation, compose(world, rest, mistakes), world) for rest in less):
                 return world, tuple(names), rotation
         except RuntimeError:
-            # two mistakes whose shapes do not fit each other raise, and need no diagnosis
+            # two mistakes whose shapes don't fit together raise an error by themselves, so there is nothing to diagnose
             continue
 
 

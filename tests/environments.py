@@ -1,4 +1,4 @@
-"""Environments of their own for tests: a fresh Python that sees chosen packages of the one that runs the tests."""
+"""Separate environments for tests: a fresh Python that sees only chosen packages of the one that runs the tests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from packaging.utils import canonicalize_name
 
 
 def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, importlib.metadata.Distribution]:
-    """The distributions that requirements ask for here and now, and those that these ask for, and so on; but none of
-    those ``without`` which it has to work."""
+    """The distributions that these requirements need on this machine, directly and indirectly, except those in
+    ``without``, which they must manage to do without."""
     found: dict[str, importlib.metadata.Distribution] = {}
     waiting = [(Requirement(line), {""}) for line in lines]
     seen = set()
@@ -33,9 +33,9 @@ def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, import
 
 
 def environment(root: Path, lines: list[str], without: Collection[str] = ()) -> Path:
-    """An environment that holds what these requirements ask for and nothing else; returns its Python.
+    """Create an environment with what these requirements ask for and nothing else; return its Python.
 
-    Its files are links to those of the environment that runs the tests.
+    Its files are links to the files of the environment that runs the tests.
     """
     venv.create(root, with_pip=False, symlinks=os.name != "nt")
     (site,) = root.rglob("site-packages")
@@ -44,7 +44,7 @@ def environment(root: Path, lines: list[str], without: Collection[str] = ()) -> 
         owners.update({file.parts[0] for file in distribution.files or []})
     for distribution in closure(lines, without).values():
         for file in distribution.files:
-            # A folder that one distribution has for itself is linked whole.
+            # If only one distribution uses a folder, link the whole folder.
             part = file.parts[0] if owners[file.parts[0]] == 1 else str(file)
             link, target = site / part, Path(distribution.locate_file(part)).resolve()
             if ".." not in file.parts and not os.path.lexists(link) and target.exists():

@@ -1,4 +1,4 @@
-"""Configurations and what the report must say about them: the same cases for Python and for the page's script."""
+"""Configurations and what the report must say about each: the same cases for Python and for the page's script."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ SEEDS = [
 
 
 def mutated(random: Random) -> str:
-    """A published configuration with one to three things changed, as text; now and then the text itself is broken."""
+    """A published configuration with one to three things changed, as text; now and then the text itself is damaged."""
     config = copy.deepcopy(random.choice(SEEDS))
     for _ in range(random.choice([1, 1, 2, 3])):
         _change(config, random)

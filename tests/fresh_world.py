@@ -1,4 +1,5 @@
-"""What the fresh mistakes are made of: their truth as facts, the worlds they need, a sound rotation and its parts."""
+"""What the fresh mistakes are made of: facts that say what is wrong, the worlds they need, a correct rotation and its
+parts."""
 
 import dataclasses
 
@@ -13,11 +14,11 @@ ALWAYS = ("small", "large")
 class Fresh:
     """A mistake and its truth.
 
-    ``truth`` says in words what is wrong, ``source`` where it was reported. ``facts`` say which of q and k is wrong,
-    in which aspect and how. A diagnosis names the mistake if its text matches one of ``accept`` (regular expressions,
-    whatever the case), unless all it says is ``refuse``. The mistake is one in worlds where ``when`` is true, and it
-    shows in the calls ``seen``: "small" and "large" positions within the length, positions beyond it ("far"), or a
-    token that comes alone ("one").
+    ``truth`` says in words what is wrong, ``source`` where such a bug was reported. ``facts`` say which of q and k is
+    wrong, in which aspect and how. A diagnosis names the mistake if its text matches one of ``accept`` (regular
+    expressions, upper or lower case), unless it says nothing but ``refuse``. It counts as a mistake only in worlds
+    where ``when`` is true, and shows in the calls that ``seen`` lists: "small" and "large" positions within the length,
+    positions beyond it ("far"), or a token that comes alone ("one").
     """
 
     build: object
@@ -37,7 +38,7 @@ class Fresh:
 
 
 def collecting(found):
-    """A decorator's maker that puts each mistake into ``found``; each of its facts is "which, aspect, how"."""
+    """Make a decorator that puts each mistake into ``found``; each of its facts is "which, aspect, how"."""
 
     def fresh(*facts, accept, refuse, when=lambda world: True, seen=ALWAYS):
         table = tuple(dict(zip(("which", "aspect", "how"), fact.split(", ", 2), strict=True)) for fact in facts)
@@ -80,7 +81,7 @@ def kept(world):
 
 
 def places_of(q, k, positions):
-    """Positions as float64, in a shape that goes with (batch, heads, seq)."""
+    """Positions as float64, in a shape that broadcasts with (batch, heads, seq)."""
     if q.ndim != 4 or k.ndim != 4:
         raise ValueError(f"q and k must be (batch, heads, seq, dim), got {tuple(q.shape)} and {tuple(k.shape)}")
     if positions.ndim not in (1, 2) or positions.shape[-1] != q.shape[2] or k.shape[2] != q.shape[2]:
@@ -95,7 +96,8 @@ def turn(first, second, cos, sin):
 
 
 def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
-    """As many entries of x as there are angles for, from ``start`` on, rotated and lengthened; the others are kept."""
+    """Rotate as many entries of x, from ``start`` on, as there are angles for, and multiply them by ``length``; keep
+    the rest."""
     stop = start + 2 * angles.shape[-1]
     both = turn(*rope.split(x[..., start:stop].double(), layout), angles.cos(), angles.sin())
     inner = rope.join(*both, layout) * length
@@ -103,7 +105,7 @@ def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
 
 
 def by(one):
-    """f(q, k, positions) that does the same to both: ``one(x, places)``."""
+    """A rotation f(q, k, positions) that applies ``one(x, places)`` to q and to k."""
 
     def rotation(q, k, positions):
         places = places_of(q, k, positions)
@@ -128,5 +130,5 @@ def sound(world):
 
 
 def alone(x, places, world):
-    """x as a sound rotation leaves it."""
+    """x after a correct rotation."""
     return rotated(x, places[..., None] * world.frequencies, world.layout, world.lengthened)

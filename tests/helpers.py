@@ -1,4 +1,4 @@
-"""What several test files need: random tensors and seeds, the largest entry, public names, a benchmark as a module."""
+"""What several test files need: random tensors and seeds, the largest entry, public names, benchmarks as modules."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Normal numbers, the same each time and for each ``dtype``, because they are drawn in float64."""
+    """Random numbers from a normal distribution: the same every time and for each ``dtype``, because they're drawn in
+    float64."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
 
 
 def benchmark(name: str) -> ModuleType:
-    """A script of benchmarks/ as a module of its own; the path that it sets for itself is forgotten."""
+    """A script from benchmarks/ as a separate module; the change it makes to ``sys.path`` is undone."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / f"{name}.py"
     before = list(sys.path)
     spec = importlib.util.spec_from_file_location(f"{name}_script", path)
@@ -36,12 +37,12 @@ def benchmark(name: str) -> ModuleType:
 
 
 def largest(tensor: torch.Tensor) -> float:
-    """The size of the largest entry."""
+    """The largest absolute value among the entries."""
     return tensor.abs().max().item()
 
 
 def public(module: ModuleType) -> set[str]:
-    """The public functions and classes of a module: those in its ``__all__``, or else those that it defines."""
+    """The public functions and classes of a module: those in its ``__all__``, or otherwise those that it defines."""
     if hasattr(module, "__all__"):
         names = set(module.__all__)
     else:
@@ -54,7 +55,7 @@ def is_code(value: object) -> bool:
 
 
 class LargestTensor(TorchDispatchMode):
-    """The ``numel`` of the largest tensor that was made meanwhile."""
+    """Records in ``numel`` the size of the largest tensor that an operation returned."""
 
     numel = 0
 
@@ -66,7 +67,7 @@ class LargestTensor(TorchDispatchMode):
 
 
 def library(root: Path, files: dict[str, bytes]) -> Path:
-    """A folder with these files."""
+    """Write these files into a folder."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 """Trains a tiny model in its own process, for test_lab_training: as one of several under torchrun, or until it is
 killed.
 
-Arguments: the file of the text, the folder of the checkpoint, the run as JSON, a dtype, and how to die: "never",
-"between" (after step 8, the last checkpoint being of step 6) or "saving" (half-way through writing that of step 6).
+Its arguments are the text's file, the checkpoint's folder, the run as JSON, a dtype, and when to die: "never",
+"between" (after step 8, when the last checkpoint is from step 6) or "saving" (half-way through writing the checkpoint
+of step 6).
 """
 
 import io
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from lab_models import Text, Windows  # this file is run as a script
+from lab_models import Text, Windows  # this file runs as a script
 
 from ropebook.lab import training
 

@@ -13,7 +13,8 @@ NAMES += [f"{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.F
 
 
 def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=2.0):
-    """A cell's numbers: the sum of a file's cost, a mean for each band, a seed's part and a little noise."""
+    """Numbers for one cell: each is a file's cost, plus a mean for the band, plus the seed's part, plus a little
+    noise."""
     shift = seed_spread * draws.normal()
 
     def bits(size, beyond):
@@ -50,7 +51,7 @@ ABLE = {*SCHEMES, "rope-10000-3200"}
 
 
 def world(seed=0, **options):
-    """All cells. By default all methods and schemes are alike, and all break beyond L."""
+    """All cells. By default all methods and schemes are alike, and all of them break beyond L."""
     draws = np.random.default_rng(seed)
     files = draws.normal(scale=0.7, size=FILES)
     names = [f"{scheme}-{seed}" for scheme in SCHEMES for seed in trials.SEEDS]
@@ -60,7 +61,7 @@ def world(seed=0, **options):
 
 
 def change(numbers, names, **options):
-    """The cells whose id begins with one of ``names``, made again for the same files with other means."""
+    """The cells whose id begins with one of ``names``, made again for the same files but with other means."""
     draws = np.random.default_rng(99)
     files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
     return {
@@ -69,7 +70,7 @@ def change(numbers, names, **options):
 
 
 def ending(numbers):
-    """Give the learned scheme's cells their gaps, because it has no vectors beyond L. They are changed in place."""
+    """Give the cells of the learned scheme their gaps, in place: the scheme has no vectors beyond L."""
     for seed in trials.SEEDS:
         told = numbers[f"learned-{seed}"]["numbers"]
         for text in ("python", "language"):

@@ -25,13 +25,13 @@ def text(name: str) -> str:
 
 @cache
 def prose(name: str) -> str:
-    """The page without its head and its cells."""
+    """The page without its front matter and its cells."""
     body = re.sub(r"\A---\n.*?\n---\n", "", text(name), flags=re.S)
     return re.sub(r"^(`{3,})\{code-cell\}.*?^\1", "", body, flags=re.S | re.M)
 
 
 def slug(section: str) -> str:
-    """The anchor of a section that begins with its heading's text.
+    """The anchor of a section, made from the text of its heading.
 
     >>> slug("Which base?\\nNone.")
     'which-base'
@@ -56,7 +56,7 @@ def headings(name: str) -> set[str]:
 
 @cache
 def labels() -> set[str]:
-    """The labels of equations, and of everything else that has a name."""
+    """The labels of equations and of everything else that is labelled."""
     pages = "\n".join(text(path.name) for path in BOOK.glob("*.md"))
     return {
         name for pattern in (r"^:(?:label|name): (\S+)", r"^\(([\w-]+)\)=") for name in re.findall(pattern, pages, re.M)
@@ -65,15 +65,14 @@ def labels() -> set[str]:
 
 @cache
 def glued(name: str) -> set[str]:
-    """The names that the page's cells give to numbers, where they are written out; `*` replaces the parts that are
-    computed."""
+    """The names under which the page's cells glue numbers. A computed part of a name is replaced by `*`."""
     calls = [_call(part) for part in text(name).split("glue(")[1:]]
     names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
     return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'f?"([^"]+)":', call)}
 
 
 def _call(rest: str) -> str:
-    """The text between a bracket that was opened and the one that closes it."""
+    """The text between an opened bracket and the bracket that closes it."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter == "(") - (letter == ")")
@@ -92,7 +91,7 @@ def has_glue(name: str, key: str) -> bool:
 
 
 def lands(target: str, name: str) -> bool:
-    """Whether a link of the page leads somewhere; links to other sites are not looked up."""
+    """Whether a link on the page leads somewhere; links to other sites aren't checked."""
     if target.startswith(("https://", "http://")):
         return True
     page, _, anchor = target.partition("#")
@@ -103,7 +102,7 @@ def lands(target: str, name: str) -> bool:
 
 
 def lost(name: str) -> list[str]:
-    """Links, references and numbers of the page that lead nowhere."""
+    """The page's links, references and numbers that lead nowhere."""
     wrong = [target for target in LINK.findall(prose(name)) if not lands(target, name)]
     for role, content in ROLE.findall(prose(name)):
         if role in ("eq", "ref"):
@@ -118,7 +117,7 @@ def lost(name: str) -> list[str]:
 
 
 def typed_numbers(passage: str) -> list[str]:
-    """Numbers typed into the text itself, not in code, formulas, links or names of types and models."""
+    """Numbers typed into the text itself, outside code, formulas, links and names of types and models."""
     passage = ROLE.sub("", passage)
     passage = re.sub(
         r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^#.*$|\bb?float\d+|[A-Z][\w-]* ?\d(?:\.\d)?\b|-V\d", "", passage, flags=re.M

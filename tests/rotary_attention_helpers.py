@@ -1,7 +1,7 @@
-"""What the tests of `ropebook.rotary_attention` share: random layers, transformers' Llama, the definition in loops.
+"""What the tests of `ropebook.rotary_attention` share: random layers, transformers' Llama, and the definition in loops.
 
 Tolerances are absolute or relative to the largest magnitude, as each test says. transformers computes its norms and
-angles in float32 whatever the model's dtype is; `in_float64` replaces both, so that float64 can be compared in full.
+angles in float32 whatever the model's dtype; `in_float64` replaces both, so that everything can be compared in float64.
 """
 
 import math
@@ -31,7 +31,7 @@ def error(ours, theirs):
 
 
 def spread(module, seed=0, size=1.0):
-    """Random weights, also in biases and norms, so large that attention is sharp."""
+    """Fill weights, biases and norms with random numbers large enough to make attention sharp."""
     for i, (name, p) in enumerate(module.named_parameters()):
         noise = draw(*p.shape, seed=seed + i, dtype=p.dtype, device=p.device)
         p.data.copy_(1 + 0.3 * noise if "norm" in name else size * noise / math.sqrt(p.shape[-1]))
@@ -44,7 +44,8 @@ def make(kv_heads=2, *, seed=0, dtype=torch.float64, dim=DIM, heads=HEADS, kind=
 
 
 def by_hand(layer, x, positions, base=10000.0):
-    """Loops over heads and pairs of tokens, with complex numbers for the rotation: interleaved, causal."""
+    """Loops over heads and pairs of tokens; the rotation is in complex numbers, interleaved, and attention is
+    causal."""
     batch, seq_len, _ = x.shape
     d, group = layer.head_dim, layer.n_heads // layer.n_kv_heads
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
@@ -66,7 +67,7 @@ def by_hand(layer, x, positions, base=10000.0):
 
 
 def llama(kv_heads=2, dtype=torch.float64, head_dim=None, base=10000.0, **options):
-    """transformers' config of a tiny Llama without special tokens, so that its generation never ends early."""
+    """transformers' config of a tiny Llama without special tokens, so that generation never stops early."""
     sizes = {"hidden_size": DIM, "intermediate_size": 40, "num_hidden_layers": 2, "vocab_size": 61}
     tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
     rope = {"rope_parameters": {"rope_type": "default", "rope_theta": base}}
@@ -75,12 +76,12 @@ def llama(kv_heads=2, dtype=torch.float64, head_dim=None, base=10000.0, **option
         num_attention_heads=HEADS,
         num_key_value_heads=kv_heads,
         head_dim=head_dim,
-        attn_implementation="eager" if dtype == torch.float32 else "sdpa",  # eager's softmax is float32 always
+        attn_implementation="eager" if dtype == torch.float32 else "sdpa",  # eager's softmax is always float32
     )
 
 
 class Float64Tables(nn.Module):
-    """transformers' tables, half-split, with float64 angles."""
+    """transformers' half-split tables, but with float64 angles."""
 
     def __init__(self, config):
         super().__init__()
@@ -124,7 +125,7 @@ def theirs_of(case, dtype=torch.float32, seed=0):
 
 
 def in_float64(model):
-    """Replace transformers' norms and angles, which are in float32 even here, by exact ones."""
+    """Replace transformers' norms and angles, which stay float32 even in a float64 model, by exact ones."""
     config = model.config
     model.model.rotary_emb = Float64Tables(config)
     for parent in [model.model, *model.model.layers]:

@@ -1,7 +1,7 @@
-"""Shapes in signatures, checked at every call while tests run: `install` makes imports of `ropebook` do so.
+"""Checks the shapes in signatures at every call while tests run: `install` makes later imports of `ropebook` do so.
 
-A function must give back what its signature says. What does not fit as an argument it must refuse in its own words: a
-call that takes it all the same fails here.
+A function must return what its signature says. An argument that doesn't fit the signature must be refused with the
+function's own error; if the function accepts it anyway, the call fails here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORDS = "ropebook.shapes"
 
 
 class ShapeError(AssertionError):
-    """A call was given, or returned, something that its signature does not allow."""
+    """A call received or returned something that its signature does not allow."""
 
 
 def checked(function: Callable) -> Callable:
@@ -68,7 +68,7 @@ def _hints(function: Callable) -> dict[str, object]:
         try:
             hint = eval(text, function.__globals__) if isinstance(text, str) else text
         except NameError:
-            # a name for type checkers only
+            # this name exists for type checkers only
             continue
         if says_a_shape(hint):
             found[name] = hint
@@ -101,7 +101,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
     """Decorates every function of the file with `checked`."""
 
     def get_code(self, fullname: str) -> types.CodeType:
-        # neither read from the cache nor written to it, because other imports use it unchecked
+        # neither read from the cache nor written to it, because other imports use the file unchecked
         path = self.get_filename(fullname)
         tree = ast.parse(self.get_data(path), path)
         for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""The list of architectures: whole, of the transformers that is installed, and still true for a sample."""
+"""The list of architectures is complete, belongs to the installed transformers, and is still true for a sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ropebook import results
 
 MEASURED = results.load("architectures")
 ROWS = {row["config"]: row for row in MEASURED["rows"]}
-# for each verdict and each reason, one model that is quick to build
+# one model that is quick to build for each verdict and each reason
 SAMPLE = [
     "Llama",
     "SmolLM3",

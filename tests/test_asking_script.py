@@ -95,7 +95,7 @@ def test_from_weights_to_what_the_page_reads(module, script, capsys):
     run("attack")
     capsys.readouterr()
     for words in ("cells", "map", "attack"):
-        run(words)  # nothing is left to do
+        run(words)  # everything has been done already
     assert capsys.readouterr().out == ""
 
     run("gather")

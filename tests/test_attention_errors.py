@@ -1,4 +1,4 @@
-"""Bad input to every function of the package is refused by name."""
+"""Every function of the package refuses bad input with an error that names the argument."""
 
 import math
 import re
@@ -14,7 +14,7 @@ X = torch.zeros(2, 4, 5, 8)
 LAYER = A.MultiHeadAttention(8, 2)
 MHA = nn.MultiheadAttention
 BAD = [
-    # call, error, message
+    # each case: call, error, message
     (lambda: A.attention_weights([1.0], X), TypeError, "q must be a floating-point tensor, got list"),
     (lambda: A.attention_weights(X.int(), X), TypeError, "q must be a floating-point tensor, got dtype torch.int32"),
     (lambda: A.attention_weights(X, None), TypeError, "k must be a floating-point tensor, got NoneType"),
@@ -256,5 +256,5 @@ def test_a_generator_on_another_device_is_refused(device):
 
 def test_every_public_function_has_bad_input_above():
     tested = {name for call, _, _ in BAD for name in call.__code__.co_names}
-    # records that attention_cost and rows_of make, and a count of what any function keeps
+    # records that attention_cost and rows_of create, and a count of what any function keeps
     assert public(A) - tested == {"AttentionCost", "Rows", "kept_bytes"}

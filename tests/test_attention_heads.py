@@ -1,4 +1,4 @@
-"""Heads, their cost as torch counts it, and the whole layer against torch's."""
+"""Heads, their cost as torch counts it, and the whole layer compared with torch's."""
 
 import dataclasses
 import math
@@ -83,7 +83,7 @@ def test_repeated_heads_stand_side_by_side():
 
 
 def torch_layer(dim, heads, bias, device, dtype, **options):
-    """torch's layer with no bias left at zero, where an error in copying it would not show."""
+    """torch's layer with random biases: left at zero, they would hide an error in copying them."""
     layer = nn.MultiheadAttention(dim, heads, bias=bias, batch_first=True, device=device, dtype=dtype, **options)
     with torch.no_grad():
         for i, parameter in enumerate(layer.parameters()):
@@ -164,7 +164,7 @@ def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     masks = {
         "boolean": A.padding_mask([6, 2], 6, device=device),
         "float": draw(4, 6, 6, dtype=dtype, device=device),
-        "nothing": A.padding_mask([6, 0], 6, device=device),  # no key for any query of the second sequence
+        "nothing": A.padding_mask([6, 0], 6, device=device),  # queries of the second sequence have no key at all
     }
     options = {"mask": masks.get(case.split()[0]), "is_causal": "causal" in case}
     units = LAYER_UNITS[dtype]
@@ -173,7 +173,7 @@ def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     assert_close(fused_out, out, units)
     assert_close(fused_dx, dx, units)
     for name, grad in grads.items():
-        if name != "k_proj.bias":  # zero up to rounding: a constant in every key shifts all scores equally
+        if name != "k_proj.bias":  # zero up to rounding, because a constant in every key shifts all scores equally
             assert_close(fused_grads[name], grad, units)
 
 

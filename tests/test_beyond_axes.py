@@ -1,4 +1,4 @@
-"""Places of two and three numbers: against transformers' modules, and what a shift does."""
+"""Positions of two and three numbers: compared with transformers' modules, and what a shift does to the scores."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_score_does_not_change_when_all_places_move(name):
     by = torch.tensor([7, -3, 100])[: len(found)]
     moved = B.score(q, k, m + by, m + by, found)
     assert largest(moved - B.score(q, k, m, m, found)) < 1e-12
-    # one query and key of the same place score as unturned ones
+    # if query and key share a place, their score is as if neither were rotated
     assert largest(B.score(q, k, m, m, found).diagonal(dim1=1, dim2=2) - (q * k).sum(-1) / 12**0.5) < 1e-12
 
 
@@ -82,7 +82,7 @@ def test_one_axis_is_a_line():
 
 
 def fits(sections: tuple[int, ...]) -> bool:
-    """Whether row and column come to the end of their sections before the pairs end."""
+    """Whether the sections of row and column are used up before the head runs out of pairs."""
     return all(not size or axis + 3 * (size - 1) < sum(sections) for axis, size in enumerate(sections) if axis)
 
 
@@ -142,7 +142,7 @@ def test_mrope_is_that_of_transformers(sections, kind, base, seed):
 
 def test_what_does_not_fit_in_turn_is_not_what_was_asked_for():
     sections = [1, 1, 6]
-    # the column has pairs 2 and 5, and there is no ninth pair
+    # the column gets pairs 2 and 5, and there is no pair 8 for the next
     ids = torch.tensor([[0, 0, 9]])
     x, theirs = as_theirs(qwen3.Qwen3VLTextRotaryEmbedding, sections, ids)
     moved = (theirs - x).abs().sum((0, 1, 2)) > 1e-6
@@ -178,8 +178,8 @@ def test_axial_is_that_of_a_vision_tower(quarter, base, seed):
 
 
 def their_ids(kind: type, parts: list, second_per_grid: float = 1.0) -> tuple[torch.Tensor, int]:
-    """The ids that transformers gives, and what it adds when it generates: grids are counted in patches there, 2 × 2 of
-    which make a token."""
+    """The ids that transformers gives, and the offset it adds when generating. It measures grids in patches, and 2 × 2
+    patches make a token."""
     kinds = [0 if isinstance(part, int) else 2 if part.frames > 1 else 1 for part in parts]
     counts = [part if isinstance(part, int) else part.frames * part.rows * part.columns for part in parts]
     types = torch.tensor(kinds).repeat_interleave(torch.tensor(counts))[None]
@@ -189,7 +189,7 @@ def their_ids(kind: type, parts: list, second_per_grid: float = 1.0) -> tuple[to
         )
         for of in (1, 2)
     }
-    # the method alone, without weights
+    # we need only the method, without weights
     vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=3)
     model = SimpleNamespace(config=SimpleNamespace(vision_config=vision))
     model.get_vision_position_ids = MethodType(kind.get_vision_position_ids, model)
@@ -211,7 +211,7 @@ mixed = st.lists(st.one_of(st.integers(1, 6), grids), min_size=1, max_size=5)
 
 
 def apart(parts: list) -> list:
-    """With text between grids, and one text after another as one."""
+    """The parts with one token of text before each grid."""
     return [part for one in parts for part in ([1, one] if isinstance(one, B.Grid) else [one])]
 
 
@@ -262,7 +262,7 @@ def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
     ids = B.position_ids(prompt)
     assert ids[-1, 2] == last
     assert len(ids) + B.rope_delta(ids) == written
-    # read again, as in training, it is text of the prompt
+    # read again, as in training, the answer is text of the prompt
     longer = [*prompt[:-1], after + 1] if after else [*prompt, 1]
     theirs, delta = their_ids(qwen2.Qwen2VLModel, longer)
     assert theirs[-1].tolist() == [last + 1] * 3
@@ -271,7 +271,7 @@ def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
 
 @torch.no_grad()
 def test_a_model_writes_where_we_say():
-    """The whole way of transformers: a prompt with a video, read, and then a token from the cache."""
+    """Everything that transformers does: read a prompt with a video, then predict a token from the cache."""
     model = qwen2.Qwen2VLModel.__new__(qwen2.Qwen2VLModel)
     torch.nn.Module.__init__(model)
     model.config = Qwen2VLConfig(vision_config={"spatial_merge_size": 2})
@@ -296,7 +296,7 @@ def test_a_model_writes_where_we_say():
 def test_what_commutes_knows_the_difference_alone():
     a, b = random(2, 3, 3)
     turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
-    # any waves, in a basis of any kind
+    # any frequencies, in any orthonormal basis
     basis = torch.linalg.qr(random(6, 6))[0]
     blocks = [basis @ torch.block_diag(*(w * turn for w in row)) @ basis.T for row in (a[0], b[0])]
     generators = torch.stack(blocks)

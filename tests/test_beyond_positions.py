@@ -1,4 +1,4 @@
-"""What may be a position: links lead somewhere, and the book's functions do what the page says."""
+"""What can a position be? The page's links lead somewhere, and the book's functions do what it says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cells import cells
 from tests.links import lost, prose, text, typed_numbers
 
 PAGE = "beyond_positions.md"
-# Numbers in questions, and numbers that an example assumes.
+# Numbers in the questions, and numbers that an example assumes.
 GIVEN = {"0", "1", "2", "3", "4", "5", "13", "14", "20", "24", "27", "28", "32", "64", "100", "1,024", "1970", "0.01"}
 
 

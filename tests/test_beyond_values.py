@@ -1,4 +1,4 @@
-"""Values that turn, linear attention, latent attention: against transformers, float64 and sums written out."""
+"""Rotated values, linear attention and latent attention: compared with transformers, float64 and sums written out."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def test_the_normaliser_that_stands_still_is_relative_and_does_not_sum_to_one():
     here, there = (B.linear_weights(q, k, PLACES + by) for by in (0, 500))
     assert B.change(there, here) < 1e-12
     sums = here.sum(-1)
-    assert largest(sums[:, 0] - 1) < 1e-12  # a token alone
+    assert largest(sums[:, 0] - 1) < 1e-12  # the first token attends only to itself
     assert (sums[:, 1:] < 1).all()
-    # by Cauchy–Schwarz over the pairs: a rotated product is never larger than the sum over its pairs of the products
-    # of their lengths
+    # by Cauchy–Schwarz: a rotated product is never larger than the sum, over its pairs, of the products of their
+    # lengths
     turned = B.linear_weights(q, k, PLACES, normaliser="turned").sum(-1)
     assert largest(turned - 1) < 1e-12
 
