@@ -1,4 +1,4 @@
-"""One style sheet for the site: nothing that a page uses is lost, nothing else is kept."""
+"""The site's single style sheet keeps every rule that a page uses, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cheat sheet says what the chapters say: it uses their code and the registry's table."""
+"""The cheat sheet says what the chapters say, because it uses their code and the registry's table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = "cheatsheet.md"
 
 
 def function(page: str, name: str) -> str:
-    """The source of a function that a page's cell defines."""
+    """The source of a function that is defined in one of a page's cells."""
     [source] = re.findall(rf"^def {name}\(.*?(?=\n```|\n\n\n)", text(page), re.MULTILINE | re.DOTALL)
     return source
 
@@ -33,7 +33,7 @@ def test_the_code_is_that_of_the_chapter():
 
 
 def test_each_model_is_under_its_own_layout():
-    """A layout belongs to a model, not to a library: transformers has both."""
+    """The layout depends on the model, not on the library: transformers uses both."""
     x, angles = random(1, 1, 3, 8), torch.arange(3)[:, None] * 10_000.0 ** (-torch.arange(0, 8, 2) / 8)
     cos, sin = angles.cos().double(), angles.sin().double()
     wide = [torch.cat([one, one], -1)[None] for one in (cos, sin)]

@@ -1,4 +1,4 @@
-"""`make check` finds the tests for changed files."""
+"""`make check` finds the tests that belong to changed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recommendations: their values are the smallest that reach the length, and each entry has its evidence."""
+"""The recommendations: each value is the smallest that reaches the length, and each entry comes with its evidence."""
 
 from __future__ import annotations
 

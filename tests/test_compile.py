@@ -1,6 +1,7 @@
-"""Under ``torch.compile(fullgraph=True)``: no graph breaks, few graphs over many lengths, gradients as without it.
+"""Under ``torch.compile(fullgraph=True)`` there are no graph breaks, few graphs for many lengths, and the same
+gradients.
 
-The backends count graphs or run them as they are: no C++ compiler is needed.
+The backends count graphs or run them uncompiled, so no C++ compiler is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tests.helpers import random
 
 @pytest.fixture(autouse=True)
 def nothing_compiled():
-    """torch refuses to compile a function a ninth time, no matter which test asked before."""
+    """Reset the compiler, because torch refuses to compile a function a ninth time, whichever tests compiled it
+    before."""
     torch.compiler.reset()
 
 
@@ -43,7 +45,7 @@ def test_gradients_of_the_tables_are_those_of_eager_code(dtype, shape, wanted):
 
 
 def lengths(module: torch.nn.Module, *inputs) -> int:
-    """How many graphs a compiled module needs for several inputs; each result must equal the one without a compiler."""
+    """How many graphs a compiled module needs for these inputs; each result must equal the uncompiled one."""
     graphs = CompileCounter()
     compiled = torch.compile(module, fullgraph=True, backend=graphs)
     for given in inputs:
@@ -72,7 +74,7 @@ def turned_alike(compiled, module, length, *places):
         torch.testing.assert_close(found, expected)
 
 
-# For each method the options of one module, and of a second one in the same process.
+# For each method: the options of one module, and those of a second module in the same process.
 TWO = {
     "yarn": [{"factor": 4.0, "trained_length": 64}, {"factor": 8.0, "trained_length": 32}],
     "llama3": [{"factor": 8.0}, {"factor": 32.0}],
@@ -83,7 +85,7 @@ TWO = {
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("name", TWO)
 def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dynamic):
-    """The compiler then has one graph for any factor, in which a float is a symbol."""
+    """The float factor then becomes a symbol, so one graph serves every factor."""
     for options in TWO[name]:
         module = RotaryEmbedding(8, scaling=make(name, **options), layout="interleaved")
         compiled = torch.compile(module, fullgraph=True, dynamic=dynamic, backend="eager")
@@ -92,7 +94,7 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 
 def test_lengths_without_positions_and_then_positions():
-    """By then a length is a symbol, and so is what the shape of the positions is compared with."""
+    """By then the length is a symbol, and so is the size that the shape of the positions is compared with."""
     module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)
@@ -140,6 +142,6 @@ def test_vmap_over_positions(layout):
 
 
 def test_jit_script_is_not_supported():
-    """As the module says; torch's own message names the reason."""
+    """The module says so; torch's own message gives the reason."""
     with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
         torch.jit.script(RotaryEmbedding(8, layout="interleaved"))

@@ -1,7 +1,7 @@
-"""The complex plane against Python's own complex numbers, mpmath, ONNX's operator, transformers, NumPy's transform, and
-the theorems.
+"""The complex plane compared with Python's own complex numbers, mpmath, ONNX's operator, transformers, NumPy's Fourier
+transform and the theorems.
 
-Where a bound on float64 is stated: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
+Where a test states a float64 bound: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
 import cmath
@@ -41,7 +41,7 @@ def numbers(vector, layout):
 
 
 def scored(q, k, m, n, base=10000.0, layout="interleaved"):
-    """⟨R_m q, R_n k⟩ by the rotations of the chapter before: real numbers only."""
+    """⟨R_m q, R_n k⟩ by the previous chapter's rotations, which use real numbers only."""
     one, other = (derivation.rotate(vector, at, base, layout) for vector, at in ((q, m), (k, n)))
     return (one * other).sum(-1)
 
@@ -71,10 +71,10 @@ def test_there_and_back(dim, layout, seed):
 @pytest.mark.parametrize(
     "x",
     [
-        torch.arange(9.0)[1:],  # starts at an odd place in memory
+        torch.arange(9.0)[1:],  # starts at an odd offset in memory
         torch.arange(32.0).view(8, 4).T,
         torch.arange(48.0).view(2, 8, 3).transpose(1, 2),
-        torch.arange(21.0).view(3, 7)[:, :4],  # rows at odd places
+        torch.arange(21.0).view(3, 7)[:, :4],  # rows start at odd offsets
         torch.arange(32.0).view(2, 16)[:, ::2],
         torch.arange(8.0).expand(3, 8),
         torch.zeros(0, 8),
@@ -107,7 +107,7 @@ def test_the_map_is_linear_over_the_reals_and_keeps_the_product():
 
 
 def test_what_torch_asks_of_view_as_complex():
-    # the chapter says so
+    # as the chapter says
     torch.view_as_complex(torch.zeros(3, 2))
     with pytest.raises(RuntimeError, match="size 2"):
         torch.view_as_complex(torch.zeros(3, 4))
@@ -277,7 +277,7 @@ def test_waves_are_the_columns_of_the_score():
 
 
 def test_with_whole_frequencies_it_is_the_discrete_fourier_transform():
-    # one wave, θ = 2π·3/64 after a change of units: NumPy finds it at frequency 3, with a − ib
+    # one wave, with θ = 2π·3/64 after a change of units: NumPy finds it at frequency 3, with the value a − ib
     a, b = random(2, 1)
     signal = C.score_at(torch.arange(64, dtype=torch.float64) * (2 * math.pi * 3 / 64), a, b)
     spectrum = np.fft.fft(signal.numpy()) / 32
@@ -335,7 +335,8 @@ def test_the_peak_is_where_one_likes_and_as_high_as_can_be(distance, dim, base, 
     assert k.norm().item() == pytest.approx(q.norm().item())
     assert scores[300].item() == pytest.approx(highest, rel=1e-9)
     assert scores.max().item() <= highest * (1 + 1e-9)
-    # the first pair alone rotates by a radian per step, and up to 300 it is nearest to whole turns at 44 ≈ 14π
+    # the first pair alone rotates by a radian per step, and the nearest that it comes to whole turns before 300 is at
+    # 44 ≈ 14π
     assert (scores[scores != scores[300]] <= highest - abs(numbers(q, layout)[0]) ** 2 * 1e-5).all()
 
 
@@ -418,7 +419,7 @@ def test_every_public_function_has_bad_input_and_a_description():
     assert all(inspect.getdoc(getattr(C, name)) for name in public(C))
 
 
-# --- That the proofs are about the module: both sides of each, in numbers, are what the module computes ---
+# --- The proofs are about the module: in numbers, both sides of each are what the module computes ---------
 
 M, N, DISTANCE, PLACE, DIM, BASE = 7, 3, 4, 9, 4, 50.0
 THETA = sinusoidal.inv_freq(DIM, BASE).tolist()
@@ -427,7 +428,7 @@ A, B = torch.tensor([[1.5, -2.5], [4.25, 3.5]], dtype=torch.float64)
 
 
 def value(side):
-    """One side of an identity, at the numbers above."""
+    """One side of an identity, with the numbers above substituted."""
     side = sympy.sympify(side).subs({P.d: DIM, P.m: M, P.n: N, P.p: PLACE, P.Delta: DISTANCE}).doit()
     for name, entries in {"a": A.tolist(), "b": B.tolist(), "theta": THETA}.items():
         base = sympy.IndexedBase(name, real=True)

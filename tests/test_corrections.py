@@ -1,4 +1,4 @@
-"""The corrections: numbered, each with its check, and with numbers from cells."""
+"""The corrections are numbered, each has its check, and their numbers come from cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.links import LINK, ROLE, lost, prose, typed_numbers
 PAGE = "corrections.md"
 PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
 ITEMS = list(zip(PARTS[::3], PARTS[1::3], PARTS[2::3], strict=True))
-# Numbers that an example assumes or a claim states. They are not results of ours.
+# Numbers that an example assumes or a claim states, not results of ours.
 PREMISES = {
     "0",
     "1",

@@ -1,4 +1,4 @@
-"""The base that a context needs: forty digits, published numbers, plain searches."""
+"""The base that a context needs, compared with 40-digit arithmetic, published numbers and plain searches."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ def test_reach_against_forty_digits(dim, base):
     reach = D.reach(base, dim, 5000)
     assert exact_kernel(reach, dim, base) < -1e-6
     near = D.distance_kernel(range(reach), dim, base)
-    assert near.min() >= 1e-6  # so clear of 0 that float64 decides it; the lowest checked in forty digits:
+    assert near.min() >= 1e-6  # float64 can tell these from 0; the lowest is checked in 40 digits:
     assert exact_kernel(int(near.argmin()), dim, base) > 0
 
 
@@ -51,7 +51,7 @@ def test_a_grid_has_at_most_six_digits():
     assert D.significant_grid(6, 1, 1.00002) == [1, 1.00001, 1.00002]
     with pytest.raises(ValueError, match="digits must be an integer >= 1 and <= 6, got 7"):
         D.significant_grid(7, 1, 2)
-    assert D.significant_grid(1, 5, 5) == [5]  # both ends belong to it
+    assert D.significant_grid(1, 5, 5) == [5]  # both ends are included
     assert D.significant_grid(1, 1, 10**9)[-1] == 10**9
 
 
@@ -76,7 +76,7 @@ def test_a_grid_below_ten_has_fractions():
 def test_the_search_on_the_grid_of_the_paper(label, thousand, ours, negative):
     published = D.PUBLISHED_BASES[label]
     length = D.tokens(label, thousand)
-    grid = D.significant_grid(2, ours / 1.5, 1e6)  # the whole grid from 1000 on is in the benchmark
+    grid = D.significant_grid(2, ours / 1.5, 1e6)  # the benchmark goes through the whole grid, from 1000 on
     found = D.compare(length, published, grid)
     assert found == (length, published, ours, ours == published, negative)
     if negative is not None:

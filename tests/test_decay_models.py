@@ -1,4 +1,4 @@
-"""The settings of published models against transformers and their papers."""
+"""The settings of published models, compared with transformers and the models' papers."""
 
 import math
 from pathlib import Path
@@ -35,7 +35,8 @@ def test_models_are_those_of_transformers_where_it_knows_them():
     assert models["LLaMA 7B"].context == llama.max_position_embeddings
     mistral = MistralConfig()
     assert models["Mistral 7B"].dim == mistral.head_dim
-    assert models["Mistral 7B"].context == mistral.sliding_window == 4096  # its texts are longer, its attention is not
+    # its texts are longer, but its attention isn't
+    assert models["Mistral 7B"].context == mistral.sliding_window == 4096
     assert models["Gemma 7B"][1:3] == (gemma.head_dim, gemma.head_dim)
     assert models["Gemma 7B"].context == gemma.max_position_embeddings
     gemma3 = Gemma3TextConfig()
@@ -44,7 +45,7 @@ def test_models_are_those_of_transformers_where_it_knows_them():
 
 
 def test_models_are_those_of_their_papers():
-    # Rotated entries, entries of a head, base, tokens of a training text (Mistral: of the window).
+    # Rotated entries, entries per head, base, and tokens of a training text (for Mistral, of the window).
     assert [model[1:5] for model in D.MODELS] == [
         (24, 96, 10_000, 2048), (128, 128, 10_000, 2048), (128, 128, 10_000, 4096), (128, 128, 10_000, 4096),
         (256, 256, 10_000, 8192), (128, 128, 500_000, 8192), (128, 128, 10**6, 32_768), (256, 256, 10**6, 32_768),
@@ -58,7 +59,7 @@ def test_models_have_what_the_table_needs():
     for model in D.MODELS:
         assert 0 < D.turned_pairs(model.context, model.dim, model.base) < model.dim // 2
         assert model.dim <= model.head_dim
-    # Llama 3 reads twice the length of Llama 2, and yet fewer of its pairs complete a turn.
+    # Llama 3 reads twice the length of Llama 2, yet fewer of its pairs complete a turn.
     llama2, llama3 = (next(m for m in D.MODELS if m.name == name) for name in ("Llama 2 7B", "Llama 3 8B"))
     assert D.turned_pairs(4096, llama2.dim, llama2.base) == 46
     mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")
@@ -67,7 +68,7 @@ def test_models_have_what_the_table_needs():
 
 
 def test_the_models_for_long_texts_are_those_of_transformers_where_it_knows_them():
-    # A class's defaults are not a checkpoint's settings, but we compared both here, and they agree.
+    # A class's defaults aren't a checkpoint's settings. Here we compared both, and they agree.
     from transformers import Gemma3TextConfig, GptOssConfig, Ministral3Config, Qwen3Config
 
     models = {model.name: model for model in D.LONG_MODELS}

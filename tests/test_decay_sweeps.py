@@ -1,4 +1,4 @@
-"""What base and dimension do, against plain Python and closed forms at base 1."""
+"""The effects of base and dimension, compared with plain Python and with closed forms at base 1."""
 
 import math
 
@@ -36,12 +36,12 @@ def test_at_base_one_there_is_no_decay_but_one_cosine():
         assert row.summary.first_negative == 2
         assert row.summary.least == pytest.approx(math.cos(355), abs=1e-12)
         assert row.summary.least_at % 355 == 0
-        assert row.summary.local_maxima == 1591  # as many as there are whole turns in 10000 radians
+        assert row.summary.local_maxima == 1591  # one for each whole turn in 10000 radians
     assert 10_000 // (2 * math.pi) == 1591
 
 
 def test_what_the_sweep_says_of_the_base():
-    """S2.3, as numbers: from 500 on, the larger the base the slower the fall; 10 and 100 are soon negative."""
+    """S2.3 in numbers: from 500 on, a larger base means a slower fall; the curves for 10 and 100 are soon negative."""
     by_base = {row.base: row for row in D.sweep(4096, dims=[128])}
     halves = [by_base[base].below_half for base in D.BASES if base >= 500]
     assert halves == sorted(halves)

@@ -1,4 +1,4 @@
-"""The package as a whole: what it refuses, and what it needs."""
+"""The package as a whole: what it refuses and what it needs."""
 
 import inspect
 import re

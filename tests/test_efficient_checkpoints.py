@@ -1,4 +1,4 @@
-"""A checkpoint as Meta writes it, in transformers' Llama and in this package's: equal logits."""
+"""A checkpoint as Meta writes it gives equal logits in transformers' Llama and in this package's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_meta() -> dict[str, torch.Tensor]:
 
 
 def ours(state: dict[str, torch.Tensor]) -> LlamaModel:
-    """Here, too, neighbours are rotated, so the weights are copied by name without changes."""
+    """This package rotates neighbouring entries too, so the weights are copied by name, unchanged."""
     names = {
         "tok_embeddings": "embedding",
         "output": "lm_head",
@@ -82,7 +82,7 @@ def test_equal_logits_in_both(theirs):
         here, there = ours(of_meta())(tokens), theirs(tokens).logits
     assert largest(there) > 0.5
     assert largest(here - there) < 1e-5  # their angles and norms are float32
-    # and there it stays when this package reads it back, in either layout
+    # reading transformers' weights back into this package, in either layout, gives our logits again
     for layout in ("half", "interleaved"):
         again = LlamaModel.from_transformers(theirs.state_dict(), theirs.config, layout)
         with torch.no_grad():
@@ -90,7 +90,8 @@ def test_equal_logits_in_both(theirs):
 
 
 def test_rows_are_those_of_the_published_permutation():
-    """View as (heads, pairs, 2) and exchange the last two axes, like transformers' own conversion script."""
+    """The expected rows come from viewing them as (heads, pairs, 2) and swapping the last two axes, like transformers'
+    own conversion script."""
     state = of_meta()
     found = meta_to_transformers(state, PARAMS)
     for name, heads in (("q", 4), ("k", 2)):
@@ -146,7 +147,7 @@ def test_there_and_back():
     meta = of_meta()
     theirs = meta_to_transformers(meta, PARAMS)
     found = transformers_to_meta(theirs, PARAMS)
-    del meta["rope.freqs"]  # which is computed
+    del meta["rope.freqs"]  # it is computed, not stored
     assert found.keys() == meta.keys()
     for name, weight in found.items():
         assert torch.equal(weight, meta[name]), name

@@ -1,4 +1,4 @@
-"""The compiled form, and what a compiler does to the others."""
+"""The compiled form, and what a compiler does to the other forms."""
 
 import os
 import subprocess
@@ -97,7 +97,7 @@ def test_another_failure_while_compiling_is_not_remembered(monkeypatch):
 
 
 class Graphs:
-    """A backend of torch.compile that counts graphs and runs them as they are: no C++ compiler needed."""
+    """A backend of torch.compile that counts graphs and runs them uncompiled, so no C++ compiler is needed."""
 
     def __init__(self):
         self.count = 0
@@ -148,7 +148,7 @@ def test_one_graph_with_position_tensors_partial_and_scaled(layout, graphs):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("for_onnx", [False, True])
 def test_a_graph_for_onnx_has_operators_of_torch_only(layout, for_onnx, monkeypatch):
-    """And no complex numbers, which ONNX doesn't have. The exporter itself asks for packages that are not installed
+    """It has no complex numbers either, because ONNX doesn't. The exporter itself needs packages that aren't installed
     here."""
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
     rope = E.RotaryEmbedding(8, layout=layout, rotary_dim=6)
@@ -220,7 +220,7 @@ def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_a_graph_is_made_of_is_the_same_rotation(layout, monkeypatch):
-    """The branches for compilation, run without compiling."""
+    """This runs the branches for compilation without compiling."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     q, k = qk()
     rope = E.RotaryEmbedding(8, layout=layout)

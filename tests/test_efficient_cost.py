@@ -1,4 +1,4 @@
-"""What each form costs, against counts of what torch runs."""
+"""What each form costs, compared with counts of what torch runs."""
 
 import pytest
 import torch
@@ -14,12 +14,12 @@ from tests.rotations import EAGER, LAYOUTS, tables
 @pytest.mark.parametrize("form", EAGER)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_costs_are_what_torch_runs(form, layout, monkeypatch):
-    monkeypatch.setattr(forms, "SMALL", 0)  # as for a long text
+    monkeypatch.setattr(forms, "SMALL", 0)  # use the way for long texts
     tokens, dim, heads = 3, 8, 40
     x = random(1, heads, tokens, dim, dtype=torch.float32)
     cos, sin = tables(range(tokens), dim, dtype=torch.float32)
     table = tokens * dim * (dim if form == "dense" else 4)
-    if (form, layout) == ("in_place", "half"):  # head by head: each step is as small as a table
+    if (form, layout) == ("in_place", "half"):  # it works head by head, and each step is as small as a table
         counts = [count_one_head(x[:, head], cos, sin) for head in range(heads)]
         flops, data, read = (sum(column) for column in zip(*counts, strict=True))
     else:
@@ -40,7 +40,7 @@ def test_the_default_of_few_tokens_in_halves():
 
 
 def count_one_head(head, cos, sin):
-    # a batch of many makes of one head something larger than a table
+    # we repeat the head many times, so that it is larger than a table and can be told apart from one
     many = 50
     x = head[:, None].expand(many, 1, *head.shape[1:]).clone()
     with Count(cos.numel()) as count:
@@ -57,7 +57,7 @@ def test_products_counted_by_torch_itself():
 
 
 def test_costs_by_hand():
-    # Llama-3-8B in bfloat16: 20480 bytes a token are the least
+    # Llama-3-8B in bfloat16: at least 20480 bytes per token have to be moved
     least = E.rotation_cost("compiled", 128, 40, bytes_per_element=2)
     assert least.data_bytes == 20480
     assert least == E.RotationCost(3 * 128 * 40, 20480, 256)

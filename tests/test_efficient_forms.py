@@ -1,4 +1,5 @@
-"""The ladder of forms against transformers' rotations, torch's ONNX operator complex numbers; gradients."""
+"""The ladder of forms compared with transformers' rotations, torch's ONNX operator and complex numbers; their
+gradients."""
 
 import math
 
@@ -18,7 +19,7 @@ HALVES = [torch.bfloat16, torch.float16]
 
 
 def test_by_hand():
-    # d = 4, m = 2, q = (1, 2, 3, 4): angles 2 and 0.02
+    # d = 4, m = 2, q = (1, 2, 3, 4), so the angles are 2 and 0.02
     expected = [math.cos(2) - 2 * math.sin(2), 2 * math.cos(2) + math.sin(2)]
     expected += [3 * math.cos(0.02) - 4 * math.sin(0.02), 4 * math.cos(0.02) + 3 * math.sin(0.02)]
     assert expected == pytest.approx([-2.234, 0.077, 2.92, 4.06], abs=1e-2)
@@ -58,7 +59,7 @@ def test_every_form_against_the_onnx_operator(form, layout, dtype, device):
     ours = E.FORMS[form](x.clone(), cos.to(device), sin.to(device), layout).cpu()
     theirs = torch.onnx.ops.rotary_embedding(x.cpu().to(wide), cos, sin, None, interleaved=layout == "interleaved")
     assert ours.dtype == dtype
-    # float32 arithmetic, rounded once: at most one step of the type away from the exact number
+    # the arithmetic is in float32 and the result is rounded once, so it is at most one step of the type off
     assert torch.allclose(
         ours.double(),
         theirs.double(),
@@ -84,7 +85,7 @@ def test_half_data_are_rounded_once(form):
         right = exact(x, range(300), layout)
         ours = E.FORMS[form](x.clone(), *tables(range(300), 16, dtype=torch.float32), layout)
         step = 2.0 ** (right.abs().log2().floor() - 7)
-        # half a step, plus the rounding of float32
+        # half a step of bfloat16, plus the rounding of float32
         assert ((ours.double() - right).abs() <= 0.5 * step + 1e-6).all()
 
 
@@ -131,7 +132,7 @@ def test_every_form_takes_any_strides(form, strange):
 
 @pytest.mark.parametrize("form", [E.rotate_half, E.rotate_every_two])
 def test_a_quarter_turn_needs_negative_numbers(form):
-    """The negative of 1 is 255 in uint8."""
+    """In uint8, the negative of 1 is 255."""
     for dtype in (torch.uint8, torch.uint16, torch.bool):
         with pytest.raises(TypeError, match=rf"x must be of a type with negative numbers, got dtype {dtype}"):
             form(torch.ones(4, dtype=dtype))
@@ -148,7 +149,7 @@ def test_the_sparse_form_is_that_of_transformers():
     x = random(2, 3, 5, 8, dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     assert torch.equal(E.rotate_half(x), llama.rotate_half(x))
-    # transformers' function of the same name is a different one
+    # Cohere's rotate_half, despite its name, is our rotate_every_two
     assert torch.equal(E.rotate_every_two(x), cohere.rotate_half(x))
     assert torch.equal(E.rotate_every_two(x), gptj.rotate_every_two(x))
     wide = torch.cat((cos, cos), -1)[None], torch.cat((sin, sin), -1)[None]
@@ -171,7 +172,7 @@ def test_a_rotation_keeps_lengths_and_is_undone_by_the_opposite(seed, layout, m,
     assert largest(on - E.rotate_eager(x, *tables([m + n], 8), layout)) < 1e-8
 
 
-# Four roundings of the vectors; in float64, the rounding of angles of 10⁵ radians dominates.
+# The vectors are rounded four times. In float64 the rounding of angles of 10⁵ radians dominates.
 ROUNDED = {torch.float64: 1e-9, torch.float32: 1e-6, torch.bfloat16: 0.02}
 
 
@@ -197,7 +198,8 @@ def test_gradients(form, layout):
     x = random(2, 2, 3, 4).requires_grad_()
 
     def rotate(x):
-        return E.FORMS[form](x * 1, cos, sin, layout)  # x · 1: in place must not touch a leaf
+        # multiplied by 1, because a rotation in place must not change a leaf
+        return E.FORMS[form](x * 1, cos, sin, layout)
 
     assert torch.autograd.gradcheck(rotate, (x,))
     assert torch.autograd.gradgradcheck(rotate, (x,))
@@ -251,12 +253,12 @@ def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout,
     shared = memory[:40].view(1, 1, 5, 8)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     for x in (
-        shared.expand(1, 4, 5, 8),  # a key head for four query heads
+        shared.expand(1, 4, 5, 8),  # one key head for four query heads
         shared.expand(3, 1, 5, 8),
         shared[0].expand(4, 5, 8),
-        shared[:, :, :1].expand(1, 1, 5, 8),  # one token, five times
-        memory.as_strided((1, 2, 5, 8), (0, 16, 8, 1)),  # heads that overlap in three tokens
-        memory.as_strided((1, 2, 5, 8), (0, 100, 4, 1)),  # windows
+        shared[:, :, :1].expand(1, 1, 5, 8),  # the same token five times
+        memory.as_strided((1, 2, 5, 8), (0, 16, 8, 1)),  # heads that share three tokens
+        memory.as_strided((1, 2, 5, 8), (0, 100, 4, 1)),  # overlapping windows
     ):
         with pytest.raises(ValueError, match=r"x must hold each number once .* with strides"):
             E.rotate_in_place(x, cos, sin, layout)
@@ -266,7 +268,7 @@ def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout,
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_in_place_takes_slices_and_transposes(layout):
     cos, sin = tables(range(5), 8)
-    both = random(2, 5, 6, 16)  # (batch, tokens, heads, ...), as one projection gives queries and keys
+    both = random(2, 5, 6, 16)  # (batch, tokens, heads, …), the shape in which one projection gives queries and keys
     kept = both.clone()
     for x in (both[:, :, :4, :8].transpose(1, 2), both[:, ::1, ::2, 8:].transpose(1, 2)):
         expected = exact(x, range(5), layout)
@@ -290,13 +292,14 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
         return lambda x: rotate(linear(x), cos, sin).sin()
 
     def checkpointed(x):
-        # backward() and not grad(), because the reentrant kind supports nothing else
+        # backward() instead of grad(), which the reentrant kind doesn't support
         linear.weight.grad = None
         checkpoint(inside(E.rotate_in_place), x, use_reentrant=use_reentrant).square().sum().backward()
         return linear.weight.grad
 
     assert largest(checkpointed(x) - gradient(inside(E.rotate_by_pairs), x)) < 1e-12
-    # The checkpoint's argument would be rotated twice. This raises an error instead of giving a wrong gradient.
+    # Here the checkpoint's argument would be rotated twice, which must raise an error instead of giving a wrong
+    # gradient.
     with pytest.raises((RuntimeError, ValueError), match=r"inplace operation|must not be a leaf"):
         checkpoint(
             lambda x: E.rotate_in_place(x, cos, sin).sin(), linear(x), use_reentrant=use_reentrant
@@ -304,7 +307,7 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
 
 
 def test_in_place_on_what_was_kept_raises():
-    y = random(2, 3, 5, 8).requires_grad_().exp()  # keeps its result for the gradient
+    y = random(2, 3, 5, 8).requires_grad_().exp()  # exp keeps its result for the gradient
     E.rotate_in_place(y, *tables(range(5), 8))
     with pytest.raises(RuntimeError, match="inplace operation"):
         y.sum().backward()

@@ -1,4 +1,4 @@
-"""From one layout to the other and back."""
+"""Converting from one layout to the other and back."""
 
 import copy
 
@@ -40,7 +40,7 @@ def test_the_order_carries_one_rotation_into_the_other(seed, position):
 @pytest.mark.parametrize("rotary_dim", [None, 8, 4])
 @pytest.mark.parametrize("bias", [False, True])
 def test_converted_projections_keep_the_scores(to, rotary_dim, bias):
-    """Grouped heads: 4 of queries, 2 of keys. Both have to be converted."""
+    """Heads are grouped (4 query heads, 2 key heads), and both projections have to be converted."""
     other = {"half": "interleaved", "interleaved": "half"}[to]
     x, head_dim = random(1, 6, 32), 8
     q_proj, k_proj = torch.nn.Linear(32, 32, bias).double(), torch.nn.Linear(32, 16, bias).double()
@@ -63,7 +63,7 @@ def test_converted_projections_keep_the_scores(to, rotary_dim, bias):
         assert largest(scores(to, *layers) - right) > 0.01
     for layer, heads, new in ((q_proj, 4, new_q), (k_proj, 2, new_k)):
         assert torch.equal(convert(new, heads, other).weight, layer.weight)
-    # treating all heads as one moves rows from head to head
+    # treating all heads as one head moves rows from one head to another
     with torch.no_grad():
         wrong = E.convert_weight(q_proj.weight, 1, 32, to, rotary_dim)
     assert not torch.equal(wrong, new_q.weight)

@@ -21,7 +21,7 @@ CHOSEN = {name: one for name, one in EXERCISES.items() if isinstance(one, Chosen
 ROTATIONS = {name: one for name, one in EXERCISES.items() if isinstance(one, Rotation)}
 
 
-# --- Mistakes are called by their names -------------------------------------------------------------------------------
+# --- Each mistake gets its name ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -96,7 +96,7 @@ def half(q, k, positions, base=500_000.0, layout="half"):
 
 
 def by_rows(q, k, positions):
-    """One position and one pair at a time."""
+    """Rotate one position and one pair at a time."""
     turned = []
     for x in (q, k):
         y, d = x.clone(), x.shape[-1]
@@ -132,7 +132,7 @@ def test_every_mistake_of_the_gallery_is_named(name):
     options = {"base": exercise.base, "layout": exercise.layout}
     for mistake, wrong in mistakes.MISTAKES.items():
         found = check(name, lambda q, k, m, wrong=wrong: wrong(q, k, q, m, **options)[:2])
-        # without values, these two mistakes are what remains of them
+        # without values, this is all that remains of these two mistakes
         expected = {"rotated_values": None, "key_value": "key_only"}.get(mistake, mistake)
         assert found.mistake == expected
     assert check(name, lambda q, k, m: half(q, k, m, **options)).right
@@ -250,7 +250,8 @@ def test_dynamic_frequencies_spoil_the_cache():
     within = []
     for _ in range(20):
         right = tasks.planted(q, within, new, length=100)
-    # equal keys: within L a score is a function of the distance; beyond, it is not that of the newest frequencies
+    # with equal keys, a score within L depends only on the distance; beyond L it isn't the one that the newest
+    # frequencies would give
     assert (scores - right).abs().max() > 0.1
 
 
@@ -260,7 +261,7 @@ MARKS = "By hand|Proof|Code|Find the bug|Find the leak|Open"
 
 
 def marked(chapter):
-    """The marks of a chapter's exercises, on its page and its depth pages."""
+    """The marks of a chapter's exercises, both on its page and on its depth pages."""
     found = []
     for page in [BOOK / f"{chapter}.md", *sorted(BOOK.glob(f"{chapter}_*.md"))]:
         text = page.read_text(encoding="utf-8")
@@ -280,7 +281,7 @@ def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_solutions_on_the_page_are_right(chapter):
-    """Every cell runs; open questions are marked as open, and solutions are right."""
+    """Every cell runs, open questions are marked as open, and the solutions are right."""
     answers = {}
     space = {"__name__": "page"}
     page = BOOK / f"{chapter}_exercises.md"
@@ -300,7 +301,7 @@ def test_solutions_on_the_page_are_right(chapter):
 
 
 def test_an_exercise_loads_no_other_chapter():
-    """Otherwise every page of exercises would be executed again when any chapter's module changes."""
+    """If one did, every page of exercises would have to run again when any chapter's module changes."""
     code = (
         "import sys; from ropebook.exercises import EXERCISES, attention; EXERCISES['attention: heads'];"
         "print([name for name in sys.modules if name.startswith(('ropebook.decay', 'ropebook.extrapolation'))])"

@@ -1,5 +1,5 @@
-"""What the report says about a configuration, compared with transformers: assumptions, frequencies, snippets,
-hostile files."""
+"""What the report says about a configuration, compared with transformers: assumptions, frequencies, snippets, hostile
+files."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ropebook.explorers.explain import EXAMPLES
 from tests import explain_cases as cases
 from tests.explain_theirs import rotary_class, theirs_of
 
-MIXED = 1e-4  # as in test_extrapolation_interop: transformers computes in float32
+MIXED = 1e-4  # as in test_extrapolation_interop, because transformers computes in float32
 FAMILIES = RULES["families"]
 
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    logging.disable(logging.WARNING)  # transformers' remarks on odd configurations
+    logging.disable(logging.WARNING)  # hides transformers' warnings about odd configurations
     yield
     logging.disable(logging.NOTSET)
 
@@ -49,7 +49,7 @@ def test_what_is_odd_is_named(name):
 
 
 def test_every_doubt_has_a_case():
-    """This way no rule can be one that never holds."""
+    """This way every rule applies to some configuration."""
     named = {name for _, names in cases.CASES.values() for name in names}
     rules = {doubt["name"] for doubt in RULES["doubts"]} | set(RULES["always"])
     rare = {"no-length", "no-maximum-for-factor", "longrope-shrinks", "one-pair", "still-proportional", "two-lengths"}
@@ -153,7 +153,7 @@ def test_rules_are_json():
 
 
 def test_rules_name_facts_that_exist():
-    """A condition on a fact that nothing computes would always be false."""
+    """A condition on a fact that nothing computes would never be true."""
     known = {"stopped", "asked", "on_cos", "reach_window"}
     for config, _ in cases.CASES.values():
         for table in explain(config).tables:
@@ -221,7 +221,7 @@ def test_a_family_is_what_transformers_has(kind):
 
 
 def layout(kind, config):
-    """Measured with the code itself: which entry shares its angle with the single 1 of a query."""
+    """The layout found by running the code: which entry is paired with a query's only nonzero entry."""
     module = importlib.import_module(rotary_class(kind).__module__)
     if kind == "llama4_text":
         q = torch.zeros(1, 1, 1, 8)
@@ -391,7 +391,8 @@ def test_the_module_can_be_run(tmp_path):
 
 
 def test_ten_thousand_mutated_files():
-    """Each ends in a named error, in unknown, or in numbers; of these every eighth is compared with transformers'."""
+    """Each ends in a named error, in unknown, or in numbers. Every eighth set of numbers is compared with
+    transformers'."""
     random, ends = Random(2026), Counter()
     errors = {"not-json", "too-deep", "too-long", "empty"}
     for _ in range(10_000):

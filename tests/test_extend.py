@@ -1,4 +1,4 @@
-"""From 8k to 32k: the check finds a scaling that did not take effect, in the book's Llama and in transformers."""
+"""From 8k to 32k: the check finds a scaling that did not take effect, both in the book's Llama and in transformers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPECTED = X.YaRN(4.0, 8192)(THETA)
 
 @pytest.fixture(scope="module")
 def shown():
-    """The functions that the page shows, in cells and in the block for transformers."""
+    """The functions that the page shows, from its cells and from its block for transformers."""
     names: dict = {}
     for function in ("read_frequencies", "check_scaling", "loss_by_position"):
         exec(cell_with(PAGE, f"def {function}").split("\n\n\nevery =")[0], names)
