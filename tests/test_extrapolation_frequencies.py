@@ -1,4 +1,4 @@
-"""The formulas of the methods that change frequencies, in plain Python and as transformers has them."""
+"""The methods that change frequencies: their formulas in plain Python, and as transformers implements them."""
 
 import dataclasses
 import inspect
@@ -50,7 +50,7 @@ def test_the_ntk_exponent_is_solved_for_and_not_typed():
     solution = X.ntk_exponent()
     assert sympy.simplify(solution - d / (d - 2)) == 0
     assert solution.subs(d, 128) == sympy.Rational(64, 63)
-    assert solution.subs(d, 2) is sympy.zoo  # no value
+    assert solution.subs(d, 2) is sympy.zoo  # sympy's complex infinity: there is no value
 
 
 @given(st.integers(2, 10**6), st.integers(1, 64))
@@ -97,7 +97,7 @@ def test_options_at_the_edge_of_what_is_allowed():
         X.yarn_factor(4.0, -0.5)
     with pytest.raises(ValueError, match="head_dim must be an integer >= 1, got 0"):
         X.softmax_scale(0, 1.0, 1.0)
-    for small in (1e-3, 0.5):  # above 0, and below 1 as well
+    for small in (1e-3, 0.5):  # above 0, but below 1
         assert X.ramp_in_turns(theta, 2, small, 1.0).shape == (2,)
         assert X.YaRN(4.0, 2, attention_factor=small)(plain(8))[1] == small
         assert X.YaRN(4.0, 2, mscale=small, mscale_all_dim=small)(plain(8))[1] == 1
@@ -106,7 +106,7 @@ def test_options_at_the_edge_of_what_is_allowed():
         )
     for window, method in ((1, X.ReRoPE(1)), (1, X.LeakyReRoPE(1, 1)), (1, X.SelfExtend(1, 1))):
         assert method.reach(window + 1) >= 2
-    assert X.SelfExtend(1, 1).reach(9) == X.LeakyReRoPE(8, 1).reach(9) == 9  # the plain model
+    assert X.SelfExtend(1, 1).reach(9) == X.LeakyReRoPE(8, 1).reach(9) == 9  # these two are the plain model
     assert X.arrival_lengths(1).tolist() == [1]
     assert X.LogN(2).query_scale(torch.tensor([3])).item() == 2  # ln 4/ln 2
 
@@ -118,7 +118,7 @@ def test_frequencies_may_be_nought_and_one_dimension_is_enough():
     assert X.overshoot(still, 8, 16, still).tolist() == [0, 0]
     one = plain(2)
     assert X.Interpolation(2.0)(one)[0].tolist() == [0.5]
-    # Exactly one turn is a turn.
+    # A pair that rotates by exactly one turn has completed a turn.
     assert X.turned(torch.tensor([2 * math.pi], dtype=torch.float64), 2).tolist() == [True]
 
 
@@ -158,7 +158,7 @@ def test_paper_and_code_of_yarn_differ_by_a_factor():
     assert found.pair == (ratio.log().abs()).argmax().item()
     assert found.largest == pytest.approx(max(ratio.max().item(), 1 / ratio.min().item()), rel=FLOAT32)
     assert found.largest > 3
-    # They agree where a pair is kept or interpolated by both
+    # They agree where both keep a pair or both interpolate it
     assert found.ratio[:20].tolist() == pytest.approx([1] * 20)
     assert found.ratio[46:].tolist() == pytest.approx([1] * 18)
 
@@ -170,7 +170,7 @@ def test_ramps_start_and_end_where_they_say():
     assert (ramp[turns >= 32] == 1).all()
     assert (ramp[turns <= 1] == 0).all()
     low, high = X.ramp_range(theta, 4096, truncate=False)
-    # the index at which a pair turns r times, base**(-2i/d)·L/2π = r
+    # the index of a pair that completes r turns solves base**(-2i/d)·L/2π = r
     for index, r in ((low, 32), (high, 1)):
         assert 10000 ** (-2 * index / 128) * 4096 / (2 * math.pi) == pytest.approx(r)
     code = X.ramp_in_pairs(theta, 4096)
@@ -180,18 +180,18 @@ def test_ramps_start_and_end_where_they_say():
 
 
 def test_the_published_ramp_would_run_backwards_where_we_refuse():
-    # base 10, L = 10⁶: every pair turns more than 32 times, so all should be kept
+    # base 10, L = 10⁶: every pair completes more than 32 turns, so all should be kept
     theta = plain(128, 10.0)
     assert X.NTKByParts(4.0, 10**6)(theta)[0].tolist() == theta.tolist()
     shipped, _ = theirs("yarn", 128, 10.0, factor=4.0, original_max_position_embeddings=10**6)
-    assert shipped.tolist() == pytest.approx((theta / 4).tolist(), rel=FLOAT32)  # all are interpolated
+    assert shipped.tolist() == pytest.approx((theta / 4).tolist(), rel=FLOAT32)  # but all are interpolated
     with pytest.raises(ValueError, match=r"got 1.0 and 32.0, which put the ramp from pair 236 down to pair 127"):
         X.YaRN(4.0, 10**6)(theta)
     # L = 4: no pair completes a turn, so all should be interpolated
     theta = plain(8)
     assert X.NTKByParts(4.0, 4)(theta)[0].tolist() == (theta / 4).tolist()
     shipped, _ = theirs("yarn", 8, 1.5, factor=4.0, original_max_position_embeddings=4)
-    assert shipped.tolist() == pytest.approx(plain(8, 1.5).tolist(), rel=FLOAT32)  # all are kept
+    assert shipped.tolist() == pytest.approx(plain(8, 1.5).tolist(), rel=FLOAT32)  # but all are kept
     with pytest.raises(ValueError, match="alpha and beta must leave pairs to mix"):
         X.YaRN(4.0, 4)(plain(8, 1.5))
 
@@ -206,7 +206,7 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
                 X.ramp_range(fast, length, truncate=truncate)
         else:
             assert (X.ramp_in_pairs(fast, length, truncate=truncate) == 1).all()
-    # Each pair completes 165 turns or more in L = 10000, but that is no reason for an error: c(32) is 108.6.
+    # Each pair completes 165 turns or more in L = 10000, but that isn't an error, because c(32) is 108.6.
     assert X.YaRN(4.0, 10_000)(fast)[0].tolist() == fast.tolist()
     # base 1.5, d = 8: c(1) = −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at 2π
     slow = plain(8, 1.5)
@@ -216,7 +216,7 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
                 X.ramp_range(slow, length, truncate=truncate)
         else:
             assert X.ramp_range(slow, length, truncate=truncate)[0] == 0
-    # Ends that coincide are moved apart by a thousandth, as published, so that nothing is divided by 0.
+    # Coinciding ends are moved apart by a thousandth, as published, to avoid dividing by 0.
     for theta, length, ends in ((fast, 20_106, (127, 127.001)), (slow, 6, (0, 0.001))):
         assert [end.item() for end in X.ramp_range(theta, length)] == pytest.approx(ends, abs=1e-12)
     assert X.ramp_in_pairs(slow, 6).tolist() == [1, 0, 0, 0]

@@ -1,4 +1,5 @@
-"""Methods in tiny random models of transformers: against its own, against this package's layers, cached and padded."""
+"""Methods in tiny random models of transformers, with caches and padding: compared with its own methods and with this
+package's layers."""
 
 from __future__ import annotations
 
@@ -25,17 +26,17 @@ SIZES = {
     "initializer_range": 0.4,
 }
 GROUPED = SIZES | {"num_key_value_heads": 2}
-# a quarter of the 32 entries rotates
+# a quarter of the 32 entries are rotated
 NEOX = SIZES | {"hidden_size": 128, "hidden_act": "gelu"}
 KINDS = {
     "Llama": GROUPED,
     "Qwen2": GROUPED,
     "GPTNeoX": NEOX,
     "Gemma": GROUPED | {"head_dim": 8},
-    # turns neighbours
+    # rotates neighbouring entries
     "Cohere": GROUPED,
 }
-# two tables: base 10,000 in the layers with a window, a million in the other one
+# two tables: base 10,000 in the layers with a window, a million in the others
 GEMMA3 = GROUPED | {"head_dim": 8, "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
 THEIRS = {
     "linear": {"rope_type": "linear", "factor": 4.0},
@@ -111,13 +112,13 @@ def test_ntk_aware_is_another_base(kind, model):
     torch.testing.assert_close(again, found)
 
 
-# Dynamic NTK in its own form, with a factor of 1, is not what transformers calls dynamic.
+# Dynamic NTK with a factor of 1, as published, is not what transformers calls dynamic.
 OURS = {name: method.example for name, method in METHODS.items() if method.transformers in (None, "dynamic")}
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_what_transformers_has_not_gives_the_logits_of_this_packages_layers(name):
-    """Those are tested against brute force."""
+    """The package's layers have their own tests against brute force."""
     model, text = built("Llama"), tokens(100)
     ours = LlamaModel.from_transformers(model.state_dict(), model.config)
     plain = logits(model, text)
@@ -145,8 +146,8 @@ def test_a_cache_changes_nothing(kind, model, name):
 
 
 def test_keys_of_a_cache_turn_by_the_frequencies_of_now():
-    """So with one layer the last token sees what it sees without a cache. In a second layer it would not: what it
-    attends to there was made of the first one's, with the frequencies of then."""
+    """With one layer, the last token therefore sees what it sees without a cache. With a second layer it wouldn't: that
+    layer attends to outputs of the first one, which were computed with the frequencies of earlier steps."""
     model, text = built("Llama", num_hidden_layers=1), tokens(90)
     install(model, make("dynamic_ntk", trained_length=TRAINED))
     whole = logits(model, text)
@@ -232,7 +233,8 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
 
 @pytest.mark.parametrize("length", [3, 4, 8])
 def test_the_entries_that_do_not_turn_stay_for_any_length(length):
-    """The last 4 of 8 entries rotate. A text of 4 or 8 tokens must not be treated differently."""
+    """Of the 8 entries the last 4 rotate and the first 4 stay. A text of 4 or 8 tokens must not be treated
+    differently."""
     x, positions = torch.arange(16.0 * length).reshape(1, 2, length, 8), torch.arange(length)[None]
     found = turned_from(Turn(4, "half"), x, positions, rope.inv_freq(4).float())
     assert found.shape == x.shape
@@ -244,7 +246,7 @@ def test_the_entries_that_do_not_turn_stay_for_any_length(length):
 
 @pytest.mark.parametrize("where", ["config", "rotary_emb"])
 def test_three_positions_for_each_token_are_refused(where):
-    """As Qwen3-VL has them; for text alone its table is the usual one."""
+    """Qwen3-VL has such positions; when there is only text, its table is the usual one."""
     model = built("Llama", 1)
     if where == "config":
         model.config.rope_parameters["mrope_section"] = [2, 1, 1]
@@ -266,7 +268,7 @@ def test_positions_below_0_are_those_of_short_texts_to_log_n():
 
 @pytest.mark.parametrize("name", ["rerope", "dynamic_ntk"])
 def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
-    """The same as with a mask that shows all keys."""
+    """The result is the same as with a mask that shows all keys."""
     model = built("Llama")
     install(model, make(name, **OURS[name]))
     attend = transformers.AttentionInterface()[model.config._attn_implementation]
@@ -275,7 +277,7 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
     v, here = v[:, :2], {"position_ids": torch.tensor([[87, 88, 89]])}
     seen = attend(layer, q[:, :, :3], k, v, torch.zeros(1, 1, 3, 90), **here)[0]
     torch.testing.assert_close(attend(layer, q[:, :, :3], k, v, None, **here, is_causal=False)[0], seen)
-    # where no scale is given it is 1/√d, of heads of 8
+    # the default scale is 1/√d, and here d = 8
     scaled = attend(layer, q[:, :, :3], k, v, None, **here, is_causal=False, scaling=8**-0.5)[0]
     torch.testing.assert_close(scaled, seen)
 
@@ -284,8 +286,8 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
 
 
 def gemma3(full: dict[str, object] | None = None, **sizes) -> torch.nn.Module:
-    """Two layers, one of them with a window of 16 tokens; ``full``: the other one's rope_parameters, apart from the
-    base."""
+    """Two layers, one of them with a window of 16 tokens. ``full`` changes the other layer's rope_parameters, except
+    the base."""
     config = transformers.Gemma3TextConfig(**GEMMA3 | {"num_hidden_layers": 2} | sizes)
     asked = config.rope_parameters["full_attention"]
     config.rope_parameters["full_attention"] = asked | (full or {})
@@ -314,7 +316,7 @@ def test_in_gemma_3_a_window_layer_is_as_it_was(name):
     plain = logits(model, text)
     install(model, make(name, **OURS[name]))
     found = logits(model, text)
-    # install, too, ran the model, on a few tokens
+    # install ran the model too, on a few tokens
     torch.testing.assert_close(seen[-1], seen[0], rtol=0, atol=1e-12)
     assert (found - plain).abs().max() > 1e-3
 
@@ -344,7 +346,7 @@ def test_in_gemma_3_another_rope_type_is_refused_by_the_name_of_its_layers():
 
 
 def test_attention_sinks_are_refused():
-    """They are passed as an argument, which the attention function would ignore."""
+    """Sinks are passed as an argument that the attention function would ignore."""
     model = built("Llama")
     install(model, make("rerope", window=9))
     attend = transformers.AttentionInterface()[model.config._attn_implementation]
@@ -371,7 +373,7 @@ def test_a_saved_model_has_the_method_when_it_is_loaded(build, part, tmp_path):
         found = logits(model, text)
         (model if part == "model" else model.base_model).save_pretrained(tmp_path)
         loaded = type(model).from_pretrained(tmp_path, dtype=torch.float64)
-        loaded.load_state_dict(model.state_dict())  # the head, too
+        loaded.load_state_dict(model.state_dict())  # this includes the head
         torch.testing.assert_close(logits(loaded.eval(), text), found, **CLOSE)
         assert torch.equal(logits(model, text), found)
         assert model.config.to_dict()["rope_parameters"] == asked
@@ -410,14 +412,14 @@ def test_what_a_saved_model_would_lack_is_refused(method, message, tmp_path):
 
 
 def gradients(model: torch.nn.Module, calls: list[dict]) -> torch.Tensor:
-    """The gradients of the sum of the calls' losses: all forward passes first, then one backward pass."""
+    """The gradients of the sum of all calls' losses. All forward passes come first, then a single backward pass."""
     model.zero_grad()
     torch.stack([model(**call, labels=call["input_ids"]).loss for call in calls]).sum().backward()
     return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
 
 
 def stretched(step: int) -> dict:
-    """A text whose positions are ``step`` apart; the mask says that it is still one text."""
+    """A text whose positions are ``step`` apart; the mask says that it is still a single text."""
     text = tokens(50)
     return {"input_ids": text, "position_ids": torch.arange(0, 50 * step, step)[None], "attention_mask": text * 0 + 1}
 
@@ -430,9 +432,10 @@ CALLS = {
 
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS)
-@pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # not all of 5.x have the new name
+@pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # not every 5.x release has the new name
 def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
-    """A layer that runs again in the backward pass sees its own text's positions, not those of the last forward."""
+    """A layer that runs again in the backward pass sees the positions of its own text, not those of the latest forward
+    pass."""
     model = built(kind).train()
     for name in OURS if kind == "Llama" else ("rerope", "log_n"):
         model.gradient_checkpointing_disable()
@@ -449,7 +452,7 @@ def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
 
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")
 def test_a_model_that_keeps_positions_from_its_attention_is_not_trained_with_checkpoints(monkeypatch):
-    """A layer runs again with the arguments of its call. If positions were not among them, it would use the wrong
+    """A layer runs again with the arguments of its call. If the positions weren't among them, it would use the wrong
     ones."""
     model = built("Llama").train()
     install(model, make("rerope", window=12))
@@ -458,7 +461,7 @@ def test_a_model_that_keeps_positions_from_its_attention_is_not_trained_with_che
         monkeypatch.setattr(
             layer.self_attn, "forward", lambda *given, position_ids=None, call=call, **more: call(*given, **more)
         )
-    plain = logits(model.eval(), tokens(30))  # nothing is recomputed here
+    plain = logits(model.eval(), tokens(30))  # without training nothing is recomputed
     assert plain.isfinite().all()
     model.train().gradient_checkpointing_enable({"use_reentrant": False})
     with pytest.raises(ValueError, match="gradient checkpointing must be off for a model whose layers do not hand"):

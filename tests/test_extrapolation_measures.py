@@ -1,4 +1,4 @@
-"""Why length fails, and what a cache does to methods that follow the length: by brute force."""
+"""Why length fails, and what a cache does to methods that follow the length, both by brute force."""
 
 import math
 
@@ -49,7 +49,7 @@ def test_interpolation_goes_less_than_one_step_beyond_what_was_trained():
         beyond = X.overshoot(theta, trained, target, scaled)
         assert (beyond <= theta * (1 - 1 / 4) + 1e-9).all()
     ntk = X.overshoot(theta, trained, target, X.NTKAware(4.0)(theta)[0])
-    assert ntk.max() > 1  # the pairs between the kept and the interpolated end go further, by a radian or more
+    assert ntk.max() > 1  # pairs between the kept and the interpolated end go a radian or more too far
     assert X.overshoot(theta, trained, target, theta).max() > ntk.max()
 
 
@@ -111,8 +111,8 @@ def test_the_history_of_the_search_begins_with_the_best_of_the_first_generation(
 
 
 def test_the_error_of_a_distance_method_by_hand():
-    # One pair with θ = 1, the query at 5, window 2. Key 1 is seen at distance 2, but its cached copy is still
-    # rotated by 1.
+    # One pair with θ = 1, the query at position 5, and window 2. The query sees key 1 at distance 2, but the key in the
+    # cache is still rotated by position 1.
     q, k = torch.tensor([1.0, 0.0]).double(), torch.tensor([[1.0, 0.0]] * 6).double()
     found = X.cache_error(X.ReRoPE(2), q, k, torch.ones(1, dtype=torch.float64))
     assert found.exact[1].item() == pytest.approx(math.cos(2))
@@ -170,7 +170,7 @@ def test_the_two_remedies(name):
     rotated, unrotated = extended(name, keep="rotated"), extended(name)
     exact = rotated(x)[:, -1]
     assert largest(decode(rotated, x, 20) - exact) > 1e-3
-    assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # all within L
+    assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # all of it within L
     assert largest(decode(unrotated, x, 20) - exact) < 1e-12
     assert largest(decode(unrotated, x, 1) - exact) < 1e-12
     if name == "longrope":
@@ -179,7 +179,7 @@ def test_the_two_remedies(name):
     torch.manual_seed(0)
     fixed = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=method, layout="interleaved")
     assert largest(decode(fixed, x, 20) - fixed(x)[:, -1]) < 1e-12
-    assert largest(fixed(x)[:, -1] - exact) > 1e-3  # because it has the base for 64 tokens
+    assert largest(fixed(x)[:, -1] - exact) > 1e-3  # because its base is the one for 64 tokens
     assert largest(fixed(torch.cat((x, x), 1)[:, :64])[:, -1] - rotated(torch.cat((x, x), 1)[:, :64])[:, -1]) < 1e-12
 
 
@@ -249,7 +249,7 @@ def test_transformers_itself_makes_the_error(rope_type):
     model, _ = tiny_llama(rope_type)
     tokens = torch.randint(32, (1, 60), generator=torch.Generator().manual_seed(1))
     whole = model(tokens).logits[:, -1]
-    model, _ = tiny_llama(rope_type)  # the other has grown its frequencies
+    model, _ = tiny_llama(rope_type)  # a new model, because the other one's frequencies have grown
     out = model(tokens[:, :32], use_cache=True)
     for step in tokens[:, 32:].split(1, dim=1):
         out = model(step, past_key_values=out.past_key_values, use_cache=True)

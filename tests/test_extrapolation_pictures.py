@@ -1,4 +1,4 @@
-"""The figure of the chapter on longer texts: it draws what the methods compute."""
+"""The figure of the chapter on longer texts draws what the methods compute."""
 
 import torch
 

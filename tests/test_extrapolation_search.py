@@ -1,4 +1,4 @@
-"""LongRoPE's search: it finds factors that are known."""
+"""LongRoPE's search finds factors that are known beforehand."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_the_search_finds_factors_that_are_known():
 def test_the_search_is_never_worse_than_what_it_starts_from():
     theta = plain(8)
 
-    def objective(factors):  # best exactly at NTK-aware
+    def objective(factors):  # smallest, exactly 0, at NTK-aware
         return largest(factors - X.stretch(X.NTKAware(4.0), theta))
 
     found = X.search_factors(objective, theta, 4.0, 512, generations=1, population=8)
@@ -53,7 +53,8 @@ def test_the_search_is_never_worse_than_what_it_starts_from():
 
 
 def test_what_the_search_tries_first():
-    # s = 1: all three known methods are ones, so each of the others is a variant of ones, kept within 1 … 1.25.
+    # With s = 1 the factors of all three known methods are ones, so all other candidates are variants of ones, kept
+    # within 1 … 1.25.
     tried = []
 
     def objective(factors):
@@ -66,16 +67,16 @@ def test_what_the_search_tries_first():
     assert (first[:3] == 1).all()
     assert len(tried) == 1000 + 750  # a quarter survives
     assert first.max() == 1.25
-    # Three entries in ten are moved, one half of them downwards, where they are set to 1 again.
+    # Three entries in ten are changed. Half of those changes are downwards, and are set back to 1.
     moved = (first[3:] > 1).double().mean().item()
     assert moved == pytest.approx(0.15, abs=0.01)
-    # Changes from a hundredth up to a factor of e, evenly spread in the logarithm.
+    # The changes go from a hundredth to a factor of e, evenly spread in the logarithm.
     most = first[3:].amax(1).log()
     assert (most > 0.0075).double().mean() > 0.9
     for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):
         inside = ((most > 0.95 * low) & (most <= 0.95 * high)).double().mean().item()
         assert inside == pytest.approx(share, abs=0.06)
-    # Each is ascending.
+    # The factors of each candidate ascend.
     assert (first.diff() >= 0).all()
 
 

@@ -1,4 +1,5 @@
-"""Figures: themed, small, the same bytes every time, and never without a text that says what they show."""
+"""Figures follow the theme, are small, have the same bytes every time, and always have a text that says what they
+show."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -78,7 +79,7 @@ def test_each_colour_has_its_variable_and_only_those_in_use_are_defined(colour, 
     assert variable in root.get("style").split("; ")
     short = variable.split(":")[0]
     assert any(f"stroke: var({short})" in element.get("style", "") for element in root.iter("path"))
-    assert root.get("style").count("var(--fig-") == 4  # ink, muted and grid of the axes, and this one
+    assert root.get("style").count("var(--fig-") == 4  # ink, muted and grid from the axes, and this colour
 
 
 def test_a_defined_variable_stands_for_every_used_one():
@@ -202,7 +203,7 @@ def test_figure_gives_axes_in_the_books_style():
     assert matplotlib.rcParams["text.color"] == figures.INK
     assert axes[0, 0].get_shared_x_axes().joined(axes[0, 0], axes[1, 2])
     assert figures.figure()[0].get_size_inches() == pytest.approx([480 / 72, 300 / 72])
-    assert figures.figure()[1].xaxis.get_gridlines()  # one panel: a single Axes, not an array
+    assert figures.figure()[1].xaxis.get_gridlines()  # with one panel, a single Axes instead of an array
 
 
 @pytest.mark.parametrize("name", ["width", "height"])

@@ -1,4 +1,4 @@
-"""The search: what its index holds, and which section a reader's words lead to first."""
+"""The search: what its index contains, and which section a reader's words find first."""
 
 from __future__ import annotations
 
@@ -112,20 +112,20 @@ const index = indexed(data);
 
 
 def with_search(data: dict, body: str, value: object) -> object:
-    """What the statements `body` return when they can use the search page's script and index; `value` is their
-    `input`."""
+    """The value that the statements `body` return; they can use the search page's script and index, and `value` is
+    their `input`."""
     return js.evaluate(f"globalThis.sections = {json.dumps(data)};\n{assets.search_script()}", ASK + body, value)
 
 
 def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
-    """For each of the questions the pages that are found, best first: the titles of their sections, best first."""
+    """For each question: the pages it finds, best first, each as the titles of its sections, best first."""
     places = "return input.map((query) => ranked(query, data, index).list.map(({ place, more }) => [place, ...more]));"
     found = with_search(data, places, asked)
     return [[[data["sections"][place][2] for place in page] for page in pages] for pages in found]
 
 
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
-    """The titles of the sections that are found, page by page, for each of the questions."""
+    """For each question: the titles of the sections it finds, page by page."""
     return [[title for page in pages for title in page] for pages in pages_for(*asked, data=data or SMALL)]
 
 
@@ -164,7 +164,8 @@ def small(
     synonyms: dict | None = None,
     keywords: tuple[str, ...] = (),
 ) -> dict:
-    """An index of sections, (title, prose, names), of one page, or of the pages of these numbers and their keywords."""
+    """An index of sections (title, prose, names), all on one page unless ``pages`` gives each a page number;
+    ``keywords`` belong to pages."""
     pages = pages or (0,) * len(sections)
     keywords = keywords or ("",) * (max(pages) + 1)
     return {
@@ -176,7 +177,7 @@ def small(
     }
 
 
-# What a reader types, and what the book calls it.
+# What readers type, and what the book calls it.
 FORMS = {
     "plurals": "One plural.",
     "frequency": "Frequencies.",

@@ -1,5 +1,5 @@
-"""What a notebook's first cell does and refuses to do, and that the book's notebooks run on the wheel and say the
-same."""
+"""What a notebook's first cell does and refuses to do, and that the book's notebooks run with the wheel and give the
+same results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def wheel(tmp_path) -> Wheel:
 
 
 class Stubs:
-    """An environment in which everything that a notebook needs is an empty module, and pip a few lines of ours. The
+    """An environment in which everything that a notebook needs is an empty module, and pip is a few lines of ours. The
     first cell runs in the folder `here`."""
 
     PIP = """
@@ -75,7 +75,7 @@ zipfile.ZipFile(sys.argv[-1]).extractall(site)
         self.here.mkdir()
 
     def asked(self) -> str | None:
-        """What pip was asked for, if anything."""
+        """What pip was asked to install, if anything."""
         path = self.site / "asked.txt"
         return path.read_text() if path.exists() else None
 
@@ -184,7 +184,7 @@ def test_the_first_cell_says_what_pip_said_when_it_fails(tmp_path, wheel):
 
 
 def test_the_first_cells_can_be_read(wheel):
-    """No wall of characters: a reader who unfolds the cell can see what it does."""
+    """It isn't a wall of characters: a reader who unfolds the cell can see what it does."""
     note, code = first_cell.first_cells("Turns", "", wheel)
     assert len(code.source) < 5_000
     assert max(map(len, code.source.splitlines())) < 200
@@ -232,7 +232,7 @@ def test_the_zip_has_the_notebooks_the_wheel_and_where_to_start(tmp_path):
 
 @pytest.fixture(scope="session")
 def public(tmp_path_factory) -> Path:
-    """An environment that holds what the wheel's extra "notebooks" asks for, without ropebook; returns its Python."""
+    """Create an environment with what the wheel's extra "notebooks" needs except ropebook; return its Python."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["figures"], *extras["notebooks"][1:], "pip"]
@@ -241,13 +241,13 @@ def public(tmp_path_factory) -> Path:
 
 
 def run_alone(notebook: nbformat.NotebookNode, python: Path, folder: Path, wheel: Path) -> nbformat.NotebookNode:
-    """Run a notebook beside the wheel, in a kernel of another environment, with nothing of ours on the path."""
+    """Run a notebook beside the wheel, in a kernel of another environment with nothing of ours on the path."""
     spec, empty, temporary = folder / "kernels" / "public", folder / "empty", folder / "temporary"
     for place in (spec, empty, temporary):
         place.mkdir(parents=True)
     shutil.copyfile(wheel, empty / wheel.name)
     (site,) = python.parents[1].rglob("site-packages")
-    for old in [*site.glob("ropebook*"), *site.glob("rope_single*")]:  # installed by the notebook before
+    for old in [*site.glob("ropebook*"), *site.glob("rope_single*")]:  # an earlier notebook installed these
         old.unlink() if old.is_file() else shutil.rmtree(old)
     argv = [str(python), "-I", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "p", "language": "python"}))
@@ -268,7 +268,7 @@ def run_alone(notebook: nbformat.NotebookNode, python: Path, folder: Path, wheel
     }
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MPL", "COV"))}
     client = NotebookClient(result, km=manager, timeout=300, resources={"metadata": {"path": str(empty)}})
-    # a manager that was given to it, the client would leave running
+    # by default, the client leaves a manager that it was given running
     client.execute(env={**inherited, **mine}, cleanup_kc=True)
     return result
 
@@ -277,9 +277,9 @@ TIMES = re.compile(r"\b\d[\d.,]*(e[-+]?\d+)?\s*(ns|µs|μs|us|ms|s|min|seconds?)
 
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """What a cell printed or displayed as text, kind and text, with times and addresses in memory left out.
+    """What a cell printed or displayed as text, as (kind, text), with times and addresses in memory left out.
 
-    Where a cell measures time, by `perf_counter` or because its tag `timing` says so, every number is left out.
+    Where a cell measures time, all numbers are left out. Such a cell calls `perf_counter` or has the tag `timing`.
     """
     takes_time = "perf_counter" in cell.source or "timing" in cell.metadata.get("tags", [])
     hidden = NUMBERS if takes_time else TIMES
@@ -289,7 +289,7 @@ def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
         data = {output.name: output.text} if output.output_type == "stream" else output.data
         for kind, text in sorted(data.items()):
             if kind in KINDS and found and found[-1][0] == kind == output.get("name"):
-                found[-1] = (kind, found[-1][1] + text)  # where a piece of a stream ends is random
+                found[-1] = (kind, found[-1][1] + text)  # a stream is cut into pieces at random places
             elif kind in KINDS:
                 found.append((kind, text))
     return [(kind, hidden.sub("…", text)) for kind, text in found]
@@ -322,7 +322,7 @@ def test_a_small_notebook_installs_the_wheel_and_runs(public, tmp_path):
 
 
 # These have what the others lack: sympy's proofs, figures with dials, results, and a library that may be missing.
-# ALL_NOTEBOOKS=1 runs all, which takes a quarter of an hour.
+# ALL_NOTEBOOKS=1 runs all notebooks and takes a quarter of an hour.
 FEW = ("derivation_only", "complex_plane", "lab", "intro")
 ALONE = [path for path in CHAPTERS if path.stem in FEW or os.environ.get("ALL_NOTEBOOKS") == "1"]
 
@@ -337,7 +337,7 @@ def test_a_chapters_notebook_runs_on_the_wheel_and_says_the_same(public, chapter
     assert "".join(output.text for output in result.cells[1].outputs).splitlines()[-1] == READY
     assert result.cells[-1].outputs[0].text.startswith(str(public.parents[1]))
     for book, alone in zip(notebook.cells[2:-1], result.cells[2:-1], strict=True):
-        # Where a library is missing, the book's own function takes its place, and rounds in its own way.
+        # Where a library is missing, the page uses the book's own function instead, which rounds differently.
         if book.cell_type == "code" and "except ImportError" not in book.source:
             assert texts(alone) == texts(book), book.source
 

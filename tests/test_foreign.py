@@ -1,5 +1,5 @@
-"""What is patched in other packages is still there: each patch fails here by its name when the theme, Sphinx or an
-extension changes, and not as a page that looks odd."""
+"""Whatever we patch in other packages is still there. When the theme, Sphinx or an extension changes, the patch's test
+fails by name, so we needn't discover it on a page that looks odd."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 from tools import bundle
 
 PYDATA, BOOK_THEME = "pydata_sphinx_theme/theme/pydata_sphinx_theme", "sphinx_book_theme/theme/sphinx_book_theme"
-# The patch, the file that it is about, and what it looks for there. {{ … }} is the template's.
+# Each patch, the file that it changes, and what it looks for in that file. {{ … }} is the template's own.
 PATCHES = {
     "the theme that is known before any script has come": (
         f"{PYDATA}/layout.html",
@@ -59,7 +59,7 @@ def test_what_the_bundle_looks_for_is_what_the_theme_writes():
     assert f"{bundle.FONT}.woff2" in PATCHES["icons as a font"][1]
     head = text(f"{PYDATA}/static/webpack-macros.html") + text(f"{PYDATA}/layout.html")
     taken = [tag.strip() for tag in bundle.NEEDLESS.findall(head)]
-    assert len(taken) == 6  # a picture font, two hints, three scripts of the search
+    assert len(taken) == 6  # an icon font, two hints, three scripts of the search
     assert bundle.MEASURED.search(text(f"{PYDATA}/static/scripts/pydata-sphinx-theme.js"))
     assert bundle.LOADED.search(text(f"{BOOK_THEME}/static/sbt-webpack-macros.html"))
 

@@ -1,5 +1,5 @@
-"""The house is in order: imports run one way, private names stay at home, heavy imports are made where they are
-used."""
+"""The package is in order: imports go one way, private names stay in their module, and heavy imports are made only
+where they are used."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FILES = {
     ".".join(path.relative_to(CODE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
-# Every module may import those before it, and the others of its own package.
+# Each module may import the ones before it in this list, and others from its own package.
 ORDER = [
     "shapes", "colours", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel",
     "attention", "sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision",
     "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "explain", "exercises",
     "relatives", "beyond", "lab", "real", "proofs", "explorers",
 ]  # fmt: skip
-# What a part of the package may import besides torch and Python itself. (torch doesn't bring NumPy.)
+# What a part of the package may import in addition to torch and Python itself. (torch doesn't install NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},
     "rope": {"numpy"},
@@ -45,7 +45,7 @@ HEAVY = {
 
 
 def part(name: str) -> str:
-    """Which part of the package a dotted name belongs to: "ropebook.lab.model" to "lab"."""
+    """The part of the package that a dotted name belongs to: "lab" for "ropebook.lab.model"."""
     return (name.split(".") + [""])[1]
 
 
@@ -111,7 +111,7 @@ def test_no_module_uses_anothers_private_names(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_heavy_imports_stand_where_they_are_used(name):
-    """This is about imports at the head of a file. Inside functions, optional packages may be imported."""
+    """Only imports at the top of a file count. Functions may import optional packages."""
     allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
     heads = ast.Module([node for node in tree(name).body if not is_type_checking(node)], [])
     inside = {

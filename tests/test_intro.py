@@ -1,4 +1,4 @@
-"""The first page: its code runs alone and does what transformers does, and the whole numbers in its text are right."""
+"""The first page: its code runs alone and does what transformers does, and the integers in its text are right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def rope():
-    """The page's function, from its unchanged cell, run where nothing else is defined."""
+    """The page's function: its cell is run unchanged, with nothing else defined."""
     [cell] = re.findall(r"^```\{code-cell\} python\n((?:(?!^```).)*?^def rope\(.*?)^```", PAGE, re.M | re.S)
     names = {}
     exec(cell, names)
@@ -75,7 +75,7 @@ def test_every_link_lands_and_every_number_is_glued():
 
 
 def test_what_breaks_is_said_in_measured_numbers():
-    """New angles are a part of the cause: only the measurement can say how large a part."""
+    """New angles are part of the cause, and only a measurement can say how large that part is."""
     [section] = [part for part in prose("intro.md").split("\n## ") if part.startswith("What breaks")]
     assert set(typed_numbers(section)) <= {"4,096", "16,384", "64", "256"}
     measured = {

@@ -1,4 +1,4 @@
-"""Questions at random distances, answered by readers whose behaviour is known: every score can come out wrong."""
+"""Questions at random distances, answered by readers whose behaviour is known: every score can turn out wrong."""
 
 import numpy as np
 import pytest
@@ -23,14 +23,15 @@ FINDING = Layout("retrieval", 2048, 256, 2048, contexts=12)
 
 
 def records(text, key):
-    """The records of a key, from far to near: (distance to the question, byte)."""
+    """The records of a key, from the farthest to the nearest: (distance to the question, byte)."""
     low = data.RECORD + data.VALUES * key
     places = [at for at, byte in enumerate(text) if low <= byte < low + data.VALUES]
     return [(len(text) - at, text[at]) for at in places]
 
 
 def reader(choose):
-    """Answers each question by ``choose``, from whether it asks for the first and the key's records."""
+    """A reader that answers with ``choose``, which is told whether the first record is asked for, and the key's
+    records."""
 
     def told(asked):
         rows = []
@@ -55,7 +56,7 @@ def always_far(first, found):
 
 
 def folding(period):
-    """Mistakes every distance for its remainder after whole periods."""
+    """Takes the remainder of every distance modulo the period for the distance itself."""
 
     def choose(first, found):
         by_angle = sorted(found, key=lambda one: one[0] % period)
@@ -80,7 +81,7 @@ def test_who_prefers_far_records_wins_one_kind_and_loses_the_other():
 
 
 def test_whoever_folds_distances_is_wrong_at_chosen_ones_and_a_coin_at_random_ones():
-    """The mistake that this module is for: a record at 384 that looks as if it were 5 bytes away."""
+    """This module exists to expose that mistake: a record at 384 looks as if it were 5 bytes away."""
     period, many = 379, Layout("order", 2048, 256, 2048, contexts=60)
     assert folding(period)(True, [(384, "first"), (192, "last")]) == "last"
     rows = asking.ask(contexts(many, FILES), reader(folding(period)))
@@ -191,7 +192,7 @@ SMALL = Layout("order", 40, 16, 40, contexts=3, asked=2, beside=1)
 
 
 def whole(model, asked):
-    """Each question in its own pass over the whole text."""
+    """Ask each question in a separate pass over the whole text."""
     return torch.stack(
         [model(torch.cat((asked.tokens, query[:, None]), 1))[:, -1].argmax(-1) for query in asked.queries.T], 1
     )

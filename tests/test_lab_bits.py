@@ -1,4 +1,4 @@
-"""Bits per byte against the logits of one text after another."""
+"""Bits per byte, compared with the logits of one text at a time."""
 
 import math
 
@@ -28,7 +28,7 @@ def model():
 
 @torch.no_grad()
 def plain_bits(model, window, start=0):
-    """-log2 p of each next byte, straight from the logits; positions from ``start`` on."""
+    """-log2 p of each next byte, straight from the logits, for positions from ``start`` on."""
     p = model(window[None, :-1])[0].double().softmax(-1)
     return torch.tensor([-math.log2(p[t, window[t + 1]]) for t in range(start, len(window) - 1)])
 
@@ -58,7 +58,7 @@ def test_windowed_bits_see_the_last_bytes_only(model):
     assert bits.shape == (2, 40)
     for found, window in zip(bits, windows, strict=True):
         for t in range(40):
-            start = 0 if t < 8 else t // 4 * 4 - 4  # 5 to 8 bytes up to t
+            start = 0 if t < 8 else t // 4 * 4 - 4  # the window holds the 5 to 8 bytes up to t
             wanted = plain_bits(model, window[start : t + 2])[-1]
             assert found[t].item() == pytest.approx(wanted.item(), abs=1e-5)
     assert torch.allclose(windowed_bits(model, windows[:, :9], 8), position_bits(model, windows[:, :9]))
@@ -93,9 +93,9 @@ def test_sampled_bits_are_the_last_of_each_length(model):
 
 
 def test_sampled_bits_are_decoding_with_unrotated_keys_in_one_layer():
-    """In one layer a key depends only on its byte, so rotating it again is the same as computing it again. In two
-    layers it isn't, because the inputs of the second layer's keys were computed with the frequencies of their own
-    time."""
+    """In one layer a key depends only on its byte, so rotating it again gives the same as computing it again. In two
+    layers it doesn't, because the inputs of the second layer's keys were computed with the frequencies of an earlier
+    step."""
     window, lengths, options = random_windows(1, 60)[0], [20, 33, 47, 60], METHOD_OPTIONS["dynamic_ntk"]
     apart = {}
     for n_layers in (1, 2):
@@ -119,7 +119,7 @@ def test_sampled_lengths():
     assert len(lengths) == 24
     assert lengths[-1] == 4096
     assert lengths[5::6] == [512, 1024, 2048, 4096]
-    assert min(np.diff([256, *lengths])) >= SAMPLED  # no byte twice
+    assert min(np.diff([256, *lengths])) >= SAMPLED  # no byte is sampled twice
     assert sampled_lengths(100, 110, 2) == []
     for bad, name in [((0, 5, 1), "start"), ((5, 5, 1), "stop"), ((5, 6, 0), "per_octave")]:
         with pytest.raises(ValueError, match=name):

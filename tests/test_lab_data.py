@@ -1,6 +1,7 @@
-"""The laboratory's text: which files are read, and which part they were in when a hash of the name decided.
+"""The laboratory's text: which files are read, and in which part each was when a hash of its name decided.
 
-The library is a small folder made here, never the real one, so that nothing depends on the Python that runs the tests.
+The library is a small folder made here instead of the real one, so that nothing depends on the Python that runs the
+tests.
 """
 
 import hashlib
@@ -88,7 +89,7 @@ def test_the_filter_looks_at_the_relative_path_alone(tmp_path):
 def test_the_side_follows_from_the_path_and_not_from_the_content(tmp_path):
     names = [f"folder/module_{i}.py" for i in range(200)]
     expected = {name for name in names if first_byte(name) < 26}
-    assert 10 <= len(expected) <= 35  # one in ten
+    assert 10 <= len(expected) <= 35  # about one in ten
     for run, content in enumerate([b"x = 1\n", b"something else entirely\n"]):
         train, held_out = by_name.load(library(tmp_path / str(run), dict.fromkeys(names, content)))
         assert held_out.keys() == expected

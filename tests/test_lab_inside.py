@@ -1,4 +1,5 @@
-"""Inside a model: sums over distances against loops, norms against bare projections, permutations against the model."""
+"""Inside a model: sums over distances compared with loops, norms with bare projections, permuted models with the
+original."""
 
 import json
 import math
@@ -38,7 +39,7 @@ def same(a, b, within=1e-12):
 
 
 def walked(model, tokens):
-    """Each layer with the input and the weights of its attention: the model computed step by step."""
+    """Compute the model step by step, and yield each layer's attention with its input and its weights."""
     bias = None
     if model.scheme == "alibi":
         bias = alibi_bias(model.n_heads, tokens.shape[1], device=tokens.device).to(model.embedding.weight.dtype)
@@ -173,7 +174,7 @@ def test_start_must_leave_a_query():
 
 
 def made(share, scores):
-    """One layer, one head, all queries at the end: weights and shares are then the same."""
+    """One layer and one head, with all queries at the end of the text; then the weights equal the shares."""
     share, scores = (torch.tensor(x, dtype=torch.float64)[None, None] for x in (share, scores))
     return Attention(share, scores, share, share[..., -1])
 
@@ -261,7 +262,8 @@ def test_permutations_differ_by_seed_and_need_two_pairs():
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @torch.no_grad()
 def test_frequencies_permuted_with_the_rows_change_nothing(layout):
-    """With grouped heads, too. Without the rows, or with only one of the two projections, the model changes."""
+    """This holds for grouped heads too. If the rows aren't permuted, or only those of one projection, the model
+    changes."""
     model = LlamaModel(256, 16, 24, 2, 4, 2, head_dim=8, layout=layout, dtype=torch.float64)
     tokens = texts()
     order = inside.permutation(4, seed=1)
@@ -270,7 +272,7 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
     same(other(tokens), plain, 1e-11)
     assert (inside.permuted(model, order)(tokens) - plain).abs().max() > 1e-3
     theta = model.layers[0].attention.rotary.inv_freq
-    # each rotated query is the old one with its pairs in the new order: equal up to the projection's rounding
+    # each rotated query is the old one with its pairs in the new order, up to the projection's rounding
     (q, k), (old_q, old_k) = inside.queries_and_keys(other, tokens)[0], inside.queries_and_keys(model, tokens)[0]
     for new, old in ((q, old_q), (k, old_k)):
         pairs = old.unflatten(-1, (2, 4)) if layout == "half" else old.unflatten(-1, (4, 2)).mT
@@ -288,7 +290,8 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
 
 @torch.no_grad()
 def test_scores_are_exactly_the_same_where_sums_have_no_rounding():
-    """Whole numbers and quarter turns: q and k permuted in pairs with their angles give the very same score."""
+    """With whole numbers and quarter turns there is none: permuting the pairs of q and k with their angles keeps the
+    exact score."""
     draws = torch.Generator().manual_seed(0)
     q, k = torch.randint(-9, 9, (2, 1, 1, 6, 8), generator=draws).double()
     turns = torch.randint(0, 4, (6, 4), generator=draws)
@@ -400,7 +403,7 @@ def test_measure_tells_each_change_with_its_error_over_files(measured):
         0.5,
         0.375,
         0.25,
-    ]  # one pair of four at least
+    ]  # the smallest is one pair of four
     slow = theta * torch.tensor([1, 1, 0, 0])
     cases = [
         (found["switched_off"], 3, inside.without_pair(model, 3), windows, 0),

@@ -1,4 +1,5 @@
-"""Weights in int8: how much rounding changes each entry, and what it costs the model that notebooks carry."""
+"""Weights in int8: how much rounding changes each entry, and what that costs the model that comes with the
+notebooks."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def test_what_is_rounded_is_not_rounded_again():
 
 
 def test_rounding_costs_what_is_said():
-    """On files of this machine's Python that weren't in the training text. Its version may differ, so the bound
-    leaves room."""
+    """Measured on files of this machine's Python that weren't in the training text. Its version may differ, so the
+    bound is generous."""
     _, windows = scores.windows(parts.load().development, 256)
     exact, rounded = (mean_bits(pretrained(int8=wanted), windows) for wanted in (False, True))
     assert exact != rounded

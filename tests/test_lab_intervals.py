@@ -1,5 +1,5 @@
-"""Intervals over seeds and files: against tables of Student's t, by hand, and by how often they contain the true
-value."""
+"""Intervals over seeds and files, compared with tables of Student's t and with results worked out by hand; and how
+often they contain the true value."""
 
 import math
 
@@ -9,7 +9,7 @@ import torch
 from ropebook.lab import intervals as I
 from ropebook.lab.means import over_files
 
-# printed tables of Student's t
+# from printed tables of Student's t
 TABLE = [
     (0.975, 1, 12.7062),
     (0.975, 2, 4.3027),
@@ -30,7 +30,7 @@ def test_student_is_that_of_the_tables(probability, freedom, printed):
 
 def test_student_has_no_step_where_its_form_changes():
     assert I.student(0.999, 300) == pytest.approx(I.student(0.999, 300.001), rel=1e-6)
-    assert 4.3027 > I.student(0.975, 2.1) > I.student(0.975, 2.9) > 3.1824  # for 2 and for 3
+    assert 4.3027 > I.student(0.975, 2.1) > I.student(0.975, 2.9) > 3.1824  # the values for 2 and for 3
 
 
 def test_without_any_spread_between_seeds_it_is_the_interval_over_files():
@@ -50,7 +50,7 @@ def test_without_any_spread_between_files_it_is_the_interval_over_seeds():
 
 
 def test_a_table_by_hand():
-    # means by row 2, 4, by column 2, 3, 4; rests ±0
+    # the row means are 2 and 4, the column means 2, 3 and 4, and the residuals are 0
     found = I.crossed(torch.tensor([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]]))
     squares_of_seeds, squares_of_files = 3 * 2.0, 2 * 2.0 / 2
     total = squares_of_seeds + squares_of_files
@@ -89,12 +89,13 @@ def test_how_often_it_holds_the_truth(seed_spread, file_spread, rest):
         held += found.low <= 0 <= found.high
     error = math.sqrt(0.95 * 0.05 / tries)
     assert held / tries > 0.95 - 3 * error
-    if seed_spread == 1 and not file_spread:  # it isn't too wide if only seeds differ
+    if seed_spread == 1 and not file_spread:  # with seeds alone it isn't too wide either
         assert held / tries < 0.95 + 3 * error
 
 
 def test_files_alone_would_promise_too_much():
-    """The interval of the first experiment, over files of the mean over seeds, where seeds differ."""
+    """The first experiment averaged over seeds and took the interval over files. If seeds differ, that interval is too
+    narrow."""
     draws = torch.Generator().manual_seed(1)
     held = 0
     for _ in range(300):
@@ -105,7 +106,8 @@ def test_files_alone_would_promise_too_much():
 
 
 def test_p_values_are_those_of_the_intervals():
-    """A mean whose interval of 1 − p just touches 0, or whose ends of 1 − 2p just reach the margin."""
+    """The test uses means whose interval at level 1 − p just touches 0, or whose interval at 1 − 2p just reaches the
+    margin."""
     for freedom, p in ((2.0, 0.01), (7.3, 0.05), (200.0, 0.2)):
         t = I.student(1 - p / 2, freedom)
         assert I.p_different(I.Interval(-t, 0, 0, 1.0, freedom)) == pytest.approx(p, rel=1e-6)
@@ -115,7 +117,8 @@ def test_p_values_are_those_of_the_intervals():
         assert I.p_equivalent(found, 0.3 + one_sided) == pytest.approx(p, rel=1e-6)
         assert I.p_equivalent(found, 0.3) == 1.0
     assert I.p_different(I.Interval(0.0, 0, 0, 2.0, 5.0)) == pytest.approx(1.0)
-    assert I.p_different(I.Interval(2.0, 0, 0, 1.0, 1e9)) == pytest.approx(0.0455, abs=1e-4)  # the normal's
+    # as for a normal distribution
+    assert I.p_different(I.Interval(2.0, 0, 0, 1.0, 1e9)) == pytest.approx(0.0455, abs=1e-4)
 
 
 def test_what_does_not_vary_is_sure():
@@ -139,7 +142,7 @@ def test_the_published_example_of_discoveries():
     assert I.discoveries(PUBLISHED) == [True] * 4 + [False] * 11
     assert I.discoveries(PUBLISHED[::-1]) == [False] * 11 + [True] * 4
     assert I.discoveries([0.04]) == [True]
-    assert I.discoveries([0.02, 0.04]) == [True, True]  # if a later one passes, so do the earlier ones
+    assert I.discoveries([0.02, 0.04]) == [True, True]  # if a larger p-value passes, so do the smaller ones
     assert I.discoveries([0.03, 0.04]) == [True, True]
     assert I.discoveries([]) == []
 
@@ -159,8 +162,8 @@ def test_what_has_no_spread_to_measure_is_refused():
 
 
 def test_it_is_seldom_very_sure_of_what_is_not_so():
-    """This holds far out in the tail too, which a correction for many comparisons uses, if seeds differ less than
-    files do."""
+    """If seeds differ less than files do, this holds far out in the tail too, where a correction for many comparisons
+    looks."""
     draws = torch.Generator().manual_seed(0)
     tries, called = 600, {0.01: 0, 0.001: 0}
     for _ in range(tries):

@@ -1,4 +1,4 @@
-"""A trained model with a method, against the attention layer and token-by-token decoding."""
+"""A trained model with a method, compared with the attention layer and with decoding token by token."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from ropebook.lab.longer import with_method
 from ropebook.rotary_attention import RotaryAttention
 from tests.lab_models import METHOD_OPTIONS, L, bits_from, decoded, random_windows, slow_method, tiny
 
-EXACT = 1e-10  # float64, through two layers
+EXACT = 1e-10  # in float64, through two layers
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, mon
         ours = with_method(model, method, METHOD_OPTIONS[method])
         found, wanted = ours(tokens), slow_method(model, method, METHOD_OPTIONS[method])(tokens)
         assert (found - wanted).abs().max() < EXACT
-        assert (found - before).abs().max() > 1e-3  # it does something
-        assert torch.equal(model(tokens), before)  # and doesn't change the model
+        assert (found - before).abs().max() > 1e-3  # the method has an effect
+        assert torch.equal(model(tokens), before)  # and leaves the original model as it was
 
 
 def test_a_method_shares_weights_and_one_rotary(model):
@@ -99,14 +99,14 @@ def test_arrival_is_decoding_with_a_cache_of_rotated_keys(model):
     prefill = with_method(model, "dynamic_ntk", options)
     with torch.no_grad():
         assert (ours(window[None, :-1])[0] - literal).abs().max() < EXACT
-        assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT  # a shorter text from the same rows
-        assert (decoded(ours, window[:-1]) - literal).abs().max() < EXACT  # an offset
+        assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT  # a shorter text, with the same rows
+        assert (decoded(ours, window[:-1]) - literal).abs().max() < EXACT  # decoding uses an offset
         assert (prefill(window[None, :-1])[0] - literal)[
             :L
-        ].abs().max() > 1e-3  # a whole text at its length is not that
+        ].abs().max() > 1e-3  # with the frequencies for the whole length it would differ
         assert (ours(window[None, :L]) - model(window[None, :L])).abs().max() < EXACT  # up to L nothing changes
         assert ours.float()(window[None, :-1]).dtype == torch.float32
-    model.double()  # the weights are shared
+    model.double()  # both models share their weights
     with pytest.raises(ValueError, match="positions must be None"):
         ours(window[None, :4], torch.arange(4))
 

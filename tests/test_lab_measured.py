@@ -1,4 +1,4 @@
-"""What pages show about the second experiment, compared with the numbers behind it."""
+"""What pages show about the second experiment, compared with the numbers it comes from."""
 
 import json
 
@@ -80,7 +80,7 @@ def test_differences_are_those_of_the_rule(numbers):
     assert found["plain"]["rope-10000-3200/linear/4"]["language"][2] == pytest.approx(interval[:3], abs=1e-4)
     assert found["plain"]["rope-10000-3200/linear/4"]["language"][2][2] < -0.5
     assert found["plain"]["rope-10000-3200/linear/4"]["language"][0][0] == pytest.approx(0, abs=0.3)
-    # with the last bytes a byte costs 2, with the model as it is 5 beyond L
+    # beyond L a byte costs 2 if only the last bytes are kept, and 5 with the unchanged model
     assert found["last"]["none"]["python"][3][0] == pytest.approx(3, abs=0.3)
     assert found["none"].keys() == {
         f"rope-10000-3200/{name}/{s}/tuned" for name in ("linear", "yarn_chosen") for s in (2, 4, 8)

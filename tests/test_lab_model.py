@@ -1,8 +1,9 @@
-"""The laboratory's model against transformers: its Llama, given the same weights, computes the logits of every scheme.
+"""The laboratory's model compared with transformers: given the same weights, transformers' Llama computes the logits of
+every scheme.
 
-Learned and sinusoidal positions are passed to it as ``inputs_embeds``, ALiBi as a mask that is added, and vectors that
-aren't rotated get position 0. Tolerances are relative to the largest magnitude; transformers computes norms and angles
-in float32.
+Learned and sinusoidal positions are passed to it as ``inputs_embeds``, ALiBi as a mask that is added to the scores, and
+vectors that aren't rotated get position 0. Tolerances are relative to the largest magnitude; transformers computes
+norms and angles in float32.
 """
 
 import copy
@@ -51,7 +52,7 @@ def make(scheme, dtype=torch.float64, length=LENGTH, **options):
 
 
 def test_the_schemes():
-    assert list(M.SCHEMES) == [*SCHEMES, "t5", "alternate"]  # the last two: tests/test_lab_schemes.py
+    assert list(M.SCHEMES) == [*SCHEMES, "t5", "alternate"]  # the last two are tested in tests/test_lab_schemes.py
     assert {name: scheme.base for name, scheme in M.SCHEMES.items() if scheme.base} == {**BASES, "alternate": 10000.0}
     assert len({scheme.title for scheme in M.SCHEMES.values()}) == 9
 
@@ -99,11 +100,11 @@ def test_the_size_of_the_first_weights():
             continue
         expected = 0.02 if name.startswith(("embedding", "places")) else weight.shape[1] ** -0.5
         if "out_proj" in name or "down_proj" in name:
-            expected /= 4  # √(2 · 8): sixteen sums into the stream
+            expected /= 4  # √(2 · 8), because sixteen outputs are added to the stream
         assert abs(weight.std().item() / expected - 1) < 0.03
         assert abs(weight.mean().item()) < 0.05 * expected
     uniform = model(TOKENS.expand(2, -1)).log_softmax(-1)
-    assert (uniform + math.log(256)).abs().mean() < 0.5  # every byte about as likely as any
+    assert (uniform + math.log(256)).abs().mean() < 0.5  # every byte is about equally likely
 
 
 # --- the same logits as transformers ---
@@ -130,7 +131,7 @@ def theirs_of(model, base):
 
 
 def added_places(model):
-    """What the scheme adds to the bytes' vectors, by its formula."""
+    """What the scheme adds to the bytes' vectors, computed by its formula."""
     if model.scheme == "learned":
         return model.places.weight
     angles = np.arange(LENGTH)[:, None] / 10000.0 ** (np.arange(0, 16, 2) / 16)
@@ -200,7 +201,8 @@ def test_only_without_a_scheme_is_the_order_of_the_bytes_before_lost(scheme):
     change = error(model(TOKENS[:, order])[:, -1], model(TOKENS)[:, -1])
     assert (change < TINY) == (scheme == "none")
     assert change < TINY or change > 1e-3
-    # a second layer sees how many bytes each of the first layer's outputs had before it: the causal mask tells
+    # a second layer notices, because the causal mask gave each of the first layer's outputs its own number of bytes to
+    # attend to
     deep = make(scheme)
     assert error(deep(TOKENS[:, order])[:, -1], deep(TOKENS)[:, -1]) > 1e-3
 
@@ -223,8 +225,8 @@ def test_without_a_scheme_positions_say_nothing():
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 4, 8, 12, 16])
 def test_alibi_is_that_of_bloom(n_heads):
-    """Theirs is the slope times the key's place. The query's place shifts a whole row of scores, which softmax
-    ignores."""
+    """Bloom's bias is the slope times the key's position. The query's position shifts a whole row of scores, and
+    softmax ignores that."""
     by_key = build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float32)[:, 0]
     expected = by_key[:, None, :] - by_key[:, :, None]
     assert error(M.alibi_bias(n_heads, 9), expected) < 1e-6
@@ -242,7 +244,7 @@ def test_alibi_by_hand():
 
 
 def test_alibi_is_to_the_bit_what_the_trained_models_had():
-    """The form in which the experiment was run, written out."""
+    """The expected bias is written out in the form that the experiment used."""
     for n_heads, q_len, offset in ((4, 256, 0), (4, 3, 4093), (2, 16, 5)):
         slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
         keys = torch.arange(offset + q_len)
@@ -251,7 +253,7 @@ def test_alibi_is_to_the_bit_what_the_trained_models_had():
 
 
 def alone(model, tokens, segments):
-    """Every text of a row computed alone, and the results joined."""
+    """Compute each text of a row alone, and join the results."""
     out = torch.zeros(*tokens.shape, 256, dtype=torch.float64)
     for row, ids in enumerate(segments.tolist()):
         starts = [0, *(t for t in range(1, len(ids)) if ids[t] != ids[t - 1]), len(ids)]
@@ -386,7 +388,7 @@ def test_a_copy_is_as_the_original(scheme):
 
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
-    """Two models among the results, as training leaves them."""
+    """Two models among the results, stored as after training."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
     (tmp_path / "trials").mkdir()
@@ -445,7 +447,7 @@ BAD = [
     (lambda: ALIBI(TOKENS, mask=ALL.int()), TypeError, "mask must be a tensor, boolean (True = may attend)"),
     (lambda: ALIBI(TOKENS, COUNT + 1), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, COUNT * 2), ValueError, COUNTING),
-    (lambda: ALIBI(TOKENS, COUNT % 8), ValueError, COUNTING),  # texts without a separator
+    (lambda: ALIBI(TOKENS, COUNT % 8), ValueError, COUNTING),  # these texts have no separator
     (lambda: ALIBI(TOKENS, COUNT[1:]), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, list(range(LENGTH))), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, COUNT * 2, ALL), ValueError, COUNTING),

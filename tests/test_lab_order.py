@@ -1,4 +1,4 @@
-"""What the page says about order, compared with the letters behind it."""
+"""What the page says about order, compared with the letters that it was computed from."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "results" / "asking"
 
 
 def a_map(halved, shares=None):
-    """A map of one context and four questions: the order score of each halved pair in quarters."""
+    """A map of one context and four questions. For each halved pair, ``halved`` says how many of the four are answered
+    right."""
     rows = [{"order": ["1" * right + "o" * (4 - right)]} for right in halved]
     return {"pairs": {"halved": rows}, "shares": shares}
 

@@ -1,4 +1,4 @@
-"""The second rule, while it is a draft, on made-up letters whose outcomes are known."""
+"""The second rule, still a draft, on made-up letters whose outcomes are known."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ SEEDS = (0, 1, 2)
 
 
 def made(right, other=0.0, contexts=16, questions=16, seed=0):
-    """Letters for each layout and seed, drawn with these probabilities."""
+    """Letters for each layout and seed: "1" has the probability ``right``, "o" the probability ``other``."""
     draws = np.random.default_rng(seed)
     chances = [right, other, max(0.0, 1 - right - other)]
 
@@ -107,6 +107,6 @@ def test_every_claim_can_be_judged_and_has_a_name_of_its_own():
 
 
 def test_it_is_a_draft():
-    """Whoever sets the date prints the digest with it; from then on neither may change."""
+    """Whoever sets the date publishes the digest with it; from then on neither may change."""
     assert R.DATE is None
     assert len(R.digest()) == 64

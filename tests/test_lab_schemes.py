@@ -1,4 +1,5 @@
-"""The schemes that the second experiment adds, T5's buckets and RoPE in every other layer, against transformers."""
+"""The schemes that the second experiment adds, compared with transformers: T5's buckets, and RoPE in every other
+layer."""
 
 import copy
 import math
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, **options):
-    """A tiny model with sharp attention and biases that differ."""
+    """A tiny model with sharp attention whose biases differ from one another."""
     model = M.LanguageModel(scheme, LENGTH, **{**SIZES, **options})
     for name, weight in model.named_parameters():
         if name == "buckets":
@@ -67,7 +68,7 @@ def their_bias(model, length):
 
 
 def test_t5_is_to_the_bit_what_the_trained_models_had():
-    """The form in which the experiment was run, written out."""
+    """The expected bias is written out in the form that the experiment used."""
     weight = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
     for q_len, offset in ((300, 0), (3, 4093)):
         keys = torch.arange(offset + q_len)
@@ -81,7 +82,7 @@ def test_the_buckets_are_those_of_transformers():
     distances = torch.arange(5000)
     theirs = T5Attention._relative_position_bucket(-distances, bidirectional=False, num_buckets=32, max_distance=128)
     ours = t5_bucket(distances)
-    # on the border of two ranges, rounding in float32 decides which one it falls into
+    # where two ranges meet, rounding in float32 decides which one a distance falls into
     apart = (ours != theirs).nonzero().flatten().tolist()
     assert apart in ([], [32], [64], [32, 64])
     assert ours.diff().min() == 0

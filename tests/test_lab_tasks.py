@@ -1,4 +1,4 @@
-"""Two tasks in a text: what is planted where, that content alone doesn't reveal the order, and which answers count
+"""Two tasks inside a text: what is planted where, that content alone doesn't reveal the order, and which answers count
 as right."""
 
 from collections import Counter
@@ -23,7 +23,7 @@ def is_record(byte):
 
 
 def solved(text, before):
-    """What a query at ``before`` − 1 asks for, by reading the text."""
+    """Read the text and find what the query at ``before`` − 1 asks for."""
     query = text[before - 1]
     first = T.FIRST <= query < T.FIRST + data.KEYS
     key = query - (T.FIRST if first else data.QUERY)
@@ -99,7 +99,7 @@ def test_questions_stand_exactly_so_far_back(task, seed, n):
                 assert len(found) == 1
             seen.add((wanted - data.RECORD) // data.VALUES)
         assert len(seen) == n
-        # keys that are not asked for have records too
+        # keys that aren't asked for have records as well
         records = [byte for byte in text[: 160 - 2 * n] if is_record(byte)]
         assert len(records) == len(set(records)) == data.KEYS * (T.planted_bytes(task) - 2)
 
@@ -112,7 +112,7 @@ def test_questions_follow_from_the_seed(task):
 
 
 class Reader(nn.Module):
-    """Answers by reading: the record asked for, or the first one with the key, or nothing."""
+    """Answers by reading the text: with the record asked for, with the key's first record, or with nothing."""
 
     has_bias = False
 

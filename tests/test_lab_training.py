@@ -1,7 +1,7 @@
-"""The laboratory's training: what a step is, that a run which was killed ends with the bits of one that was not, that
-two processes do what one does, and that a small model learns.
+"""The laboratory's training: what a step does, that a run which was killed ends with the same bits as one that wasn't,
+that two processes do what one does, and that a small model learns.
 
-Models here are tiny and their text is made up, but for the smoke training, which reads a few files of the library.
+The models are tiny and their text is made up, except in the smoke training, which reads a few files of the library.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def root(tmp_path_factory):
-    """A file of a few lines."""
+    """A file with a few lines of code."""
     path = tmp_path_factory.mktemp("library") / "shown.py"
     path.write_text("".join(f"def f{i}(x):\n    return {i} * x + {i * i % 97}\n\n" for i in range(60)))
     return path
@@ -128,7 +128,7 @@ def test_every_weight_is_trained_by_one_optimizer(scheme, corpus, tmp_path):
 
 
 def test_a_step_by_hand(corpus, tmp_path):
-    """The first AdamW step is the sign of the gradient times the rate; the loss is the mean surprise in bits."""
+    """AdamW's first step is the sign of the gradient times the rate, and the loss is the mean surprise in bits."""
     run = tiny(warmup=1, lr=0.01)
     trainer = Trainer(run, corpus, tmp_path, dtype=torch.float64)
     fresh = LanguageModel(run.scheme, 16, dim=16, hidden_dim=24, n_layers=1, n_heads=2, dtype=torch.float64)
@@ -136,7 +136,7 @@ def test_a_step_by_hand(corpus, tmp_path):
     log_p = fresh(rows[:, :-1]).log_softmax(-1)
     bits = -log_p.gather(-1, rows[:, 1:, None]).mean() / math.log(2)
     assert trainer.advance() == pytest.approx(bits.item(), rel=1e-12)
-    assert trainer.losses == [pytest.approx(8, abs=0.3)]  # at first all 256 bytes are about as likely
+    assert trainer.losses == [pytest.approx(8, abs=0.3)]  # at first all 256 bytes are about equally likely
     assert trainer.step == 1
     assert trainer.seconds > 0
     bits.backward()
@@ -200,8 +200,8 @@ SHOWN, HELD_OUT = ["argparse.py", "ast.py", "bdb.py", "cmd.py", "codecs.py"], ["
 
 
 def test_a_small_model_learns(tmp_path):
-    """The loss falls from 8 bits per byte, that of a model that knows nothing, by at least four. On files that it was
-    not trained on it falls by 3.5, more than byte frequencies alone could explain."""
+    """The loss falls by at least four from 8 bits per byte, the loss of a model that has learned nothing. On files that
+    weren't in the training text it falls by 3.5, more than byte frequencies alone could explain."""
     library = Path(sysconfig.get_paths()["stdlib"])
     shown, held_out = (data.as_text(b"".join((library / n).read_bytes() for n in names)) for names in (SHOWN, HELD_OUT))
     corpus = Text.of(shown.tobytes())
@@ -251,7 +251,7 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(root, corpus, tmp_p
     assert trainer.step == kept
     assert len(finish(trainer)) == 12 - kept
     ours, theirs = state_of(trainer), dict(uninterrupted)
-    del ours["random"], theirs["random"]  # they are compared in the next test
+    del ours["random"], theirs["random"]  # the next test compares them
     assert_same_bits(ours, theirs)
 
 
@@ -265,7 +265,8 @@ def test_stopping_anywhere_changes_no_bit(scheme, corpus, tmp_path):
             while trainer.step < stop:
                 trainer.advance()
             trainer.save()
-            random.random(), np.random.rand(), torch.rand(1)  # lost: the checkpoint has the state before
+            # these draws are lost, because the checkpoint has the earlier state
+            random.random(), np.random.rand(), torch.rand(1)
             trainer = Trainer(run, corpus, tmp_path / folder)
             assert trainer.step == stop
         finish(trainer)
@@ -343,7 +344,7 @@ def test_a_save_is_on_the_disk_before_it_takes_the_place(corpus, tmp_path, monke
 
 
 def another(corpus, tmp_path, **changes):
-    """The checkpoint of another run, in the place of this one's."""
+    """Replace this run's checkpoint by that of another run."""
     other = Trainer(tiny(**changes), corpus, tmp_path / "other")
     other.save()
     shutil.copy(other.path, tmp_path / "rope-10000-0.pt")
@@ -376,7 +377,7 @@ def test_another_number_of_threads_is_refused(corpus, tmp_path):
 
 
 def test_a_compiled_run_takes_the_same_steps_with_coarser_products(corpus, tmp_path, monkeypatch):
-    """``torch.compile`` itself takes a minute and needs a C++ compiler. Here a stand-in shows how it is used."""
+    """``torch.compile`` itself takes a minute and needs a C++ compiler, so a substitute shows how it is used."""
     seen = []
 
     def compiles(model):
@@ -432,7 +433,7 @@ def test_the_states_of_cuda_are_kept_where_there_is_one(monkeypatch):
     states = training._random_states()
     training._set_random_states(states)
     assert_same_bits(kept, [torch.tensor([1, 2])])
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # a machine without CUDA resumes as well
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # a machine without CUDA can resume as well
     training._set_random_states(states)
     assert len(kept) == 1
     assert "cuda" not in training._random_states()
@@ -464,7 +465,7 @@ def test_two_processes_do_what_one_does(root, corpus, tmp_path):
     together = Trainer(run, corpus, tmp_path / "together", dtype=torch.float64)
     assert together.step == len(together.losses) == 50
     assert max(abs(a - b) for a, b in zip(alone.losses, together.losses, strict=True)) < 1e-10
-    assert alone.losses[-1] < alone.losses[0] - 0.5  # it is training
+    assert alone.losses[-1] < alone.losses[0] - 0.5  # so it does train
     for name, weight in alone.model.state_dict().items():
         assert (together.model.state_dict()[name] - weight).abs().max() < 1e-9
     assert [path.name for path in (tmp_path / "together").iterdir()] == ["alibi-0.pt"]
@@ -490,7 +491,7 @@ def test_each_process_takes_its_share_of_the_rows_and_the_first_saves(monkeypatc
     monkeypatch.setattr(training.dist, "barrier", lambda: waited.append(trainer.path.exists()))
     trainer.save()
     assert trainer.path.exists() == (rank == 0)
-    assert waited == [rank == 0]  # the other processes wait for it
+    assert waited == [rank == 0]  # the other processes wait for this one
 
 
 def test_rows_that_do_not_divide_are_refused(monkeypatch, corpus, tmp_path):
@@ -502,7 +503,7 @@ def test_rows_that_do_not_divide_are_refused(monkeypatch, corpus, tmp_path):
 # --- bad input ---
 
 BAD = [
-    # settings, error, message
+    # each case: settings, error, message
     ({"scheme": "rope"}, ValueError, "scheme must be one of 'learned', 'sinusoidal'"),
     ({"seed": -1}, ValueError, "seed must be an integer >= 0, got -1"),
     ({"length": 0}, ValueError, "length must be an integer >= 1, got 0"),

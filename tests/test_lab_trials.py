@@ -1,4 +1,5 @@
-"""The second experiment's trainings: which there are, their rows, and that they train and resume like the first's."""
+"""The second experiment's trainings: which ones there are, what their rows hold, and that they train and resume like
+the first's."""
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_a_batch_follows_from_seed_and_step_and_has_every_kind():
         assert not torch.equal(rows, other)
     kinds = [(row >= language.NOUN).any().item() for row in rows]
     assert kinds == [False, False, False, True] * 2
-    assert torch.equal(rows, trials.Trial("alibi", 1, rows=8).batch(PARTS, 7))  # the same for every scheme
+    assert torch.equal(rows, trials.Trial("alibi", 1, rows=8).batch(PARTS, 7))  # they are the same for every scheme
 
 
 def test_the_whole_training_text_is_read():

@@ -1,5 +1,5 @@
-"""The ledger names equations without a check, and checks without an equation. (That each check holds and refuses its
-twin: test_proofs.py.)"""
+"""The ledger names equations without a check, and checks without an equation. (test_proofs.py tests that each check
+holds and refuses its twin.)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The lock by which tests and builds install: complete, with hashes, and of the versions in constraints.txt."""
+"""The lock file that tests and builds install from: it is complete, has hashes, and agrees with the versions in
+constraints.txt."""
 
 from __future__ import annotations
 

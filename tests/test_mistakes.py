@@ -1,4 +1,4 @@
-"""The gallery of mistakes: each is what its name says, and only its own measurements catch it."""
+"""The gallery of mistakes: each mistake is what its name says, and only the measurements listed for it catch it."""
 
 import inspect
 import math
@@ -33,12 +33,12 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
     function = mistakes.correct if name == "correct" else mistakes.MISTAKES[name]
     found = mistakes.diagnose(function, layout=layout, generator=seeded())
     assert set(found.caught_by()) == CAUGHT_BY.get(name, set())
-    # none hides at the edge of the tolerance
+    # no value is close to the tolerance
     assert all(value < 1e-12 or value > 1e-4 for value in found)
 
 
 def test_a_rotation_is_asked_for_positions_that_a_text_has():
-    """A reader's own function may refuse positions below 0."""
+    """It isn't asked for others, because a reader's own function may refuse positions below 0."""
     seen = []
 
     def watched(q, k, v, positions, **options):
@@ -51,7 +51,8 @@ def test_a_rotation_is_asked_for_positions_that_a_text_has():
 
 
 class Reader:
-    """Two layers of attention without weights, which may use a right rotation wrongly. Longer texts raise the base."""
+    """Two layers of attention without weights, which may misuse a correct rotation. For longer texts it raises the
+    base."""
 
     def __init__(self, wrong=""):
         self.wrong, self.base = wrong, 100.0
@@ -65,7 +66,8 @@ class Reader:
         seen = (at <= at[:, None]) & (at >= pad)
         places = torch.zeros_like(at) if by_token and self.wrong == "offset" else at
         if by_token and self.wrong == "is_causal":
-            seen = seen & (at == 0)  # the mask's upper left corner: a single query sees the first key
+            # the mask is aligned at its upper left corner, so a single query sees only the first key
+            seen = seen & (at == 0)
         for _ in range(2):
             q, k, v = mistakes.correct(x, x, x, places, base=base)
             weights = (q @ k.T).masked_fill(~seen, -math.inf).softmax(-1)
@@ -129,13 +131,13 @@ def test_the_mistakes_are_those_they_are_called():
 
 
 def interleaved(x, positions):
-    """With complex numbers, which is not how the module does it."""
+    """Rotate with complex numbers, which the module doesn't do."""
     turn = torch.polar(torch.ones(5, 4).double(), positions[:, None] * sinusoidal.inv_freq(8))
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
 
 
 def test_the_output_is_measured_against_torchs_attention():
-    """`output` is the largest change of attention's result under a shift, by torch's own attention."""
+    """`output` is the largest change that a shift of positions makes in the result of attention, computed by torch."""
     found = mistakes.diagnose(mistakes.query_only, dim=8, seq_len=6, shift=7, generator=seeded())
     q, k, v = torch.randn(3, 6, 8, dtype=torch.float64, generator=seeded())
     at = torch.arange(6)
@@ -165,7 +167,7 @@ def test_rotations_are_compared_on_the_same_numbers():
 
 @pytest.mark.parametrize("name", mistakes.MISTAKES)
 def test_a_mistake_is_made_in_every_head_alike(name):
-    # five positions and heads of eight entries; the leading sizes differ from both
+    # five positions and heads with eight entries, and leading sizes that differ from both
     q, k, v = random(3, 2, 3, 5, 8)
     positions = torch.tensor([0, 2, 4, 6, 200])
     together = mistakes.MISTAKES[name](q, k, v, positions)

@@ -1,4 +1,5 @@
-"""The field guide: rows and sources fit together, what can't be is refused, and the table shows what the file says."""
+"""The field guide: rows and sources fit together, impossible values are refused, and the table shows what the file
+says."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tools.paths import BOOK
 PAGE = "models.md"
 ROWS = M.checkpoints()
 KINDS = {row.kind for row in ROWS}
-# The beginnings of the names of checkpoints that the book talks about.
+# How the names of the checkpoints that the book talks about begin.
 TALKED_OF = (
     "GPT-J", "GPT-NeoX", "LLaMA-", "Llama-2", "Llama-3", "Llama-4", "CodeLlama", "Mistral-", "Qwen2-", "Qwen3-Next",
     "Gemma-2B", "Gemma-2-", "Gemma-3-", "Gemma-4-", "Phi-", "DeepSeek-V2", "DeepSeek-V3", "DeepSeek-V4", "gpt-oss",
@@ -66,7 +67,7 @@ def test_every_source_is_used_and_every_one_that_is_named_exists(data):
 
 
 def test_no_source_stands_twice():
-    # One file may be read for several models, but then it is one source.
+    # One file may be read for several models, but it counts as one source.
     addresses = [source.address for source in M.sources().values()]
     assert sorted(set(addresses)) == sorted(addresses)
 
@@ -172,7 +173,7 @@ def test_counts_are_of_known_values_only():
     assert M.layouts(few) == {"interleaved": 1, "half": 1}  # the third row doesn't count
     (group,) = M.bases((1, 9000), few)
     assert group[2:] == (2, 10_000, 255_000, 500_000)
-    short, long = M.bases((1, 2048, 8192), few)  # a limit belongs to the lengths below it
+    short, long = M.bases((1, 2048, 8192), few)  # a limit is included in the lengths below it
     assert (short[1:4], long[1:4]) == ((2048, 1, 10_000), (8192, 1, 500_000))
     assert M.known("base", "trained", rows=few) == few[:2]
     assert {name: len(found) for name, found in M.stretched(few).items()} == {"none": 2}
@@ -254,7 +255,7 @@ def test_rows_lead_to_the_explainer_with_their_numbers():
         facts = {"base": row.of("base"), "head_dim": row.of("head_dim"), "rotary_dim": row.of("rotates")}
         assert {name: found[name] for name in facts} == facts
         assert found["maximum"] == row.of("shipped")
-        # only facts without a column in the guide are unknown to the explainer
+        # the explainer lacks only facts for which the guide has no column
         assert set(report.names()) <= {"no-model-type"}, row.name
 
 
