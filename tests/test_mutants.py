@@ -1,4 +1,4 @@
-"""The mutations of benchmarks/mutants.py: each changes one thing, and each module named has its tests."""
+"""The mutations of benchmarks/mutants.py: each changes a single thing, and each module they name has its tests."""
 
 import ast
 

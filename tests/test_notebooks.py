@@ -1,4 +1,4 @@
-"""Student notebooks: a page becomes plain Markdown, code stays as it is, the notebooks run alone."""
+"""Student notebooks: a page becomes plain Markdown, code stays as it is, and the notebooks run by themselves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ SETTINGS = {
 
 
 class Book:
-    """A small book that Sphinx has read; the pages with code are its chapters."""
+    """A small book, already read by Sphinx. The pages with code are its chapters."""
 
     def __init__(self, folder: Path, pages: dict[str, str | nbformat.NotebookNode]) -> None:
         for name, page in pages.items():
@@ -96,7 +96,7 @@ class Book:
         return builder.notebook(name, self.app.env.get_and_resolve_doctree(name, builder))
 
     def cells(self, name: str) -> list[str]:
-        """A notebook's cells, without the first two, which say what it is, and without cells that contain only "1"."""
+        """A notebook's cells, except the first two, which say what it is, and cells that contain only "1"."""
         return [cell.source for cell in self.notebook(name).cells[2:] if cell.source != "1"]
 
 
@@ -255,7 +255,7 @@ def test_what_a_notebook_cannot_show_is_an_error_that_names_the_page(book, name)
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_what_means_nothing_is_a_warning_that_names_the_line(book, name):
-    """The book is built with every warning an error."""
+    """The book is built with warnings as errors."""
     _, line, message = WARNINGS[name]
     page = f"warned-{name}"
     with contextlib.suppress(NotebookError):
@@ -317,7 +317,7 @@ PLAIN = MarkdownIt("commonmark").enable("table").enable("strikethrough").use(dol
 
 
 def written(*blocks: nodes.Node) -> str:
-    """How the writer renders some blocks."""
+    """How the writer renders these blocks."""
     return Writer(None, "page", None, None, {}).blocks(list(blocks))
 
 
@@ -361,7 +361,8 @@ MYST = create_md_parser(MdParserConfig(enable_extensions=("colon_fence", "dollar
 
 
 def leftovers(markdown: str) -> list[str]:
-    """Remaining MyST markup, both for a tokenizer that supports MyST and for one that only supports CommonMark."""
+    """Any MyST markup that is left, as seen by a tokenizer that supports MyST and by one that only supports
+    CommonMark."""
     found = []
     for token in MYST.parse(markdown):
         children = {child.type for child in token.children or []}
@@ -426,7 +427,7 @@ def test_equations_have_the_built_pages_numbers(chapter, written_notebooks):
 
 @pytest.fixture
 def ran() -> nbformat.NotebookNode:
-    """A chapter after it has run, with an explorer, a picture and what the site's builder adds."""
+    """A chapter that has been run, with an explorer, a picture and what the site's builder adds."""
     view = {
         "application/vnd.jupyter.widget-view+json": {"model_id": "m", "version_major": 2, "version_minor": 0},
         "text/html": '<svg viewBox="0 0 2 1"></svg>',
@@ -482,7 +483,7 @@ def test_outputs_and_widgets_are_kept(flat, ran):
 
 
 def drawing(markup: str) -> ElementTree.Element:
-    """The drawing inside an image."""
+    """The SVG drawing inside an image."""
     return ElementTree.fromstring(base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', markup)[1]))
 
 
@@ -678,7 +679,7 @@ def test_a_readers_changes_are_kept(tmp_path, capsys):
     assert lab("five", out) == ["attention-3.ipynb"]
     assert first.read_text() == second.read_text() == mine
 
-    (out / notebooks.WRITTEN).unlink()  # without a record every copy may be the reader's
+    (out / notebooks.WRITTEN).unlink()  # without this record, any copy might be the reader's own
     assert lab("six", out) == ["attention-4.ipynb"]
     assert first.read_text() == second.read_text() == mine
     assert lab("six", out) == ["attention-4.ipynb"]

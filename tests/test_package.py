@@ -1,4 +1,5 @@
-"""Importing the package: main names at the top, nothing loaded before it is used, types for checkers."""
+"""Importing the package: the main names are at the top, nothing is loaded before it is used, and type checkers see
+types."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import ropebook
 
 
 def loaded(code: str) -> set[str]:
-    """The modules that a fresh Python has after this code."""
+    """The modules that a fresh Python has loaded after running this code."""
     env = {"PYTHONPATH": str(Path(ropebook.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],

@@ -1,4 +1,5 @@
-"""The pages as one document for print: what is unique in one page stays unique, and links lead on inside."""
+"""The pages as a single document for print: ids that are unique on a page stay unique, and links lead on inside the
+document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The precision module against rounding by hand, sinusoidal.rounding_error and expectations in closed form."""
+"""The precision module compared with rounding by hand, with sinusoidal.rounding_error, and with expectations in closed
+form."""
 
 import inspect
 import math
@@ -33,7 +34,7 @@ def test_each_rounding_by_hand():
     bf16 = torch.bfloat16
     for rounded, angles in {
         None: m * theta,
-        "positions": 1000 * theta,  # there bfloat16 can represent every fourth integer
+        "positions": 1000 * theta,  # here bfloat16 can represent every fourth integer
         "inv_freq": m * theta.to(bf16).double(),
         "angles": (torch.tensor(m).to(bf16) * theta.to(bf16)).double(),
     }.items():
@@ -61,7 +62,7 @@ def test_float32_angles_at_a_million_and_ten():
         assert 2**-24 * last / 20 < error < 2**-23 * (last + 300)
     assert 0.005 < million < 0.13
     assert ten > 0.05
-    # the same positions, angles in float64 and the table cast to float32
+    # the same positions, with float64 angles and the table cast to float32
     assert precision.table_error(positions[1], 128, dtype=torch.float32).max() <= 2**-25
 
 
@@ -79,7 +80,7 @@ def test_score_errors():
     positions = error(rounded="positions")
     assert largest(positions[:2]) == 0
     assert positions[2:].min() > 100 * result.min() / 2
-    # a wrong frequency is the same at every position, so the error depends on the distance
+    # a wrong frequency is equally wrong at every position, so the error depends on the distance
     near, far = error(rounded="inv_freq"), error(rounded="inv_freq", distance=4000)
     assert near.max() < 1.01 * near.min()
     assert far.min() > 100 * near.max()
@@ -90,13 +91,13 @@ def test_score_errors():
 
 
 def turned(x, at, rounded=None):
-    """The vectors of x (many, d), all rotated by one position."""
+    """The vectors of x, (many, d), all rotated to one position."""
     cos, sin = precision.rounded_cos_sin(at, x.shape[-1], rounded=rounded)
     return rotate_by_pairs(x[:, None], cos, sin)[:, 0]
 
 
 def off(q, k, m, distance, rounded):
-    """By how much a score is off with one step rounded, as a share of |q||k|."""
+    """How far off a score is if one step is rounded, as a share of |q||k|."""
     where = torch.tensor([m]), torch.tensor([m - distance])
     rough, exact = ((turned(q, where[0], r) * turned(k, where[1], r)).sum(-1) for r in (rounded, None))
     return (rough - exact).abs() / (q.norm(dim=-1) * k.norm(dim=-1))
@@ -108,7 +109,8 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
     dim = 32
     found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded)
     pairs = precision.pair_errors(torch.tensor([m]), dim, distance=distance, rounded=rounded)[0]
-    # both in the pair that is off most; the key points along its first entry, and the query takes every direction
+    # both lie in the pair with the largest error; the key points along its first entry, and the query tries every
+    # direction
     pair = int(pairs.argmax())
     q, k = torch.zeros(2, 3600, dim, dtype=torch.float64)
     directions = torch.arange(3600) * 2 * math.pi / 3600
@@ -123,9 +125,10 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_the_worst_case_of_a_rounded_result(m, dtype):
     found = precision.score_error(torch.tensor([m]), 64, rounded="result", dtype=dtype, generator=seeded())
-    entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)  # float64 is converted to bfloat16 through float32
+    # a little above half-way, because float64 is converted to bfloat16 through float32
+    entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)
     here, there = torch.tensor([m]), torch.tensor([m - 1])
-    # rotated back, so that the rotation gives this vector
+    # rotate it back first, so that the rotation gives this vector
     q, k = (turned(torch.full((1, 64), entry, dtype=torch.float64), -at) for at in (here, there))
     q2, k2 = turned(q, here), turned(k, there)
     error = (q2.to(dtype).double() * k2.to(dtype).double() - q2 * k2).sum() / (q.norm() * k.norm())
@@ -134,7 +137,7 @@ def test_the_worst_case_of_a_rounded_result(m, dtype):
 
 
 def test_no_table_is_off_by_more_than_a_rounded_result():
-    # a cosine and a sine are off by half a step of the numbers below 1 at most
+    # a cosine or a sine is off by at most half a step between the numbers below 1
     most = math.sqrt(2) * torch.finfo(torch.bfloat16).eps / 4
     result = precision.score_error(torch.tensor([5]), 8, rounded="result").worst
     for distance in (1, 1000):
@@ -158,7 +161,7 @@ def test_score_errors_by_hand():
     off = scores(lambda at: at.bfloat16().double()) - scores(torch.Tensor.double)
     expected = (off / (q.norm(dim=-1) * k.norm(dim=-1))).square().mean(0).sqrt()
     found = precision.score_error(m, dim, rounded="positions").rms
-    assert found[0] == 0  # 256 and 255 are numbers of bfloat16; 257 would not be
+    assert found[0] == 0  # bfloat16 has 256 and 255, but not 257
     assert found.tolist() == pytest.approx(expected.tolist(), rel=0.01)
 
 

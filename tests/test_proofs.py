@@ -1,4 +1,4 @@
-"""Every registered check holds, every wrong twin is refused; and the proofs are about what the modules compute."""
+"""Every registered check holds and every wrong twin is refused; the proofs are about what the modules compute."""
 
 import math
 import re
@@ -76,7 +76,7 @@ def test_each_check_says_what_it_checks(label):
     assert "\n" not in says
 
 
-# --- That the proofs are about the module: both sides of each, in numbers, are what the module computes ---
+# --- The proofs are about the module: in numbers, both sides of each are what the module computes ---------
 
 M, N, K, J, SHIFT, DIM, BASE = 7, 3, 5, 2, 11, 6, 50.0
 THETA = sinusoidal.inv_freq(DIM, BASE).tolist()
@@ -90,7 +90,8 @@ VALUES = {
 
 
 def value(side, pair=0):
-    """One side of an identity at the numbers above; ``pair`` picks θ_i for the identities of one block."""
+    """One side of an identity with the numbers above substituted; ``pair`` picks θ_i for identities about a single
+    block."""
     side = side.subs({P.d: DIM, P.m: M, P.n: N, P.k: K, P.j: J, P.t: SHIFT}).doit()
     side = side.subs({P.theta[i]: theta for i, theta in enumerate(THETA)})
     side = side.subs({P.theta_i: THETA[pair], P.theta_j: THETA[pair - 1]})
@@ -163,7 +164,7 @@ def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
         (sympy.MatMul(ROW, ROW.T, evaluate=False), sympy.ImmutableMatrix([[x**2 + y**2]])),
         ((A + B) * A, A * A + B * A),
         (A + B, B + A),
-        (sympy.Abs(u * sympy.sin(x) + v * sympy.sin(x)), -(u + v) * sympy.Abs(sympy.sin(x))),  # below zero only
+        (sympy.Abs(u * sympy.sin(x) + v * sympy.sin(x)), -(u + v) * sympy.Abs(sympy.sin(x))),  # u and v are negative
     ],
 )
 def test_what_is_equal_is_proved(left, right):
@@ -178,8 +179,8 @@ def test_what_is_equal_is_proved(left, right):
     [
         (sympy.sin(x), sympy.cos(x)),
         (sympy.sin(x + y), sympy.sin(x - y)),
-        (sympy.sqrt(x**2), x),  # it is true for a positive x
-        (x, x + sympy.Rational(1, 10**30)),  # a few digits would not show the difference
+        (sympy.sqrt(x**2), x),  # true only for positive x
+        (x, x + sympy.Rational(1, 10**30)),  # comparing a few digits wouldn't show the difference
         (ROW, ROW.T),
         (ROW, sympy.ImmutableMatrix([[x, -y]])),
         (sympy.ImmutableMatrix([[x]]), x),
@@ -217,7 +218,7 @@ def test_a_proof_about_other_letters_is_an_error():
         proofs.holds(proof_of((x + y, y + x), symbols=("x", "z")))
     with pytest.raises(ValueError, match="declared for"):
         proofs.holds(proof_of((x, x)))
-    assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may contain one symbol less
+    assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may lack a symbol
 
 
 @pytest.mark.parametrize("side", [1.0, "x", True, [x]])

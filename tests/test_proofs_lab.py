@@ -1,4 +1,5 @@
-"""The checks of chapter *Measured* are about what the module computes. (That each refuses its twin: test_proofs.py.)"""
+"""The checks of chapter *Measured* are about what the module computes. (test_proofs.py tests that each refuses its
+twin.)"""
 
 import math
 
@@ -15,7 +16,7 @@ ONE, OTHER = [1.2, 1.8, 2.4, 3.0], [1.3, 1.9, 2.6, 3.2]
 
 
 def sides(wrong=False):
-    """Both equalities of the identity about variances, as numbers for four files."""
+    """Both equalities of the identity about variances, with the numbers of four files."""
     values = {r"\ell": ONE, r"\ell'": OTHER}
 
     def number(side):
@@ -59,7 +60,7 @@ def test_its_wrong_twin_is_false_and_not_merely_unproved():
 
 
 def test_the_estimate_is_the_modules():
-    """Without noise: the mean squares of a table whose parts are known, and the error computed from them."""
+    """The table has no noise and its parts are known, so their mean squares and the resulting error can be computed."""
     seeds, files = torch.tensor([1.0, -1.0]).double(), torch.tensor([3.0, 0.0, -3.0]).double()
     found = crossed(seeds[:, None] + files)
     squares = {"a": seeds.var() * 3, "b": files.var() * 2}

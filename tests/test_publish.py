@@ -1,4 +1,4 @@
-"""What publishing adds to a small site: policies by hash, addresses only if there is one."""
+"""What publishing adds to a small site: content policies with hashes, and addresses only if the site has one."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def text(*shape):
 
 
 def rotated(model, tokens, shift=0):
-    """For each layer, q and k as they meet, with queries ``shift`` positions further on: (heads, T, d)."""
+    """For each layer, q and k as attention multiplies them, with the queries moved ``shift`` positions ahead: (heads,
+    T, d)."""
 
     def look(attention, x):
         places = torch.arange(x.shape[1])
@@ -46,14 +47,15 @@ def rotated(model, tokens, shift=0):
 
 
 def test_the_bias_is_the_mean_score_over_all_queries_and_keys(model):
-    """For each distance, with queries and keys of any two tokens: all of them rotated as if they were so far apart."""
+    """The mean for each distance uses the queries and keys of any two tokens, all rotated as if they were that far
+    apart."""
     tokens = text(2, 20)
     found = distance_bias(model, tokens)
     theta = model.layers[0].attention.rotary.inv_freq
     for shift in (0, 3, 700):
         means = {"others": [], "first": []}
         for q, k in rotated(model, tokens, shift):
-            # every query at position ``shift``, every key at 0: undo the rotation by the token's own place
+            # undo the rotation by each token's own position, so that every query is at ``shift`` and every key at 0
             places = torch.arange(20)
             rotary = model.layers[0].attention.rotary
             q, k = (rotary(x, None, -places) for x in (q, k))

@@ -1,4 +1,4 @@
-"""Slowed pairs and methods in a Llama, against the same frequencies in transformers."""
+"""Slowed pairs and methods in a Llama, compared with the same frequencies in transformers."""
 
 from __future__ import annotations
 

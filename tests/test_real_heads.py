@@ -1,4 +1,4 @@
-"""The map of heads: compared with sums over all pairs of tokens, and on heads built to do one thing."""
+"""The map of heads, compared with sums over all pairs of tokens, and tested on heads that are built to do one thing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def model():
     torch.manual_seed(0)
     made = LlamaModel(50, 32, 24, LAYERS, HEADS, KV_HEADS, layout="half").requires_grad_(False)
     for layer in made.layers:
-        layer.attention.q_proj.weight *= 5  # heads with sharp attention
+        layer.attention.q_proj.weight *= 5  # makes the heads' attention sharp
     return made
 
 
@@ -30,7 +30,7 @@ def text(batch, length):
 
 
 def by_hand(model, tokens):
-    """One layer after the other, one query after the other."""
+    """Compute one layer after another and one query after another."""
     x, found = model.embedding(tokens), []
     for layer in model.layers:
         given = layer.attention_norm(x)
@@ -67,7 +67,7 @@ def test_the_map_is_what_the_weights_say_one_by_one(model):
                 expected = sum(values).item() / len(values)
                 assert getattr(found, name)[layer, head].item() == pytest.approx(expected, abs=1e-5), name
             for place, (a, b) in enumerate(zip(found.edges, found.edges[1:], strict=False)):
-                # distance Δ from the last entry; the first entry is the first token
+                # count the distance Δ back from the last entry, and leave out the first entry, the first token
                 shares = [row[1:].flip(0)[a:b].sum().item() for row in rows]
                 expected = sum(shares) / len(shares)
                 assert found.by_distance[layer, head, place].item() == pytest.approx(expected, abs=1e-5)
@@ -99,7 +99,7 @@ def test_a_head_without_preferences_spreads_its_weight_evenly(model):
     for layer in flat.layers:
         layer.attention.q_proj.weight.zero_()
     found = head_map(flat, text(1, 40))
-    seen = torch.arange(21.0, 41.0, dtype=torch.float64)  # keys of the queries 20 to 39
+    seen = torch.arange(21.0, 41.0, dtype=torch.float64)  # how many keys the queries 20 to 39 see
     assert found.entropy[0, 0].item() == pytest.approx(seen.log().mean().item(), rel=1e-5)
     assert found.first[1, 2].item() == pytest.approx((1 / seen).mean().item(), rel=1e-5)
     assert found.previous[1, 2].item() == pytest.approx((1 / seen).mean().item(), rel=1e-5)

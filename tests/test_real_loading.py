@@ -13,7 +13,7 @@ from tests import tiny_gguf
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_1", "Q4_0")
-CLOSE = 1e-5  # relative to the largest logit; two float32 ways to the same numbers
+CLOSE = 1e-5  # relative to the largest logit, for two float32 ways to compute the same numbers
 TOKENS = torch.randint(300, (2, 40), generator=torch.Generator().manual_seed(0))
 
 
@@ -25,7 +25,7 @@ def error(ours, theirs):
 
 
 def as_transformers_reads(path):
-    """transformers' model with the weights that transformers itself reads out of the file."""
+    """transformers' model, with the weights as transformers itself reads them from the file."""
     from transformers import LlamaForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
@@ -75,7 +75,8 @@ def test_rows_left_in_the_files_order_are_another_model(tmp_path):
     expected = written(TOKENS).logits
     wrong = real.model(file, config, "half", convert=False)
     assert error(wrong(TOKENS), expected) > 0.05
-    assert error(wrong(TOKENS[:, :1]), expected[:, :1]) < CLOSE  # one token attends to itself alone, whatever its score
+    # one token can only attend to itself, whatever its score
+    assert error(wrong(TOKENS[:, :1]), expected[:, :1]) < CLOSE
     right = real.model(file, config, "interleaved", convert=False)
     assert error(right(TOKENS), expected) < CLOSE
 

@@ -1,5 +1,5 @@
-"""Something added to the scores by distance: compared with tables of scores; and which additions leave the mean
-score unchanged."""
+"""Something added to the scores by distance, compared with tables of scores; and which additions keep the mean
+score."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_against_tables_of_scores(model, length):
     tokens = text(2 if length < 100 else 1, length)
     added = random(LAYERS, HEADS, length + 5)
     expected = by_hand(model, tokens, added)
-    assert error(with_penalty(model, added)(tokens), expected) < 1e-6  # the penalty is kept in float32
+    assert error(with_penalty(model, added)(tokens), expected) < 1e-6  # the penalty is stored in float32
     assert (error(expected, model(tokens)) > 1e-2) == (length > 1)
 
 

@@ -1,4 +1,4 @@
-"""Losses by position: they equal those of the full logits, but need memory only for a piece of them."""
+"""Losses by position: they equal those of the full logits, but only a piece of the logits is in memory at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_no_table_of_all_pairs_or_all_logits_is_made(model):
     tokens = text(513)
     with LargestTensor() as seen:
         real.losses(model, tokens, piece=16)
-    assert seen.numel < 513 * 96  # a table of pairs has 513², the logits have 513 · 500
+    assert seen.numel < 513 * 96  # a table of pairs would have 513² numbers, the logits 513 · 500
 
 
 def test_the_model_stays_as_it_is(model):

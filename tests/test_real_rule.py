@@ -1,4 +1,4 @@
-"""The rule for the published model: it judges made-up numbers as it should, and texts that decide are not opened
+"""The rule for the published model judges made-up numbers as it should, and the texts that decide are not opened
 early."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CODE = ("tarfile", "datetime", "pickletools")
 
 
 def numbers(**by_change):
-    """For each change, every text's losses within and beyond, as functions of the text's place in the list."""
+    """For each change, the losses within and beyond the length; each is a function of the text's place in the list."""
     found = {}
     for place, text in enumerate(HELD_OUT):
         found[text.name] = {}
@@ -74,7 +74,7 @@ def test_a_difference_is_that_of_the_band_alone():
 
 
 def test_the_correction_is_over_all_comparisons():
-    """A difference that would pass alone does not pass among many comparisons without one."""
+    """A difference that would pass alone doesn't pass among many comparisons that show none."""
     weak = (LOW[0], lambda p: 2 + p + 0.2 * math.sin(5 * p) + 0.14)
     changes = {"a": weak, "b": (LOW[0], lambda p: 2 + p)}
     for i in range(20):

@@ -1,4 +1,4 @@
-"""benchmarks/real.py: every measurement is done once, is stored whole or not at all, and says what it measured."""
+"""benchmarks/real.py does every measurement once, stores it whole or not at all, and says what was measured."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_names_of_changes_are_those_that_the_rule_compares():
     changes = (script.AS_IS, script.YARN, script.LINEAR, *script.BANDS, *script.CORE, *script.SINKS, *script.HELD)
     names = {change.name for change in changes}
     assert {name for claim in rule.CLAIMS for one in claim.comparisons for name in (one.a, one.b)} <= names
-    for name in names:  # the key that a result is stored under
+    for name in names:  # a result is stored under this name
         described = [change.describe() for change in changes if change.name == name]
         assert all(one == described[0] for one in described)
     assert sorted(change.name for change in script.SINGLES) == sorted(f"slow-{pair}" for pair in range(32))

@@ -1,4 +1,4 @@
-"""The first token treated separately, compared with scores computed one by one."""
+"""The first token is treated separately: compared with scores computed one by one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def halved():
 
 
 def by_hand(model, tokens, nearest=None, sink=None, others=None):
-    """Scores as a table, of which the first column is another one."""
+    """Compute the scores as a table and replace its first column, the first token's."""
     x = model.embedding(tokens)
     length = tokens.shape[1]
     for layer in model.layers:

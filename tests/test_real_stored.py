@@ -1,4 +1,4 @@
-"""What the page about the published model reads from its results."""
+"""What the page about the published model reads from the stored results."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from ropebook.real import stored
 
 @pytest.fixture
 def put(monkeypatch, tmp_path):
-    """A folder of results with nothing in it, and how to write one."""
+    """Make an empty folder of results; returns a function that writes one into it."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
     (tmp_path / "real").mkdir()
@@ -48,7 +48,7 @@ def test_a_share_above_which_heads_count_is_a_share(above):
 
 
 def test_the_mean_score_is_a_mean_over_heads_of_cosines(put):
-    # 2·cos(Δπ) in one head, and 1 at every distance in the other
+    # one head gives 2·cos(Δπ), the other gives 1 at every distance
     put("bias", others_real=[[[2.0, 0.0], [0.0, 1.0]]], others_imag=[[[0.0, 0.0], [0.0, 0.0]]], inv_freq=[math.pi, 0.0])
     found = stored.bias()
     distances = torch.tensor([0.0, 1.0])

@@ -1,4 +1,4 @@
-"""The tokenizer of a GGUF file, compared with the library tokenizers, split as llama.cpp does, and with
+"""The tokenizer of a GGUF file, compared with the tokenizers library, which splits here as llama.cpp does, and with
 transformers."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ours(words, cut):
 
 
 def theirs(words, cut):
-    """The library's tokenizer, splitting as llama.cpp does under this name."""
+    """The library's tokenizer, splitting texts as llama.cpp does for this name."""
     numbers = {token: i for i, token in enumerate(words["tokens"])}
     made = Tokenizer(models.BPE(numbers, [tuple(line.split(" ")) for line in words["merges"]]))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -57,7 +57,7 @@ def test_the_same_tokens_as_the_library(words, cut, text):
     assert "".join(real.words(text, cut)) == text
 
 
-KNOWN = st.characters(exclude_categories=["Cs", "Cn"])  # none that only a newer Unicode has
+KNOWN = st.characters(exclude_categories=["Cs", "Cn"])  # no characters that only a newer version of Unicode has
 
 
 @pytest.mark.parametrize("cut", ["gpt-2", "smollm"])
@@ -67,7 +67,7 @@ def test_the_same_tokens_of_any_text(words, cut, text):
 
 
 def test_white_space_is_unicodes(words):
-    """Python's own isspace counts four control characters that Unicode does not."""
+    """Python's own isspace also counts four control characters that Unicode doesn't."""
     every = [chr(code) for code in range(0x3001) if unicodedata.category(chr(code)) not in ("Cs", "Cn")]
     library = pre_tokenizers.ByteLevel(add_prefix_space=False)
     for character in every:

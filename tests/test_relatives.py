@@ -1,4 +1,4 @@
-"""One interface for all schemes, and what each refuses; none at all, and the table."""
+"""The interface that all schemes share, and what each scheme refuses; no positions at all; and the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = torch.arange(SEQ)
 
 
 def schemes() -> dict[str, R.Scheme]:
-    """One of each, with learned numbers that differ from their initial values."""
+    """One scheme of each kind, with learned numbers that differ from their initial values."""
     torch.manual_seed(0)
     made = {
         "nothing": R.Nothing(),
@@ -55,7 +55,7 @@ def test_a_score_is_of_every_head_query_and_key_and_of_no_other_text(name):
 
 @every
 def test_the_later_queries_have_the_scores_they_had(name):
-    """As a cache needs it: what is asked at the end of the text."""
+    """A cache needs this: only the queries at the end of the text are given, with all keys."""
     scheme = schemes()[name]
     q, k = random(2, HEADS, SEQ, DIM)
     whole = scheme.score(q, k, PLACES, PLACES)
@@ -202,7 +202,7 @@ def test_a_fused_kernel_reads_what_stands_in_the_formula_of_the_bias():
     for name, scheme in {"t5": R.T5Buckets(heads), "kerple": R.Kerple(heads), "fire": R.Fire(heads)}.items():
         assert R.cost(name, heads, dim, length).fused == scheme.size(), name
     rows = R.by_distance(R.Sandwich(heads, dim), length) * torch.arange(1, heads + 1)[:, None]
-    assert torch.allclose(rows, rows[:1].expand_as(rows))  # one row, up to the head's number
+    assert torch.allclose(rows, rows[:1].expand_as(rows))  # all heads have the same row, apart from a factor
     assert R.cost("sandwich", heads, dim, length).fused == rows[0].numel()
-    for name in ("transformer_xl", "cope"):  # depend on the content
+    for name in ("transformer_xl", "cope"):  # these depend on the content
         assert R.cost(name, heads, dim, length).fused is None

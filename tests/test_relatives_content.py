@@ -1,4 +1,5 @@
-"""Schemes that look at the content: learned absolute, Transformer-XL, CoPE; and those that multiply: RoPE, xPos."""
+"""Schemes that depend on the content (learned absolute positions, Transformer-XL, CoPE), and schemes that multiply
+(RoPE, xPos)."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_a_place_beyond_the_table_has_no_vector():
 
 
 def plain_xl(scheme, q, k, m, n):
-    """One score by the formula of the paper, in loops over entries; terms a, b, c, d."""
+    """One score by the paper's formula, with loops over entries; its terms are a, b, c and d."""
     heads, dim = scheme.u.shape
     theta = [10000 ** (-2 * i / scheme.width) for i in range(scheme.width // 2)]
     waves = [math.sin((m - n) * t) for t in theta] + [math.cos((m - n) * t) for t in theta]
@@ -81,7 +82,7 @@ def test_the_shift_gives_what_the_direct_sum_gives():
 
 
 def test_the_shift_is_that_of_xlnet():
-    """Their function gets a row with one more distance, T, which it never reads."""
+    """XLNet's function is given rows with one more distance, T, which it never reads."""
     x = random(2, 3, 5, 9)
     theirs = XLNetRelativeAttention.rel_shift_bnij(torch.cat((random(2, 3, 5, 1, seed=1), x), -1), klen=5)
     assert torch.equal(R.shifted(x), theirs)
@@ -101,7 +102,7 @@ def test_with_v_alone_transformer_xl_is_a_bias_and_with_its_cosines_sandwich():
 
 
 def test_cope_counts_the_separators():
-    """Gates of 1 at full stops and of 0 elsewhere: the place is the number of stops from the key up to the query."""
+    """The gates are 1 at full stops and 0 elsewhere, so a place is the number of stops from the key up to the query."""
     stops = torch.tensor([0.0, 1, 0, 0, 1, 0, 1])
     k = torch.stack([200 * stops - 100, torch.zeros(7)], -1)[None].double()
     q = torch.tensor([1.0, 0.0]).double().expand(1, 7, 2)
@@ -111,7 +112,8 @@ def test_cope_counts_the_separators():
 
 
 def test_cope_by_hand():
-    """q·k = 0 makes every gate ½: the place is (Δ + 1)/2. e[p] = (p², 0), and between two places the mean of both."""
+    """q·k = 0 makes every gate ½, so the place is (Δ + 1)/2. e[p] = (p², 0), and half-way between two places the mean
+    of both."""
     scheme = R.CoPE(2, places=4).double()
     with torch.no_grad():
         scheme.table.copy_(torch.tensor([[0.0, 0], [1, 0], [4, 0], [9, 0]]))
@@ -140,7 +142,7 @@ def test_rope_is_that_of_the_derivation():
         assert largest(found[:, m, n] - expected) < 1e-12
 
 
-# torchscale 0.3.0, XPOS(4) in float64: q with downscale=False, k with downscale=True, q·k/2.
+# From torchscale 0.3.0, XPOS(4) in float64: q with downscale=False, k with downscale=True, then q·k/2.
 QUERIES = [[1.0, 2, 3, 4], [4, -3, 2, 1], [0.5, 0, -1, 2]]
 KEYS = [[2.0, -1, 0, 1], [1, 1, 1, 1], [3, 0, -2, 0.25]]
 TORCHSCALE = [

@@ -1,4 +1,4 @@
-"""Results are written whole, with their provenance, and read back as they were."""
+"""Results are written whole, together with their provenance, and read back unchanged."""
 
 import json
 

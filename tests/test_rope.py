@@ -1,4 +1,4 @@
-"""Cosines and sines against Python's own; positions of any type, and those that are refused."""
+"""Cosines and sines compared with Python's own; positions of every accepted type, and those that are refused."""
 
 import math
 import re

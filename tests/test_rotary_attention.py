@@ -1,4 +1,4 @@
-"""Attention with RoPE against transformers' Llama and loops by hand; a shift of all positions changes nothing."""
+"""Attention with RoPE compared with transformers' Llama and loops by hand; shifting all positions changes nothing."""
 
 import math
 
@@ -58,7 +58,7 @@ def test_equals_transformers_attention(dtype, kv_heads, head_dim, masked):
     out, ours_weights = ours(x, positions, mask, return_weights=True)
     assert error(out, expected) < CLOSE[dtype]
     assert ours_weights.shape == (3, HEADS, 7, 7)
-    if dtype == torch.float32:  # sdpa has none
+    if dtype == torch.float32:  # sdpa returns no weights
         assert error(ours_weights, weights) < CLOSE[dtype]
 
 
@@ -104,7 +104,7 @@ def test_rotated_values_know_where_they_stand():
     assert R.shift_change(right, x, 50) < 1e-12
     assert R.shift_change(wrong, x, 50) > 0.1
     assert R.shift_change(wrong, x, 0) == 0
-    # each head's output is rotated by the shift, like a query at that position
+    # the shift rotates each head's output, as it rotates a query
     heads = [A.scaled_dot_product_attention(*wrong.project(x, torch.arange(6) + t), is_causal=True) for t in (0, 50)]
     turned, _ = wrong.rotary(heads[0], heads[0], torch.full((6,), 50))
     assert error(turned, heads[1]) < 1e-12
@@ -127,7 +127,7 @@ def test_shapes_and_defaults():
     layer = R.RotaryAttention(32, 4, layout="interleaved")
     assert (layer.dim, layer.n_kv_heads, layer.head_dim) == (32, 4, 8)
     assert layer.q_proj.bias is layer.out_proj.bias is None
-    assert layer.fused  # unless weights are asked for
+    assert layer.fused  # as long as no weights are asked for
     assert not layer.state_dict().keys() - {f"{name}_proj.weight" for name in ("q", "k", "v", "out")}
     wide = R.RotaryAttention(32, 4, 2, head_dim=16, bias=True, dtype=torch.bfloat16, layout="interleaved")
     assert [tuple(p.weight.shape) for p in (wide.q_proj, wide.k_proj, wide.v_proj, wide.out_proj)] == [

@@ -1,4 +1,4 @@
-"""Cached, chunked, packed and padded rows give what each text gives alone."""
+"""Cached, chunked, packed and padded rows give the same results as each text alone."""
 
 import math
 
@@ -40,7 +40,7 @@ def test_weights_and_masks_reach_over_the_cache():
             assert error(late_weights, weights[:, :, -new:]) < 1e-13
         cache = R.KVCache(6)
         layer(x[:, :-new], cache=cache)
-        ahead = layer(x[:, -new:], cache=cache, is_causal=False)  # the new ones see one another, too
+        ahead = layer(x[:, -new:], cache=cache, is_causal=False)  # the new tokens attend to one another, too
         assert (error(ahead, layer(x)[:, -new:]) < 1e-13) == (new == 1)
         assert error(ahead, layer(x, is_causal=False)[:, -new:]) < 1e-13
 
@@ -79,7 +79,7 @@ def test_a_mask_is_refused_before_the_cache_takes_keys(length):
 
 
 def test_one_token_is_decoded_without_a_mask(monkeypatch):
-    """It may attend to everything, and torch is fastest without a mask that says so."""
+    """A single token may attend to everything, and torch is fastest without a mask that says so."""
     layer, x, cache, asked = make(), draw(1, 4, DIM), R.KVCache(4), []
     torchs = torch.nn.functional.scaled_dot_product_attention
 
@@ -97,7 +97,7 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
     layer, x, cache = make(), draw(1, 6, DIM), R.KVCache(6)
     layer(x[:, :4], cache=cache)
     bad = [
-        {"mask": torch.ones(1, 1, 2, 4, dtype=torch.bool)},  # does not reach the new keys
+        {"mask": torch.ones(1, 1, 2, 4, dtype=torch.bool)},  # too short to cover the new keys
         {"positions": torch.arange(3)},
         {"x": x},
         {"x": x[:, 4:].float()},
@@ -132,9 +132,9 @@ def test_texts_packed_in_one_row_are_as_if_alone(seed, lengths, layout):
     positions, mask = R.packed_positions(segments), R.packed_mask(segments)
     out = layer(x, positions, mask)
     assert error(out, torch.cat([layer(text) for text in x.split(lengths, 1)], 1)) < 1e-12
-    # positions that continue instead of restarting work as well, because each text is shifted as a whole …
+    # positions that continue instead of restarting work as well, because they shift each text as a whole …
     assert error(layer(x, mask=mask), out) < 1e-12
-    # … the mask does not
+    # … but the mask can't be left out
     if len(lengths) > 1:
         assert error(layer(x, positions), out) > 1e-6
 
@@ -144,7 +144,7 @@ def test_positions_and_mask_of_packed_rows():
     assert R.packed_positions(segments).tolist() == [[0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 2, 3]]
     mask = R.packed_mask(segments)
     assert mask.shape == (2, 1, 6, 6)
-    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # the 3 that appears again is a different text
+    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # the 3 that appears again is a new text
     assert mask[:, 0].tolist() == [[[a == b for b in row] for a in row] for row in texts]
     assert torch.equal(R.packed_mask(segments, 2), mask[:, :, -2:])
     assert torch.equal(R.packed_mask(segments[0]), mask[0])

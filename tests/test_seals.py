@@ -1,4 +1,5 @@
-"""Seals of equations: what has none is named, a cell left in the flow is named, and numbers come from its run."""
+"""Seals of equations: one without a check is named, a cell left in the flow is named, and numbers come from the check's
+run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes in signatures are checked while tests run, and a wrong one is seen."""
+"""The shapes in signatures are checked while tests run, and a wrong shape is noticed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = random(2, 3, 8)
 
 @shapes.checked
 def turned(x: Vectors, cos: Float[Tensor, "seq dim//2"], result: str = "right") -> Vectors | tuple[Vectors, Vectors]:
-    """A rotation that gives back what it is told to."""
+    """A rotation that returns what ``result`` tells it to."""
     if result == "refused":
         raise ValueError("cos must fit")
     right = x.clone()
@@ -90,7 +90,7 @@ def test_the_package_is_checked_in_these_tests():
 
 
 def test_nothing_of_it_is_needed_to_read_the_book():
-    """Without jaxtyping the signatures contain the same words, which then just mean a tensor."""
+    """Without jaxtyping the signatures have the same words, but each just means a tensor."""
     program = """
 import sys
 sys.modules["jaxtyping"] = None

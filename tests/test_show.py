@@ -1,4 +1,5 @@
-"""The source that is shown is the source that runs; evidence is printed if it holds and raises an error if not."""
+"""The source that is shown is the source that runs; evidence is printed if it holds, and raises an error if it
+doesn't."""
 
 import functools
 import inspect
@@ -16,7 +17,7 @@ def shown(monkeypatch, *objects, **options):
 
 
 def displayed(monkeypatch, call):
-    """What is displayed in a call, each thing in all its forms."""
+    """What a call displays, each item in all its formats."""
     things = []
     monkeypatch.setattr(show, "display", things.append)
     call()
@@ -193,7 +194,7 @@ def test_glued_numbers_are_kept_under_their_names(monkeypatch):
     monkeypatch.setattr(show, "display", lambda bundle, metadata, raw: shown.append((bundle, metadata, raw)))
     show.glue(one=0.5, two=torch.tensor([[3]]), three="a quarter")
     bundles, metadata, raw = zip(*shown, strict=True)
-    prefix = "application/papermill.record/"  # as MyST-NB's own glue writes and its roles read
+    prefix = "application/papermill.record/"  # the prefix that MyST-NB's own glue writes and its roles read
     key = f"{prefix}text/plain"
     assert bundles == ({key: "0.5"}, {key: "3"}, {key: "a quarter"})
     assert metadata == tuple({"scrapbook": {"name": one, "mime_prefix": prefix}} for one in ("one", "two", "three"))
@@ -214,7 +215,7 @@ def tabled(monkeypatch, columns, **options):
 
 
 def rows_of(bundle):
-    """The cells of each row of the HTML, as (tag, text), what is only read out included."""
+    """The cells of each row of the HTML, as (tag, text), including text that is only read out."""
     rows = re.findall(r"<tr>(.*?)</tr>", bundle["text/html"])
     cells = [re.findall(r"<(t[hd])[^>]*>(.*?)</t[hd]>", row) for row in rows]
     return [[(tag, re.sub(r"<[^>]+>", "", text)) for tag, text in row] for row in cells]

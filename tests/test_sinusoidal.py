@@ -1,6 +1,6 @@
-"""The encoding against mpmath's 40 digits and transformers' tables; what is public, and bad input.
+"""The encoding compared with mpmath's 40 digits and transformers' tables; what is public, and bad input.
 
-Where a bound on float64 is stated: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
+Where a test states a float64 bound: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
 import inspect
@@ -80,11 +80,11 @@ def test_unseen_angles_are_the_way_to_the_nearest_point_of_the_arc(length, posit
 
 
 def test_unseen_angles_by_hand():
-    # base 10⁴, d = 4: the slow pair turns by 1/100 a word, so 101 words show the first radian
+    # base 10⁴, d = 4: the slow pair rotates by 1/100 per word, so 101 words show the first radian
     right, left, seen = S.unseen_angles([250, 600, 728], 101, 4)[:, 1].tolist()
     assert right == pytest.approx(1.5)
     assert left == pytest.approx(2 * math.pi - 6)
-    assert seen == 0  # 7.28 radians: one whole turn and then 7.28 − 2π < 1
+    assert seen == 0  # 7.28 radians: a whole turn, then 7.28 − 2π < 1
 
 
 def test_angles_at_the_largest_position_are_good_to_a_millionth():
@@ -98,7 +98,7 @@ def test_angles_at_the_largest_position_are_good_to_a_millionth():
 
 
 def test_encoding_by_hand():
-    # d = 4, b = 10000: angles 1·m and 0.01·m
+    # d = 4, b = 10000, so the angles are 1·m and 0.01·m
     expected = [[0, 1, 0, 1], [0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004]]
     assert S.encoding([0, 1], 4, dtype=torch.float64).tolist() == [pytest.approx(row, abs=1e-10) for row in expected]
     assert S.encoding(2, 2, dtype=torch.float64).tolist() == pytest.approx([math.sin(2), math.cos(2)])
@@ -150,7 +150,7 @@ def test_positions_of_any_kind_give_the_same_encoding():
 
 
 def test_fractional_positions_of_a_list_keep_float64():
-    # torch would make float32 of a list: 0.1 off by 1.5e-9
+    # torch would make a float32 tensor of a list, and 0.1 would be off by 1.5e-9
     assert S.angles([0.1], 2).item() == 0.1
 
 
@@ -227,7 +227,7 @@ def test_the_spacing_of_tensor2tensor_is_ours_with_another_base(name):
     dim = 64
     theirs = Theirs.get_embedding(512, dim, None)
     order = S.concatenated_order(dim)
-    # float32 throughout: an angle of 511 is off by some 1e-5
+    # theirs is float32 throughout, so an angle of 511 is off by about 1e-5
     assert largest(S.encoding(range(512), dim, 10000 ** (dim / (dim - 2)))[:, order] - theirs) <= 1e-4
     assert largest(S.encoding(range(512), dim)[:, order] - theirs) > 1
 
@@ -395,7 +395,7 @@ def test_bad_input_is_named(call, error, message):
 
 def test_every_public_function_has_bad_input_and_a_description():
     results = {"RoundingError", "CodeSummary", "ClosestValues", "ClosestReturn", "FourTerms"}
-    results.add("interleave")  # trusts what it is given
-    results.add("draw_terms")  # takes what slide gives
+    results.add("interleave")  # accepts whatever it is given
+    results.add("draw_terms")  # takes the result of slide
     assert public(S) - results == {call.partition("(")[0] for call, *_ in BAD}
     assert all(inspect.getdoc(getattr(S, name)) for name in public(S))

@@ -1,4 +1,4 @@
-"""Codes that were tried before: counting, fractions, binary digits, and how a code is measured."""
+"""Codes that were tried earlier (counting, fractions, binary digits), and how a code is measured."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The pictures of the chapter's pages: what is drawn is what the module computes."""
+"""The pictures of the chapter's pages draw what the module computes."""
 
 import pytest
 import torch
@@ -9,11 +9,11 @@ from ropebook import sinusoidal as S
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The figures that were shown, as (figure, alternative text, caption); each is written as SVG too."""
+    """The figures that were shown, as (figure, alternative text, caption); each is also written as SVG."""
     shown = []
 
     def show(fig, alt, caption):
-        figures.svg(fig, alt)  # raises where a colour can't follow the page
+        figures.svg(fig, alt)  # raises an error if a colour can't follow the page's theme
         shown.append((fig, alt, caption))
 
     monkeypatch.setattr(figures, "display_figure", show)

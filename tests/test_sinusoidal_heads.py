@@ -1,4 +1,4 @@
-"""What one head can compute from the positions: sums of waves of the distance, and nothing else that is relative."""
+"""What one head can compute from the positions: sums of waves of the distance, and no other relative function."""
 
 import torch
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A small book with a depth page, built as the site is: numbers, seals, terms, what has moved."""
+"""A small book with a depth page, built like the site: its numbers, seals and terms, and what has moved."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ PAGES = {
 
 
 def read(text: str):
-    """A page with what its tagged cells would display: outcomes of checks that took no time."""
+    """A page with what its tagged cells would display: the outcomes of checks, which we make up to save time."""
     import seals
 
     env = read.env
@@ -97,18 +97,20 @@ def toc_collectors() -> list[object]:
 
 
 class Built:
-    """The small book: its pages as HTML, and the build's warnings."""
+    """The small book: its pages as HTML, and the warnings of the build."""
 
     def __init__(self, folder: Path, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(EXTENSIONS))
         monkeypatch.syspath_prepend(str(Path(__file__).parent))
         monkeypatch.setitem(sys.modules, "small_site", sys.modules[__name__])
-        # It checks the class of every live object, and some that other tests leave behind raise an error.
+        # The module checks the class of every live object, and some objects that other tests leave behind raise an
+        # error.
         monkeypatch.setattr(collectors, "gc", SimpleNamespace(get_objects=toc_collectors))
         (folder / "book").mkdir(parents=True, exist_ok=True)
         files = {"_toc.yml": TOC} | {f"book/{name}.md": HEAD + text for name, text in pages.items()}
         for name, text in files.items():
-            if not (folder / name).exists() or (folder / name).read_text() != text:  # or Sphinx reads it again
+            # otherwise Sphinx would read it again
+            if not (folder / name).exists() or (folder / name).read_text() != text:
                 (folder / name).write_text(text)
         settings = {
             "extensions": ["myst_nb", "sphinx_external_toc", "sphinx_multitoc_numbering", *OWN],
@@ -182,7 +184,7 @@ def test_the_list_of_sections_has_one_entry_for_the_exercises(small):
 
 @pytest.mark.parametrize("changed", ["decay", "decay_base", "attention", "glossary"])
 def test_the_numbers_survive_a_change_of_one_page(tmp_path, monkeypatch, changed):
-    """Sphinx keeps the titles with their numbers, and reads only what has changed."""
+    """Sphinx keeps the titles with their numbers, and reads only pages that have changed."""
     Built(tmp_path, PAGES, monkeypatch)
     again = Built(tmp_path, PAGES | {changed: PAGES[changed] + "\nOne sentence more.\n"}, monkeypatch)
     assert "One sentence more." in again.page(changed)

@@ -30,7 +30,7 @@ def test_the_result_is_that_of_the_module_in_every_type(rope, dtype):
     exact, _ = efficient.RotaryEmbedding(16, layout="half")(x.double(), x.double(), positions)
     found = rope(x, positions)
     assert found.dtype == dtype
-    # one rounding at the end, and the small errors of arithmetic in a wide type
+    # one rounding at the end, plus the small errors of arithmetic in a wider type
     narrow = torch.finfo(dtype).eps / 2 if dtype.itemsize == 2 else 0
     wide = 2 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
     assert ((found.double() - exact).abs() <= narrow * exact.abs() + wide * largest(x.double())).all()
@@ -64,7 +64,7 @@ def test_no_step_over_the_heads_is_wider_than_it_must_be(rope):
 
 
 def test_positions_with_an_axis_too_many_are_refused(rope):
-    # as many tokens as pairs: each pair would be given the angle of another position, and no shape would say so
+    # with as many tokens as pairs, each pair would get the angle of another position, and no shape would reveal it
     x = random(1, 2, 8, 16)
     with pytest.raises(RuntimeError, match="1-D"):
         rope(x, torch.arange(8)[None])

@@ -1,4 +1,4 @@
-"""The Triton kernel: interpreted on the CPU, compiled for CUDA without one, and run on CUDA where there is one.
+"""The Triton kernel: interpreted on the CPU, compiled for CUDA on any machine, and run on CUDA where there is a GPU.
 
 The cases themselves are in triton_cases.py.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def python(*arguments, interpreted=False):
-    """Run Python; its coverage is added to this process's."""
+    """Run Python in a new process; its coverage is added to this process's."""
     command = [sys.executable]
     if coverage.Coverage.current() is not None:
         command += ["-m", "coverage", "run", "--parallel-mode"]
@@ -37,7 +37,7 @@ def python(*arguments, interpreted=False):
 
 
 def run_cases(interpreted):
-    """The cases in a process of their own, in which Triton interprets or does not; all must pass."""
+    """Run the cases in a separate process, with or without Triton's interpreter; all must pass."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT tested here")
     done = python("-m", "pytest", "tests/triton_cases.py", "-q", "-p", "no:cacheprovider", interpreted=interpreted)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
@@ -61,7 +61,7 @@ def test_the_cases_on_cuda():
 
 @pytest.fixture
 def hopper(monkeypatch, tmp_path):
-    """A launch compiles the kernel for an H100, as it would there, and stops; gives the list of what was compiled."""
+    """With this, launching the kernel only compiles it, as for an H100. Gives the list of what was compiled."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT compiled here")
     if K.INTERPRETED:
         pytest.skip("TRITON_INTERPRET is set: the fused kernel is NOT compiled here")
@@ -87,7 +87,7 @@ def hopper(monkeypatch, tmp_path):
     kernel.device_caches.clear()
     driver.set_active(Driver)
     yield compiled
-    driver.set_active(None)  # whatever is installed
+    driver.set_active(None)  # back to whatever is installed
     kernel.device_caches.clear()
 
 
@@ -106,9 +106,10 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
     assert len(hopper) == 2
     for ptx in hopper:
         widths = set(re.findall(r"(?:ld|st)\.global\.([\w.]+)", ptx))
-        # What passes, 32 numbers a row, is cut into smaller pieces: some for each of the 128 threads.
+        # The entries that pass through, 32 per row, are loaded in smaller pieces, so that each of the 128 threads gets
+        # some.
         assert widths == ({"v4.b32"} if dim == rotary_dim else {"v4.b32", "v2.b32"})
-        if layout == "interleaved":  # pairs are split in registers, not by way of shared memory
+        if layout == "interleaved":  # pairs are split in registers, not through shared memory
             assert not re.search(r"(ld|st)\.shared", ptx)
         assert "fma.rn.f32" in ptx
         assert "fma.rn.bf16" not in ptx
@@ -125,7 +126,7 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
     ids=["ones", "odd, float64", "no k, float16"],
 )
 def test_every_launch_compiles(shape, layout, hopper):
-    """Forward, backward and in place: Triton compiles a version of its own for sizes of 1 and multiples of 16."""
+    """Forward, backward and in place: Triton compiles a separate version for sizes of 1 and for multiples of 16."""
     q, k, cos, sin = case(**shape)
     q.requires_grad_()
     turned = K.rotary(q, k, cos, sin, layout=layout)

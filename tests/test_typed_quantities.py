@@ -1,7 +1,7 @@
-"""A measured quantity in the prose comes from a cell, so that a new measurement cannot leave the text behind.
+"""A measured quantity in the prose comes from a cell, so that the text can't disagree with a new measurement.
 
-Looked at are times, sizes in memory, percentages and "so many times as fast". What arithmetic on the page gives, or an
-assert of the page holds, may be written out; the few such places are listed.
+The test looks for times, memory sizes, percentages and "so many times as fast". A quantity may be typed if arithmetic
+on the page gives it or an assert of the page checks it; the few such places are listed.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ GIVEN = {
     "questions": ("90 %",),
     "extrapolation": ("1 %",),
     "lab_methods": ("95 %",),
-    # arithmetic, or a ranking that a cell of the page asserts
+    # arithmetic, or a ranking that one of the page's cells asserts
     "attention": ("four times as many",),
     "efficient_speed": ("3 times as many", "half as long", "half as much", "half as many"),
     "lab_records": ("half as many",),
     "lab_rule": ("twice as many", "hundred times as many"),
-    # published, with its source beside it
+    # published elsewhere, with the source beside it
     "beyond_departures": ("1.96 %", "3.98 %"),
-    # given: a clip's frames, how long a page takes to read
+    # given facts: a clip's frames, how long a page takes to read
     "beyond_mrope": ("0.75 seconds",),
     "intro": ("ten minutes",),
-    # how far the text goes on, a threshold, how long the small models train, the size of a file
+    # how long the text is, a threshold, how long the small models train, the size of a file
     "real": ("ten minutes", "half as much", "40 %", "93 MB"),
 }
 
 
 def prose(text: str) -> str:
-    """The text without its head, cells, formulas, code, roles, links' addresses, questions and quotations."""
+    """The text without its front matter, cells, formulas, code, roles, link addresses, questions and quotations."""
     for form in (
         r"\A---.*?\n---\n",
         r"^(`{3,}|:{3,})\{(?:code-cell|math|try|figure|glossary|eval-rst|bibliography).*?^\1\s*$",

@@ -1,4 +1,4 @@
-"""The map of the book: it has every chapter, knows what comes next, and its minutes are counted as a reader reads."""
+"""The map of the book: it has every chapter, knows what comes next, and counts minutes as a reader would take them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The package as others get it: what is in the wheel and in the source distribution, and that it works on its own."""
+"""The package as others receive it: what the wheel and the source distribution contain, and that the wheel works by
+itself."""
 
 from __future__ import annotations
 
@@ -46,10 +47,11 @@ def metadata(members) -> email.message.Message:
 
 @pytest.fixture(scope="session")
 def alone(built, tmp_path_factory) -> Path:
-    """The Python of an environment with torch, numpy and the wheel. Torch itself asks for sympy, but runs without."""
+    """The Python of an environment with torch, numpy and the wheel. Torch itself requires sympy, but runs without
+    it."""
     python = environment(tmp_path_factory.mktemp("alone"), ["torch", "numpy"], without=("sympy", "mpmath", "networkx"))
     (site,) = python.parents[1].rglob("site-packages")
-    # Installing a wheel of nothing but Python means to unpack it.
+    # A wheel that contains only Python is installed by unpacking it.
     with zipfile.ZipFile(built.path) as archive:
         archive.extractall(site)
     return python
@@ -74,7 +76,7 @@ def test_the_wheel_is_light(built, members):
 
 
 def test_the_wheel_has_every_result_that_a_chapter_opens_and_no_other():
-    """The kernels that executed the pages have written down what they opened."""
+    """The kernels that ran the pages recorded which results they opened."""
     opened: set[str] = set()
     for chapter in execute.chapters():
         files = execute.executed(chapter).metadata[execute.KEY]["files"]
@@ -87,7 +89,7 @@ def test_equal_sources_make_equal_wheels(built, tmp_path):
 
 
 def test_the_site_is_made_anew_when_the_wheel_beside_its_notebooks_changes():
-    """What is in neither the build's folders nor its files may only be in the source distribution."""
+    """A file that the build doesn't watch may only be in the source distribution."""
     folders = [ROOT / name for name in book.SOURCES]
     files = {ROOT / name for name in book.SINGLE}
     outside = {path for path in wheel.sources() if path not in files and not any(map(path.is_relative_to, folders))}
@@ -198,7 +200,7 @@ def test_the_programs_start(alone, module, tmp_path):
 
 @pytest.fixture
 def travelled(members, tmp_path, monkeypatch) -> Path:
-    """The results as the wheel has them."""
+    """The results as they are in the wheel."""
     for name, data in members.items():
         if "/_results/" in name:
             (tmp_path / Path(name).name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""Tiny random Llamas as GGUF files, written by gguf's own writer from transformers' model; and their vocabulary."""
+"""Tiny random Llamas as GGUF files, written by gguf's own writer from transformers' model, and their vocabulary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES = {
 
 
 def llama(*, tied=True, heads=4, kv_heads=2, dim=64, layers=2, vocab=300, base=5e5, seed=0) -> LlamaForCausalLM:
-    """transformers' Llama with random weights; rows of 64 or more can be quantised in blocks of 32."""
+    """transformers' Llama with random weights. Rows of 64 numbers or more can be quantised in blocks of 32."""
     config = LlamaConfig(
         hidden_size=dim,
         intermediate_size=96,
@@ -55,12 +55,13 @@ def llama(*, tied=True, heads=4, kv_heads=2, dim=64, layers=2, vocab=300, base=5
 
 
 def for_llama_cpp(weight: np.ndarray, heads: int) -> np.ndarray:
-    """The rows of a query or key projection as llama.cpp's converter stores them: a pair's two rows side by side."""
+    """The rows of a query or key projection as llama.cpp's converter stores them, with the two rows of a pair side by
+    side."""
     return weight.reshape(heads, 2, -1, weight.shape[-1]).swapaxes(1, 2).reshape(weight.shape)
 
 
 def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
-    """The tensors of a GGUF file, float32."""
+    """The tensors of a GGUF file, in float32."""
     found = {}
     for name, p in model.named_parameters():
         weight = p.detach().numpy()
@@ -75,7 +76,7 @@ def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
 
 
 def metadata(model: LlamaForCausalLM) -> dict[str, object]:
-    """What a GGUF file says of the model, without its tokenizer."""
+    """What a GGUF file says about the model, without its tokenizer."""
     config = model.config
     return {
         "llama.block_count": config.num_hidden_layers,
@@ -92,7 +93,7 @@ def metadata(model: LlamaForCausalLM) -> dict[str, object]:
 
 
 def vocabulary(size: int = 300) -> dict[str, list]:
-    """Every byte, 44 merges that TEXT suggests, and one special token: what a tokenizer needs."""
+    """What a tokenizer needs: every byte, 44 merges learned from TEXT, and one special token."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     cut = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(False)])
@@ -123,9 +124,9 @@ def write(
     cut: str = "smollm",
     **changed: object,
 ) -> Path:
-    """The model as a GGUF file. ``changed``: other metadata, "." written "__"; None leaves a key out.
+    """Write the model as a GGUF file. ``changed`` gives other metadata, with "__" for "."; None leaves a key out.
 
-    Weights of two axes are stored as ``quantised``, norms as float32. ``tensors``: others than the model's.
+    Weights with two axes are stored as ``quantised``, norms as float32. ``tensors`` replaces the model's own tensors.
     """
     import gguf
 

@@ -1,7 +1,8 @@
-"""The Triton kernel against torch's ONNX operator in float64: run by test_triton_kernel.py, in a process of its own.
+"""The Triton kernel compared with torch's ONNX operator in float64; test_triton_kernel.py runs this in a separate
+process.
 
-Triton decides at import whether it interprets, so the cases need their own process. Where the kernel runs compiled,
-on CUDA, the same cases run there.
+Triton decides on import whether it interprets, so the cases need their own process. On a machine with CUDA, where the
+kernel is compiled, the same cases run as well.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ from ropebook import triton_kernel as K
 
 WHERE = "cpu" if K.INTERPRETED else "cuda"
 
-# (batch, q heads, k heads, tokens, head_dim, rotary_dim)
+# each as (batch, q heads, k heads, tokens, head_dim, rotary_dim)
 SHAPES = {
     "a pair, a head, a token": (1, 1, 1, 1, 2, 2),
     "one KV head": (2, 6, 1, 5, 16, 16),
@@ -51,7 +52,7 @@ def case(batch=2, q_heads=4, k_heads=2, tokens=5, dim=16, rotary_dim=16, dtype=t
 
 
 def exact(x, cos, sin, layout):
-    """torch's own operator, in float64."""
+    """The result of torch's own operator in float64."""
     batch, _, tokens, dim = x.shape
     cos, sin = (table.double().expand(batch, tokens, -1).cpu() for table in (cos, sin))
     turns = 2 * cos.shape[-1]
@@ -66,7 +67,7 @@ def exact(x, cos, sin, layout):
 
 
 def assert_rotated(got, x, cos, sin, layout):
-    """Within one unit in the last place, and float32's error of two products and a sum."""
+    """Check that the error is within one unit in the last place plus float32's error in two products and a sum."""
     assert got.shape == x.shape
     assert got.dtype == x.dtype
     right = exact(x, cos, sin, layout)
@@ -74,14 +75,14 @@ def assert_rotated(got, x, cos, sin, layout):
     wide = 2.0**-52 if x.dtype == torch.float64 else 2.0**-23
     allowed = limits.eps * right.abs() + 2 * wide * x.double().abs().max() + limits.smallest_normal * limits.eps
     error = (got.double() - right).abs()
-    assert (error <= allowed).all(), f"largest error {error.max()}"  # NaN fails too
+    assert (error <= allowed).all(), f"largest error {error.max()}"  # a NaN fails too
     passed = 2 * cos.shape[-1]
     assert torch.equal(got[..., passed:], x[..., passed:])
 
 
 @pytest.fixture
 def poison(monkeypatch):
-    """What the kernel leaves unwritten is NaN."""
+    """Fill new tensors with NaN, so that anything the kernel leaves unwritten is NaN."""
     monkeypatch.setattr(torch, "empty_like", lambda x: torch.full_like(x, float("nan")))
 
 
@@ -150,7 +151,7 @@ def test_positions_of_their_own_for_each_sequence(layout):
 @pytest.mark.parametrize("programs", [1, 2, 2048])
 @pytest.mark.parametrize("heads", [(5, 3), (3, 11), (16, 1)], ids=str)
 def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkeypatch):
-    """One program with all heads of its tokens, to one for each head."""
+    """From one program for all heads of its tokens, up to one program per head."""
     monkeypatch.setattr(K, "PROGRAMS", programs)
     monkeypatch.setattr(K, "TILE", 32)
     q, k, cos, sin = case(1, *heads, tokens=2)
@@ -161,7 +162,7 @@ def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkey
     assert shares == min(programs, K.triton.next_power_of_2(most))
 
 
-# (batch, q heads, k heads, tokens, head_dim), and whether there are tokens enough to read the table of each once
+# (batch, q heads, k heads, tokens, head_dim), and whether there are enough tokens to read each token's table only once
 @pytest.mark.parametrize("first", ["heads first", "tokens first"])
 @pytest.mark.parametrize(
     "shape, once",
@@ -192,7 +193,8 @@ def test_the_grid_fills_a_large_gpu_and_splits_heads_no_further(shape, once, fir
 
 @pytest.mark.skipif(WHERE != "cpu", reason="of the interpreter")
 def test_no_loop_runs_to_a_tensor(monkeypatch):
-    """Which Triton 3.6 cannot interpret with NumPy 2.4 or newer, for its tensors are arrays of one number there."""
+    """Triton 3.6 can't interpret such a loop with NumPy 2.4 or newer, because its tensors are then arrays of one
+    number."""
     from triton.runtime import interpreter
 
     patch = interpreter._patch_lang_tensor
@@ -206,7 +208,7 @@ def test_no_loop_runs_to_a_tensor(monkeypatch):
     assert_rotated(K.rotary(q, k, cos, sin)[1], k, cos, sin, "interleaved")
 
 
-# Each takes x of shape (batch, heads, tokens, dim) to equal numbers that lie otherwise in memory.
+# Each takes x, of shape (batch, heads, tokens, dim), and returns the same numbers arranged differently in memory.
 STRIDES = {
     "tokens first": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
     "a slice of wider rows": lambda x: torch.cat((x, x), -1)[..., : x.shape[-1]],
@@ -238,7 +240,7 @@ def test_one_row_stands_for_all_heads():
 
 
 def test_in_place_leaves_the_neighbours_alone():
-    """q and k as parts of one projection, (batch, tokens, heads, dim), with values that are not rotated."""
+    """q and k are parts of one projection, (batch, tokens, heads, dim), together with values that aren't rotated."""
     projected = random(2, 5, 9, 16)
     kept = projected.clone()
     q, k = projected.transpose(1, 2)[:, 1:5], projected.transpose(1, 2)[:, 5:7]
@@ -278,7 +280,8 @@ def test_nothing_to_rotate(shape, in_place):
 
 @pytest.mark.parametrize("shape, strides", [((1, 3, 1, 4), (0, 2**30, 4, 1)), ((1, 1, 3, 4), (0, 4, 2**30, 1))])
 def test_addresses_beyond_what_32_bits_count(shape, strides):
-    """Rows 2^30 numbers apart, the third at 2^31. The memory between is never touched, and so never taken."""
+    """The rows are 2^30 numbers apart, so the third begins at 2^31. The memory in between is never touched, so the
+    system never allocates it."""
     q = torch.as_strided(torch.empty(2**31 + 4, dtype=torch.bfloat16, device=WHERE), shape, strides)
     q.copy_(random(*shape, dtype=torch.bfloat16))
     cos, sin = angles(shape[2], 2)
@@ -287,7 +290,7 @@ def test_addresses_beyond_what_32_bits_count(shape, strides):
 
 
 def before_forbidden_memory(x):
-    """A copy of x whose last number is the last before a page that must not be read: whoever does, crashes."""
+    """A copy of x that ends right before a page of memory which nobody may read; whoever reads too far crashes."""
     size = x.numel() * x.element_size()
     pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
@@ -340,7 +343,7 @@ def test_the_gradient_is_turned_back_in_one_launch(layout, dtype, launches, pois
 def test_gradients_where_only_one_is_wanted(in_place):
     q, k, cos, sin = case()
     k.requires_grad_()
-    K.rotary(q.clone(), 1 * k, cos, sin, in_place=in_place)[1].sum().backward()  # whose gradient has strides 0
+    K.rotary(q.clone(), 1 * k, cos, sin, in_place=in_place)[1].sum().backward()  # its gradient has strides of 0
     assert_rotated(k.grad, torch.ones_like(k), cos, -sin, "interleaved")
     q.requires_grad_()
     K.rotary(1 * q, 1 * k, cos, sin, in_place=in_place)[0].sum().backward()
@@ -348,7 +351,7 @@ def test_gradients_where_only_one_is_wanted(in_place):
 
 
 def attend(weights, x, cos, sin, in_place):
-    """A little attention: q and k are views of projections, rotated, and then used."""
+    """A small attention layer: q and k are views of projections, get rotated, and are then used."""
     q, k = ((x @ w).view(2, 5, -1, 8).transpose(1, 2) for w in weights)
     q, k = K.rotary(q, k, cos, sin, layout="half", in_place=in_place)
     return (q @ k.mT).softmax(-1).sin().sum()
@@ -385,7 +388,8 @@ def test_only_cos_and_sin_are_kept_for_the_way_back(in_place):
 
 
 def test_in_place_a_square_before_it_is_no_longer_differentiable():
-    """The square keeps its argument, which is then overwritten: torch notices, for we say what we change."""
+    """The square keeps its argument, which is then overwritten. torch notices, because the rotation says what it
+    changes."""
     q, k, cos, sin = case()
     q = 1 * q.requires_grad_()
     squares = q.square()
@@ -458,7 +462,7 @@ def test_what_is_refused_in_place_stays_as_it_was():
     for one, other in (
         (q, q),
         (q, q[:, :2]),
-        (q[:, 1:], q[:, :2]),  # which have one head in common
+        (q[:, 1:], q[:, :2]),  # these have one head in common
         (heads[:, :4], heads[:, 3:]),
         (heads.flatten()[:640].view(2, 4, 5, 16), heads.flatten()[600:920].view(2, 2, 5, 16)),
     ):
@@ -470,7 +474,7 @@ def test_what_is_refused_in_place_stays_as_it_was():
 
 @pytest.mark.parametrize("layout", checks.LAYOUTS)
 def test_in_place_on_slices_of_one_projection(layout):
-    """q and k lie in each other's way in memory, row by row, and have no number in common."""
+    """q and k are interleaved in memory, row by row, but have no number in common."""
     both = random(2, 5, 6, 16)
     q, k = both[:, :, :4].transpose(1, 2), both[:, :, 4:].transpose(1, 2)
     expected, cos, sin = both.clone(), *angles(5, 8)
@@ -489,12 +493,12 @@ def test_where_it_runs():
 
 
 def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
-    """On tiny tensors, under the interpreter or on CUDA; it compares each form with float64 before it times it."""
+    """It runs on tiny tensors, interpreted or on CUDA, and compares each form with float64 before timing it."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / "rotary.py"
     spec = importlib.util.spec_from_file_location("rotary", path)
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
-    monkeypatch.setattr(benchmark, "transformers_forms", lambda *_: [])  # seconds to import
+    monkeypatch.setattr(benchmark, "transformers_forms", lambda *_: [])  # they take seconds to import
     shape = {"batch": 2, "q_heads": 3, "k_heads": 1, "tokens": 5, "head_dim": 16}
     with torch.no_grad():
         (part,) = benchmark.gpu(torch.device(WHERE), (shape,), rounds=2, compiled=False)
@@ -504,7 +508,7 @@ def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
     assert all(entry["ms"] > 0 for entry in ours)
     assert all(0 < entry["largest_error"] < 0.05 for entry in ours)
     assert all(entry["allocated"] >= part["outputs_bytes"] for entry in ours if entry["writes"] == "fresh")
-    if WHERE == "cuda":  # the interpreter allocates for itself
+    if WHERE == "cuda":  # on the CPU, the interpreter allocates memory for itself
         assert not any(entry["allocated"] for entry in ours if entry["writes"] == "in place")
     claims = benchmark.cuda_targets(part)
     assert [claim["at_least"] for claim in claims if "limit" in claim["claim"]] == [0.9] * 4
