@@ -1,8 +1,9 @@
 """Numbers that look random and are the same in Python and in JavaScript.
 
-The interactive figures compute in the reader's browser, the tests in Python: both must start from the same vectors. A
-label (any text) is hashed by FNV-1a, the hash seeds mulberry32, and Box–Muller turns its numbers into normal ones. The
-JavaScript is in ``rope.js``, under the same names. Good enough to look at; for statistics use ``torch.Generator``.
+The interactive figures compute in the reader's browser, the tests in Python: so both must start from the same vectors.
+A label (any text) is hashed by FNV-1a, the hash seeds mulberry32, and Box–Muller turns its numbers into normal ones.
+The JavaScript is in ``rope.js``, under the same names. The numbers are good enough to look at; for statistics use
+``torch.Generator``.
 
 Sources: Fowler, Noll and Vo, *The FNV Non-Cryptographic Hash Algorithm*; mulberry32, T. Ettinger 2017, public domain;
 Box and Muller 1958, *A Note on the Generation of Random Normal Deviates*.
@@ -36,7 +37,7 @@ def uniforms(seed: int, count: int) -> np.ndarray:
     checks.integer("seed", seed, minimum=0, maximum=2**32 - 1)
     checks.integer("count", count, minimum=0)
     turns = np.arange(1, count + 1, dtype=np.uint64)
-    # From here on everything is modulo 2³², as products of uint32 are.
+    # From here on everything is modulo 2³², like products of uint32.
     state = (turns * np.uint64(0x6D2B79F5) + np.uint64(seed)).astype(np.uint32)
     mixed = (state ^ (state >> 15)) * (state | 1)
     mixed ^= mixed + (mixed ^ (mixed >> 7)) * (mixed | 61)

@@ -1,4 +1,4 @@
-"""Formulas that the tests of several explorers begin with."""
+"""Formulas that the tests of several explorers need."""
 
 import numpy as np
 
@@ -9,5 +9,5 @@ def theta(dim: int, base: float) -> np.ndarray:
 
 
 def exact(value: float, decimals: int = 3) -> str:
-    """So many decimals, with a minus sign that is as wide as a plus."""
+    """The value with this many decimals, and with a minus sign as wide as a plus."""
     return f"{value:.{decimals}f}".replace("-", "−")

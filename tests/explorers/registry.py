@@ -1,4 +1,4 @@
-"""All explorers, and the settings at which each is tested, in addition to random ones: its corners."""
+"""All explorers, and for each the settings at which it is tested in addition to random ones: its corners."""
 
 from __future__ import annotations
 
@@ -42,10 +42,13 @@ from tests.explorers.made_up import Measured
 
 @dataclass(frozen=True)
 class Entry:
-    """An explorer, ``kind``; settings that matter (``corners``), in which dials that are not named stand as they open;
-    how far random whole numbers go where the limits would take too long (``most``). On a page: settings at which it
-    must be as high as it opens (``extremes``), unless it ``grows``, with no text on another, unless ``texts_touch``, or
-    by more than so many pixels ``over_the_edge``; and those where a turn of a dial is most work (``heaviest``)."""
+    """An explorer (``kind``) and how it is tested.
+
+    ``corners`` are settings that matter; dials that they don't name keep their opening values. ``most`` limits random
+    whole numbers whose own limits would take too long. On a page, the explorer must stay as high as when it opens at
+    the settings ``extremes``, unless it ``grows``. No text may touch another, unless ``texts_touch``, and none may
+    reach more than ``over_the_edge`` pixels beyond the edge. At ``heaviest``, moving a dial is the most work.
+    """
 
     kind: type[Explorer]
     corners: list[dict[str, Any]]
@@ -69,7 +72,7 @@ class Entry:
 
 
 def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, Any]]:
-    """Every combination of the limits of these dials."""
+    """Every combination of these dials' limits."""
     traits = explorer.dial_traits()
     limits = [(False, True) if isinstance(traits[n], Switch) else (traits[n].min, traits[n].max) for n in names]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*limits)]
@@ -189,7 +192,7 @@ ALL = [
         [
             {"dim": 512, "span": 4096, "peak": 4096, "distance": 0, "draw": 20},
             {"dim": 2, "span": 16, "peak": 0, "distance": 16, "base": 1.0, "summed": 1},
-            {"dim": 34, "span": 512, "peak": 77, "distance": 300, "summed": 16, "draw": 1},  # fine to the last
+            {"dim": 34, "span": 512, "peak": 77, "distance": 300, "summed": 16, "draw": 1},  # the last one drawn finely
             {"dim": 36, "span": 513, "peak": 500, "distance": 513, "summed": 18, "draw": 2},
         ],
         {"dim": 128, "span": 1500},
@@ -202,9 +205,9 @@ ALL = [
             {"dim": 512, "length": 4096, "reference": 1234, "interleaved": False},
             {"base": 1.0, "dim": 2, "length": 1, "reference": 0, "interleaved": True},
             {"base": 1e7, "dim": 64, "length": 640, "reference": 639, "interleaved": True},
-            {"base": 1e7, "dim": 62, "length": 641, "reference": 640},  # two positions to a column
-            {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},  # four, and one left
-            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair just completes no turn
+            {"base": 1e7, "dim": 62, "length": 641, "reference": 640},  # two positions per column
+            {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},  # four per column, one left
+            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair falls short of a turn
             {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and here it just completes one
         ],
         {"dim": 128, "length": 2000},
@@ -353,7 +356,7 @@ ALL = [
         ],
         extremes=[{"words": "embeddings " * 8}],
         grows=True,
-        over_the_edge=30,  # names of rows, at the left
+        over_the_edge=30,  # for the names of rows on the left
         texts_touch=True,
     ),
     Entry(

@@ -1,4 +1,5 @@
-"""Dials whose limit depends on another one: within it, refused beyond it, and taken along when it shrinks."""
+"""Dials whose limit depends on another dial: they can go up to it, are refused beyond it, and are moved along when it
+shrinks."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import traitlets
 from tests.explorers import js
 from tests.explorers.registry import ALL
 
-# Explorer, dial, the one it depends on, and how far it may go at a value of that one.
+# Explorer, dial, the dial that it depends on, and how far it may go for a value of that dial.
 DEPENDING = [
     ("turn", "pair", "dim", lambda dim: dim // 2 - 1),
     ("lock", "pair", "dim", lambda dim: dim // 2 - 1),
@@ -35,13 +36,13 @@ def test_a_dial_stays_within_what_another_allows(name, dial, other, most):
     setattr(figure, other, large)
     setattr(figure, other, low)
     assert getattr(figure, dial) == most(low)
-    figure.set_state({dial: most(300), other: 300})  # what arrives from the page, in either order
+    figure.set_state({dial: most(300), other: 300})  # this is what arrives from the page, in either order
     assert (getattr(figure, dial), getattr(figure, other)) == (most(300), 300)
     figure.set_state({other: 500, dial: most(500)})
     assert (getattr(figure, dial), getattr(figure, other)) == (most(500), 500)
-    # A dial that was not set by the reader is adjusted from the start.
+    # If the reader hasn't set a dial, it is adjusted from the start.
     assert getattr(kind(**{other: low}), dial) == most(low)
-    # The script does the same.
+    # The script adjusts it in the same way.
     cases = [{dial: most(300), other: large}, {dial: most(large), other: large}, {dial: most(large), other: 200}]
     cases = [{**kind().dials(), **case} for case in cases]
     settled = js.inside(kind, "return input.map(figure.settle);", cases)

@@ -1,4 +1,5 @@
-"""What a dial does is seen. Where it changes the numbers it changes the picture, to one that could have opened so."""
+"""A dial's effect can be seen. If it changes the numbers it also changes the picture, to one the figure could have
+opened with."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tools import stills
 
 
 def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
-    """Another value of a dial, or some where not every one has an effect."""
+    """Another value of a dial, or several, in case one has no effect."""
     now, trait = getattr(figure, name), entry.kind.dial_traits()[name]
     if isinstance(trait, Switch):
         return [not now]
@@ -31,7 +32,7 @@ def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
 
 
 def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
-    """The figure with one dial turned, dial by dial, wherever the other dials allow it."""
+    """The figure with each of its dials changed in turn, wherever the other dials allow it."""
     own, found = {name: getattr(figure, name) for name in entry.kind.dial_traits()}, []
     for name in own:
         for value in other_values(entry, figure, name):
@@ -41,14 +42,15 @@ def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
 
 
 def comparable(picture: str) -> str:
-    """The same text for two drawings that differ in the order of attributes and the names of ids only."""
+    """A text that is the same for two drawings which differ only in the order of attributes and in the names of ids."""
     names: dict[str, str] = {}
     return re.sub(
         r"still-\d+", lambda found: names.setdefault(found[0], f"id-{len(names)}"), ElementTree.canonicalize(picture)
     )
 
 
-# One waits for what the model answers, and the others glide, so right after a turn they aren't what they will be.
+# Alive waits for the model's answer and the others glide, so right after a change they don't yet show their final
+# picture.
 LATE = ("alive", "heatmap", "timelapse")
 
 

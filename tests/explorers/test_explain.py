@@ -17,7 +17,7 @@ TEXTS = [json.dumps(config) for config, _ in cases.CASES.values()]
 
 
 def theirs(texts, length=None):
-    """The script's results for the texts, all computed in one process of Node."""
+    """The script's results for the texts, all computed in one run of Node."""
     body = """
       return input.texts.map((text) => {
         const { tables, ...rest } = explained(text, RULES, input.length);
@@ -94,7 +94,7 @@ def test_how_much_of_a_text_is_shown_is_the_same():
 
 
 def test_the_script_never_writes_markup():
-    """Text from a file becomes text nodes: nothing in the script makes elements out of it."""
+    """Text from a file becomes text nodes; nothing in the script turns it into elements."""
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(", Explain._esm)
 
 

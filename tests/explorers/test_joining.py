@@ -1,4 +1,4 @@
-"""Modules become one script; declared constants become data."""
+"""Modules are joined into one script, and declared constants become data."""
 
 from __future__ import annotations
 

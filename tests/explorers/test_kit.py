@@ -111,7 +111,8 @@ EPSILON = 2.0**-52
 
 @pytest.mark.parametrize("start, step", [(0, 1), (-200.5, 1), (3, 0.37)])
 def test_recurrence_against_float64(start, step):
-    """All 4096 samples. 64 rotations in a row may add up 64 errors, and each angle is itself rounded twice."""
+    """All 4096 samples are compared. 64 rotations in a row can add up 64 errors, and each angle is itself rounded
+    twice."""
     for theta in (1.0, 0.1, 3.0, 1e-4, 1e-7, 0.0):
         found = js.kit("return cosSinGrid(...input, 4096);", [theta, start, step])
         angles = theta * (start + np.arange(4096) * step)
@@ -122,7 +123,7 @@ def test_recurrence_against_float64(start, step):
 
 @pytest.mark.parametrize("theta", [1.0, 1e-4])
 def test_recurrence_does_not_drift_over_a_million(theta):
-    """Without the fresh start at every 64th angle the error grows to 1e-11 and beyond."""
+    """Without a fresh start at every 64th angle, the error would grow beyond 1e-11."""
     body = """
       const { cos, sin } = cosSinGrid(input, 0, 1, 1e6);
       const picked = Array.from({ length: 2000 }, (_, i) => 1e6 - 1 - 499 * i);
@@ -203,7 +204,7 @@ def test_min_max_band_of_random_values():
 
 
 def test_a_band_shows_the_wave_that_strided_samples_miss():
-    """cos(2πk/16) sampled at every 16th position is the constant 1; the band reaches from −1 to 1."""
+    """Sampled at every 16th position, cos(2πk/16) is always 1; the band reaches from −1 to 1."""
     band = js.kit("""
       const { cos } = cosSinGrid((2 * Math.PI) / 16, 0, 1, 4096);
       return minMaxBand(cos, evenEdges(4096, 256));
@@ -268,7 +269,8 @@ PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension
 
 
 def test_a_dial_goes_as_far_as_another_one_lets_it():
-    """This holds on its slider, in its field and in its words. At its own end, the reason for that end is given."""
+    """This holds for its slider, its field and its words. At the dial's own end, the message gives the reason for that
+    end."""
     body = """
       return input.dims.map((dim) => {
         const now = present(input.pair, { dim });
@@ -309,7 +311,7 @@ def test_sliders_reach_every_end_and_come_back():
         )
         assert ends == [dial["min"], dial["max"]]
         assert all(back == pytest.approx(value, rel=1e-9) for value, back in round_trip)
-        more = 1 if dial["min"] == 0 else 0  # the ratios are between the values plus one
+        more = 1 if dial["min"] == 0 else 0  # with a minimum of 0, the slider's ratios are those of the values plus one
         low, high = dial["min"] + more, dial["max"] + more
         expected = math.sqrt(low * high) - more if dial.get("log") else (dial["min"] + dial["max"]) / 2
         assert middle == pytest.approx(expected, rel=0.02)
@@ -335,10 +337,10 @@ def test_keys_step_and_stop_at_the_limits():
         (FROM_ZERO, 0, "PageUp", 1),
         (FROM_ZERO, 1, "PageUp", 2),
         (FROM_ZERO, 1000, "PageDown", 500),
-        (FROM_ZERO, 1, "PageDown", 1),  # half of it, rounded
+        (FROM_ZERO, 1, "PageDown", 1),  # half of it, rounded, is 1 again
         (FROM_ZERO, 1, "ArrowLeft", 0),
         (FROM_ZERO, 0, "PageDown", 0),
-        (REAL, 100, "ArrowRight", 117),  # a hundredth of the slider: 10^(7/100)
+        (REAL, 100, "ArrowRight", 117),  # a hundredth of the slider multiplies by 10^(7/100)
         (REAL, 1e7, "ArrowUp", 1e7),
     ]
     found = js.kit("return input.map(([dial, value, key]) => nudge(dial, value, key));", [c[:3] for c in cases])
@@ -483,7 +485,7 @@ def test_arrows_and_rings():
     for (tail, tip, head), d in zip(cases, found, strict=True):
         points = np.array([[float(n) for n in point.split(",")] for point in re.split("[ML]", d)[1:]])
         np.testing.assert_allclose(points[[0, 1, 3]], [tail, tip, tip], atol=0.006)
-        for end in points[[2, 4]]:  # both ends of the head, as long as it and 0.45 radians off the line
+        for end in points[[2, 4]]:  # both strokes of the head have its length and are 0.45 radians off the line
             back = complex(*(end - tip)) / complex(*np.subtract(tail, tip))
             assert abs(back) * math.dist(tail, tip) == pytest.approx(min(head, math.dist(tail, tip) / 2), abs=0.02)
             assert abs(math.atan2(back.imag, back.real)) == pytest.approx(0.45, abs=0.01)

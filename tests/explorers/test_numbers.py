@@ -1,4 +1,4 @@
-"""Numbers as readers write them into a field."""
+"""Numbers as readers type them into a field."""
 
 from __future__ import annotations
 

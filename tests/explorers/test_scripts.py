@@ -1,4 +1,4 @@
-"""The checks of the scripts can fail."""
+"""The tests of the scripts are able to fail."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_the_comparison_sees_small_and_large_differences():
 
 
 def plain_attention(words, position, causal):
-    """The same head, by NumPy and torch's own function."""
+    """The same head, computed with NumPy and torch's own function."""
     x = np.stack([draws.normals(f"word {word}", 16) for word in words])
     if position:
         angle = np.arange(len(words))[:, None] / 10000 ** (np.arange(0, 16, 2) / 16)
@@ -121,7 +121,7 @@ def test_words_are_cut_alike_in_both_languages():
 def test_defaults():
     assert Shuffle().dials() == {
         "words": "the dog bit the man",
-        "order": [0, 4, 2, 3, 1],  # the man bit the dog
+        "order": [0, 4, 2, 3, 1],  # "the man bit the dog"
         "position": False,
         "causal": False,
     }

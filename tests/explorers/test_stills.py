@@ -46,8 +46,8 @@ def test_a_still_is_one_small_drawing(entry):
 
 @every
 def test_colours_are_the_pages(entry):
-    """A colour is a variable of the page, or there is one for light and one for dark pages; so images of pixels come
-    twice."""
+    """A colour is a variable of the page, or a pair of colours for light and dark pages. That is why images made of
+    pixels come twice."""
     [picture] = stills.draw([entry.kind().get_state()])
     own = re.sub(r"var\(--fig-[\w-]+,#[0-9a-f]{6}\)", "", picture)
     own = re.sub(r"light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)", "", own)
@@ -69,8 +69,8 @@ def test_pixels_are_the_pages_own_in_the_dark():
 
 @every
 def test_the_packages_still_is_fresh(entry):
-    """If it isn't, `python -m tools.stills` redraws it."""
-    if entry.name == "measured":  # drawn from the results, not from made-up ones
+    """If it isn't up to date, `python -m tools.stills` redraws it."""
+    if entry.name == "measured":  # its still is drawn from the real results, not from made-up ones
         states = {name: state for name, state in stills.opening_states().items() if name == "measured"}
         if not states:
             pytest.skip("results/measured.json has nothing of the held-out part yet")
@@ -113,7 +113,7 @@ def test_a_page_gets_each_figure_at_its_own_state_with_ids_of_its_own(monkeypatc
     figures = [Fourier(dim=64), Fourier(dim=64), Fourier()]
     notebook = notebook_of(*figures)
     stills.ensure([notebook])
-    assert runs == [2]  # two states, in one run
+    assert runs == [2]  # both states were drawn in one run
     stills.put_into(notebook)
     assert runs == [2]
     pictures = [cell.outputs[0].data["text/html"] for cell in notebook.cells[:3]]

@@ -7,20 +7,20 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Generated anew at every build, or numbered, so nobody can have bookmarked them.
+# Such names are made anew in every build, or are numbers, so nobody can have bookmarked them.
 PASSING = re.compile(r"id\d+|codecell.*|pst-.*|sbt-.*|searchbox|seal-.*|meaning-.*|[\da-f]{8}-[\da-f-]{27}|.*tooltip.*")
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 
 class Names(HTMLParser):
-    """Collects the fragments that exist on a page: ids of sections, targets, equations and terms, names of
+    """Collects the fragments that exist on a page: ids of sections, targets, equations and terms, and names of
     explorers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.explorers: set[str] = set()
-        self.inside = False  # the page's article
+        self.inside = False  # whether we are inside the page's article
         self.titled = False
         self.kept: set[str] = set()
 
@@ -33,7 +33,8 @@ class Names(HTMLParser):
         if not name:
             return
         self.ids.add(name)
-        title = tag == "section" and self.inside and not self.titled  # the page's own address is enough for this
+        # the page's own address is enough for the first section
+        title = tag == "section" and self.inside and not self.titled
         self.titled |= title
         lasting = tag in {"section", "span", "dt", "figure"} | HEADINGS or name.startswith("equation-")
         if self.inside and lasting and not title and not PASSING.fullmatch(name):
@@ -50,7 +51,7 @@ def names_of(page: Path) -> Names:
 
 
 def addresses(site: Path) -> list[str]:
-    """Every page of the folder `book`, and every fragment that lasts: "decay.html", "decay.html#by-hand"."""
+    """Every page of the folder `book` and every lasting fragment, such as "decay.html" and "decay.html#by-hand"."""
     found = []
     for page in sorted((site / "book").glob("*.html")):
         names = names_of(page)

@@ -1,5 +1,5 @@
-"""Explorers in a page that is made here, with the widgets' state as MyST-NB writes it, so that they don't need a built
-book; and what the tests read and do in such a page."""
+"""Explorers in a page made here, with the widgets' state as MyST-NB writes it, so that no built book is needed; and
+what the tests read and do in such a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = palette.variables(palette.DARK)
-# The text has margins, as on the site.
+# Gives the text the same margins as on the site.
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
 
@@ -28,7 +28,8 @@ def script(kind: str, value: object) -> str:
 
 
 def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str:
-    """A page with the widgets' stills, views and state; ``shared``: every part of a script once, as on the site."""
+    """A page with the widgets' stills, views and state. If ``shared``, each part of a script occurs once, as on the
+    site."""
     models = dependency_state(widgets, drop_defaults=False)
     state = {"version_major": 2, "version_minor": 0, "state": models}
     if shared:
@@ -57,7 +58,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
     def end_headers(self) -> None:
-        # two pages of one name may be written within a second, and a browser would take the first for both
+        # two pages with the same name may be written within a second, and a browser would think they were the same
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
@@ -67,19 +68,19 @@ def dials(page: Page, which: int = 0) -> dict:
 
 
 def words(page: Page) -> list[str]:
-    """The text on the buttons, without the small numbers."""
+    """The text on the buttons, leaving out the small numbers."""
     return page.locator(".rb-word > span:first-child").all_inner_texts()
 
 
 def rest(page: Page, milliseconds: int = 300) -> None:
-    """Until the page's own timers that are due by then have run, however long a busy machine lets them wait: a page's
-    timers run in the order in which they are due."""
+    """Wait until all of the page's timers that are due by then have run. Timers run in the order in which they are due,
+    so this works however slow a busy machine is."""
     settle(page)
     page.evaluate("(wait) => new Promise((done) => setTimeout(done, wait))", milliseconds)
 
 
 def hash_of(page: Page) -> str:
-    """Wait until the dials are in the address."""
+    """Wait until the dials are in the address, and return its fragment."""
     rest(page)
     return page.evaluate("location.hash")
 
@@ -96,7 +97,7 @@ def stats(page: Page, which: int = 0) -> dict[str, str]:
 
 
 def number(text: str) -> float:
-    """The number that a text begins with, as readers see it."""
+    """The number at the start of a text, written as readers see it."""
     return float(text.split()[0].replace("−", "-"))
 
 
@@ -107,7 +108,7 @@ def enter(page: Page, name: str, value: object) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait for two frames: in one the new width is noticed, in the next it is drawn."""
+    """Wait for two frames: in the first the new width is noticed, in the second it is drawn."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
@@ -116,7 +117,7 @@ def stage_width(page: Page, which: int = 0) -> int:
 
 
 def show_panel(page: Page, name: str) -> None:
-    """On a narrow stage, choose the panel of that name; a wide one shows all."""
+    """On a narrow stage, choose the panel with that name; a wide stage shows all panels."""
     button = page.locator(".rb-panels").get_by_role("button", name=name, exact=True)
     if button.is_visible():
         button.click()
@@ -126,7 +127,7 @@ def show_panel(page: Page, name: str) -> None:
 
 
 def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
-    """The colours (points, 3) of the first canvas on white paper; points in CSS pixels."""
+    """The colours, (points, 3), of the first canvas on white paper, at points given in CSS pixels."""
     return np.array(
         page.evaluate(
             """(points) => points.map(([x, y]) => {
@@ -142,7 +143,7 @@ def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
 
 
 def channels(name: str, theme: int = palette.LIGHT) -> tuple[int, ...]:
-    """A colour of the palette, 0 to 255."""
+    """A colour of the palette, as numbers from 0 to 255."""
     return tuple(bytes.fromhex(palette.PALETTE[name][theme][1:]))
 
 
@@ -150,7 +151,7 @@ WHITE, BLUE, ORANGE, INK, GREY, VIOLET = np.array([channels(name) for name in ("
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
-    """The colours (rows, 3) of one column of the canvas, on white paper, from top to bottom in CSS pixels."""
+    """The colours, (rows, 3), of one column of the canvas on white paper, from top to bottom in CSS pixels."""
     return np.array(
         page.evaluate(
             """([x, top, bottom]) => {
@@ -179,7 +180,7 @@ CSS_INK, CSS_MUTED, CSS_BLUE, CSS_ORANGE, CSS_GREEN, CSS_VIOLET = (
 
 
 def paths(page: Page) -> list[tuple[str, float, str, str]]:
-    """Colour, width, dashes and path of every line of the picture."""
+    """Colour, width, dashes and path of every line in the picture."""
     found = page.locator(".rb-stage svg path").evaluate_all(
         """all => all.filter((p) => p.getAttribute('d') && getComputedStyle(p).stroke !== 'none').map((p) => {
           const { stroke, strokeWidth, strokeDasharray } = getComputedStyle(p);
@@ -190,7 +191,7 @@ def paths(page: Page) -> list[tuple[str, float, str, str]]:
 
 
 def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
-    """Colour, width, dashes and points of every line of the picture."""
+    """Colour, width, dashes and points of every line in the picture."""
     points = [re.findall(r"-?[\d.]+,-?[\d.]+", d) for *_, d in paths(page)]
     return [
         (*one[:3], np.array([[float(n) for n in point.split(",")] for point in places]))
@@ -207,7 +208,7 @@ def texts(page: Page) -> list[str]:
 
 
 def marks(page: Page, part: str = "") -> dict[str, tuple[float, float]]:
-    """The place of each text in the picture, or in one part of it."""
+    """The place of each text in the picture or in one part of it."""
     return {
         text: (x, y)
         for text, x, y in page.locator(f".rb-stage svg {part} text").evaluate_all(

@@ -1,7 +1,7 @@
-"""What readers ask, in their own words, and where the search leads: python -m tests.site.queries FILE.
+"""What readers ask in their own words, and where the search takes them: python -m tests.site.queries FILE.
 
-A file is a list of {"query", "pages"}: what somebody wrote, and the pages of which one has to be among the first three
-places. The built page's own script answers, over the built index, in Node.
+A file is a list of {"query", "pages"}: what somebody wrote, and pages of which at least one must be among the first
+three results. The built page's own script answers from the built index, in Node.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ return input.map((query) => ranked(question(query), data, index).list.map(({ pla
 
 
 def answers(site: Path, queries: list[str]) -> list[list[list[str]]]:
-    """For each of the queries the places that the built search finds, best first: each its page, and what it says."""
+    """For each query, the places that the built search finds, best first: each place's page, and what it says."""
     scripts = [(site / name).read_text(encoding="utf-8") for name in ("sections.js", "_static/search.js")]
     return js.evaluate("".join(scripts), ASK, queries)
 
 
 def missed(site: Path, asked: list[dict]) -> dict[str, list[str]]:
-    """The queries that have none of their pages among the first three places, and what is there."""
+    """The queries for which none of their pages is among the first three results, with the pages that are there
+    instead."""
     found = answers(site, [one["query"] for one in asked])
     first = [[page for page, _ in places[:FIRST]] for places in found]
     return {one["query"]: pages for one, pages in zip(asked, first, strict=True) if not set(one["pages"]) & set(pages)}

@@ -1,4 +1,4 @@
-"""The explorers in the built pages: their scripts agree with Python, and their dials work by pointer."""
+"""The explorers in the built pages: their scripts agree with Python, and their dials can be moved with the pointer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.explorers import js
 from tests.site.figures import hash_of
 from tests.site.pages import EXPLORED
 
-# The dials of the figures of a page. A model's last result isn't a dial; it arrives when the model is done.
+# The dials of a page's figures. A model's latest result isn't a dial, and arrives when the model is done.
 DIALS = """[...document.querySelectorAll('.explorer-live')].map((e) => {
   const { result, ...dials } = e.ropebook.values();
   return JSON.stringify(dials);
@@ -50,15 +50,15 @@ def test_a_script_stands_once_on_a_page(site, path):
     for name, source in parts.items():
         assert text.count(f"{json.dumps(name)}: ") == 1, name
         if name.endswith(".py"):
-            continue  # constants, of which two figures may have the same
-        # A piece of code that only this script has; in the page it is written as JSON.
+            continue  # these are constants, and two figures may have the same ones
+        # A piece of code that only this script contains; in the page it is written as JSON.
         piece = max(re.findall(r"[ !#-;=-\[\]-~]+", source), key=len)
         assert text.count(piece) == 1, name
 
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_no_id_stands_twice_on_a_page(site, path):
-    """Stills have clips and gradients, and a page may have several."""
+    """Stills have ids for clips and gradients, and a page may have several stills."""
     text = (site / path).read_text(encoding="utf-8")
     stills = re.findall(r'<div class="explorer-still">(<svg .*?</svg>)', text, re.DOTALL)
     assert stills
@@ -70,7 +70,7 @@ def test_no_id_stands_twice_on_a_page(site, path):
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_every_figure_turns_and_writes_the_address_from_disk(visit, path):
-    """Opened from disk, where a browser allows less than over http."""
+    """The page is opened from disk, where a browser allows less than over http."""
     visited = visit(path, over="file")
     page = visited.page
     count = page.locator(".explorer").count()

@@ -1,4 +1,5 @@
-"""The dials of a figure: one line and a slider each, refusals under their own field, more of them in a fold."""
+"""The dials of a figure: one line and a slider each; a refusal appears under the dial's own field; a fold hides the
+others."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     picture, side, said = page.evaluate(boxes)
     assert picture["bottom"] <= side["top"]
     assert side["bottom"] <= said["top"]
-    # The picture stays under the top of the window while the last dials scroll past.
+    # The picture stays at the top of the window while the last dials scroll past.
     page.get_by_role("slider", name="Random draw, slider").scroll_into_view_if_needed()
     page.evaluate("scrollBy(0, 200)")
     picture, *_ = page.evaluate(boxes)
@@ -38,7 +39,7 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     assert picture["height"] <= 0.52 * 844
 
 
-# There the schemes come first; base and dimension belong to some of them.
+# In this figure the schemes come first, because base and dimension belong to only some of them.
 FOLDED = {"Rivals"}
 
 
@@ -91,7 +92,7 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
     expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i turns by θᵢ = b^(−2i/d) radians per position.")
     assert page.evaluate(TOPS) == before
     box = page.get_by_role("slider", name="Dimension d, slider").bounding_box()
-    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # somebody who drags needs to see what is below
+    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # readers who drag need to see what is below
     expect(page.locator(".rb-limits:visible")).to_have_count(0)
 
 
@@ -106,7 +107,7 @@ def test_a_refusal_stands_under_its_own_field(opened):
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("64")
     assert why.get_attribute("id") in field.get_attribute("aria-describedby").split()
-    # Moving another dial leaves the message there, so that nothing moves; its own dial removes it.
+    # When another dial moves, the message stays, so that nothing jumps; moving its own dial removes it.
     page.get_by_role("slider", name="Number of keys, slider").press("ArrowRight")
     expect(why).to_be_visible()
     page.get_by_role("slider", name="Head dimension d, slider").press("ArrowRight")
@@ -155,7 +156,7 @@ def test_what_had_to_give_way_comes_back(opened):
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page) == home
     enter(page, "Room", 100)
-    enter(page, "Length now n", 90)  # now the reader asks for 90
+    enter(page, "Length now n", 90)  # this time it is the reader who asks for 90
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page)["length"] == 90
     end = page.get_by_role("slider", name="Length now n, slider")
@@ -194,7 +195,7 @@ NOTEBOOK = """
 
 
 def test_the_numbers_keep_their_place_in_a_notebook(opened):
-    """JupyterLab has rules of its own for lists of terms."""
+    """JupyterLab has its own style rules for lists of terms."""
     page = opened([Saturation()])
     boxes = """() => [...document.querySelectorAll('.rb-stats :is(dt, dd)')].map((e) => {
       const { left, top, width, height } = e.getBoundingClientRect();

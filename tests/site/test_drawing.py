@@ -1,4 +1,4 @@
-"""How figures draw: nodes in the picture are changed instead of made anew, and show what new ones would."""
+"""How figures redraw: nodes in the picture are changed instead of made anew, and must look as new ones would."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_nodes_are_kept(opened):
     ids=["bank", "fourier-sum"],
 )
 def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name, values):
-    """In a browser, with its canvases; every dial of every explorer is turned in test_dials_and_pictures.py."""
+    """This test runs in a browser, with canvases. test_dials_and_pictures.py moves every dial of every explorer."""
     page = opened([figure])
     for value in values:
         enter(page, name, value)
@@ -53,7 +53,7 @@ def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name
     fresh = opened([type(figure)(**{**figure.dials(), trait: values[-1]})])
     picture, pixels = fresh.evaluate(PICTURE)
     assert picture == changed[0]
-    assert np.abs(np.subtract(pixels, changed[1])).max(initial=0) <= 8  # edges between pixels were painted twice
+    assert np.abs(np.subtract(pixels, changed[1])).max(initial=0) <= 8  # the edges between pixels were painted twice
 
 
 def test_a_playing_figure_says_at_its_end_what_it_shows(opened):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from tests.explorers.registry import every
 from tests.site.figures import settle
 
-# The narrowest and the widest stage, both sides of the border between panels and the whole, and a desktop's.
+# Stage widths and the height allowed at each: the narrowest stage, both sides of the width where panels give way to the
+# whole picture, a desktop's stage, and the widest.
 MOST = {320: 400, 519: 400, 520: 600, 620: 600, 900: 600}
 
-# Of every figure in each of its panels (all figures change panels at once, since each change needs a frame): what
-# reaches beyond the stage or is written too small, of texts where they end, of all else its box.
+# For every figure in each of its panels: what reaches beyond the stage or is written too small. A text counts up to
+# where it ends, everything else by its box. All figures change panels at once, because each change takes a frame.
 MISFITS = """async (most) => {
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const misfits = (stage) => {

@@ -1,4 +1,4 @@
-"""The first screen: a sentence whose arrows turn as it slides along the text, before any prose."""
+"""The first screen, before any prose: a sentence whose arrows rotate as it slides along the text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IN_SIGHT = """() => [...document.querySelectorAll('.front-stage, .front > p, .fr
 
 @pytest.fixture
 def front(visit):
-    """The front page, with its animation off."""
+    """The front page with its animation switched off."""
 
     def opened(width: int = 1366, height: int = 657, **how) -> Page:
         return visit("book/intro.html", width=width, height=height, **{"motion": "reduce", **how}).page
@@ -48,7 +48,8 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 3.2 * line["width"] / 8, y, steps=4)
-    assert page.evaluate(ANGLES) == pytest.approx([angle + 96 for angle in before], abs=1.5)  # 30° a position
+    # 3.2 positions of 30° each
+    assert page.evaluate(ANGLES) == pytest.approx([angle + 96 for angle in before], abs=1.5)
     page.mouse.up()
     assert positions(page) == [place + 3 for place in at]
     assert page.evaluate(ANGLES) == pytest.approx([angle + 90 for angle in before])
@@ -58,7 +59,8 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
 
 def test_other_words_can_be_chosen_and_keys_move_it(front):
     page = front()
-    page.get_by_role("button", name=re.compile("^down")).click()  # as near to "cat" as to "it", it replaces "it"
+    # "down" is as near to "cat" as to "it", and replaces "it"
+    page.get_by_role("button", name=re.compile("^down")).click()
     expect(page.locator(".front-angle")).to_have_text("60°")
     expect(page.locator(".front-token.front-query > span")).to_have_text("down")
     rule = page.get_by_role("slider", name="Position of the sentence")

@@ -1,4 +1,5 @@
-"""The field guide's table: sorted and filtered by hand and by keys, cards on a phone, a plain table without scripts."""
+"""The field guide's table: sorting and filtering by pointer and by keys, cards on a phone, a plain table without
+scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ NAMES = f"{ROWS}.map((row) => row.cells[0].textContent)"
 
 
 def column(head: str) -> str:
-    """The entries of the visible rows in a column."""
+    """A column's entries in the visible rows."""
     return f"""(() => {{
       const heads = [...document.querySelectorAll('.guide-table thead th')].map((cell) => cell.textContent);
       return {ROWS}.map((row) => row.cells[heads.indexOf('{head}')].textContent);

@@ -1,4 +1,4 @@
-"""Dragging in a picture, and animation by a button, in a figure with one mark on a line."""
+"""Dragging inside a picture, and a button that starts an animation, tested in a figure with one mark on a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.site.figures import dials, settle
 
 
 class Line(Explorer):
-    """A mark at 0 to 100 on a line of 200 pixels: a small handle on it, and a wide area below it."""
+    """A mark at 0 to 100 on a line of 200 pixels, with a small handle on it and a wide area below it."""
 
     SCRIPT = """import { dials } from "./line.py";
 import { html, put } from "./kit/elements.js";
@@ -63,10 +63,10 @@ def test_a_pointer_takes_the_handle_along(opened):
     page = opened([Line()])
     knob = page.get_by_role("slider", name="Mark")
     box = knob.bounding_box()
-    page.mouse.move(box["x"] + 22, box["y"] + 10)  # away from its middle
+    page.mouse.move(box["x"] + 22, box["y"] + 10)  # not on the mark's middle
     page.mouse.down()
     assert place(page) == 40
-    page.mouse.move(box["x"] + 42, box["y"] + 200)  # the pointer is captured, even far below the area
+    page.mouse.move(box["x"] + 42, box["y"] + 200)  # the pointer stays captured, even far below the area
     assert place(page) == 50
     page.mouse.move(box["x"] - 500, box["y"])  # where there is nothing
     assert place(page) == 50
@@ -113,7 +113,7 @@ def test_keys_do_the_same_within_the_limits_that_hold_now(opened):
 
 
 def thumb(page: Page, points: list[tuple[float, float]]) -> None:
-    """A thumb that goes from one place to the next."""
+    """Move a thumb from one place to the next."""
     session = page.context.new_cdp_session(page)
     for k, (x, y) in enumerate(points):
         kind = "touchMove" if k else "touchStart"
@@ -124,7 +124,8 @@ def thumb(page: Page, points: list[tuple[float, float]]) -> None:
 
 
 def come_to_rest(page: Page) -> None:
-    """Until the page has not scrolled for 15 frames: a thumb's scrolling arrives frames after the thumb has left."""
+    """Wait until the page hasn't scrolled for 15 frames, because scrolling goes on for some frames after the thumb is
+    lifted."""
     page.evaluate("""new Promise((done) => {
       let [last, still] = [scrollY, 0];
       const look = () => {
@@ -167,7 +168,7 @@ def test_a_tap_moves_the_mark(opened):
 # ---- Play ----
 
 
-# Whether the mark moves within 30 frames. We count frames, because a busy machine draws fewer of them.
+# Whether the mark moves within 30 frames. We count frames instead of time, because a busy machine draws fewer of them.
 MOVING = """async () => {
   const place = () => document.querySelector('.explorer-live').ropebook.values().place;
   const before = place();
@@ -181,7 +182,7 @@ def moving(page: Page) -> bool:
 
 
 def playing(opened, start: int = 0, **options) -> Page:
-    """A page where Play was pressed and the mark is moving."""
+    """A page on which Play has been pressed and the mark is moving."""
     page = opened([Line(place=start), Line()], reduced_motion="no-preference", **options)
     assert not moving(page)
     page.get_by_role("button", name="Play").first.click()
@@ -190,7 +191,7 @@ def playing(opened, start: int = 0, **options) -> Page:
 
 
 def stopped(page: Page, end: bool = False) -> None:
-    """Long before its end, or at its end."""
+    """Check that the mark has stopped, at the end of the line or before it."""
     expect(page.get_by_role("button", name="Play")).to_have_count(2)
     assert (place(page) == 100) == end
     assert not moving(page)
@@ -206,7 +207,7 @@ def test_it_plays_from_press_to_press_and_to_the_end(opened):
     page.get_by_role("button", name="Play").first.click()
     assert place(page) < 100
     work = page.evaluate("document.querySelector('.explorer-live').ropebook.work.length")
-    assert work > 5  # frames are measured like events
+    assert work > 5  # frames are measured in the same way as events
 
 
 def test_a_turned_dial_stops_it(opened):

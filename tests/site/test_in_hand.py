@@ -1,4 +1,4 @@
-"""Things in the pictures can be moved there, by pointer and by keys."""
+"""Things in the pictures can be moved there, with the pointer and with keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCREEN = {"viewport": {"width": 1280, "height": 1000}}
 
 
 def drag(page: Page, start: complex, *goals: complex) -> None:
-    """Press at ``start`` and drag along straight lines; places are in pixels of the window."""
+    """Press at ``start`` and drag along straight lines; all places are in pixels of the window."""
     page.mouse.move(start.real, start.imag)
     page.mouse.down()
     for goal in goals:
@@ -43,8 +43,8 @@ def test_the_shorter_way_round_within_the_limits():
     cases = [
         ([10, 0.1, 0.31, 100], 13),
         ([10, 0.1, -0.31, 100], 7),
-        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a whole turn changes nothing
-        ([10, 0.1, math.pi + 0.2, 100], 0),  # back, and not beyond 0
+        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a whole turn makes no difference
+        ([10, 0.1, math.pi + 0.2, 100], 0),  # this goes back, but not below 0
         ([10, 1e-6, 0.1, 100], 100),
         ([10, 1.0, 0.4, 100], 10),
     ]
@@ -59,11 +59,12 @@ def test_the_arrow_is_led_round(opened):
     centre = complex(*(float(circle.get_attribute(name)) for name in ("cx", "cy"))) + complex(stage["x"], stage["y"])
     arm = handle - centre
     theta = 10**-0.5
-    half = [centre + arm * cmath.exp(-1j * k * math.pi / 8) for k in range(1, 9)]  # counter-clockwise
+    half = [centre + arm * cmath.exp(-1j * k * math.pi / 8) for k in range(1, 9)]  # half a turn, counter-clockwise
     drag(page, handle, *half)
     assert dials(page)["position"] == 2 + round(math.pi / theta)
     drag(page, half[-1], *[centre - arm * cmath.exp(-1j * k * math.pi / 8) for k in range(1, 9)])
-    assert dials(page)["position"] == 2 + round(2 * math.pi / theta)  # and goes on with the next turn
+    # the second half of the turn is added to the first
+    assert dials(page)["position"] == 2 + round(2 * math.pi / theta)
     slider = page.get_by_role("slider", name="The arrow of the pair")
     slider.press("Home")
     slider.press("ArrowRight")
@@ -72,7 +73,8 @@ def test_the_arrow_is_led_round(opened):
 
 
 def test_a_clock_hand_is_led_round(opened):
-    page = opened([Clocks(position=100, dim=8)], **SCREEN)  # hands of 1, 1/10, 1/100, 1/1000 radian per position
+    # the hands move by 1, 1/10, 1/100 and 1/1000 radian per position
+    page = opened([Clocks(position=100, dim=8)], **SCREEN)
     box = page.get_by_role("slider", name="The clock hands").bounding_box()
     centre = complex(box["x"] + 120 * 1.5, box["y"] + 48)
     angle = 100 * 0.1
@@ -113,7 +115,7 @@ def test_a_line_follows_the_pointer(opened, figure, name, trait, share, value, k
     stage = page.locator(".rb-stage").bounding_box()
     start = middle(page, name)
     margins = {"shift": (8, 8), "dim": (8, 6), "n": (8, 8)}.get(trait)
-    if margins:  # the whole plot is the handle
+    if margins:  # the whole plot can be dragged
         low, high = box["x"] + margins[0], box["x"] + box["width"] - margins[1]
     else:
         low, high = stage["x"] + 46, stage["x"] + stage["width"] - 2
@@ -136,7 +138,7 @@ def test_words_stand_upright_on_a_phone_and_are_dragged_up_and_down(opened):
     page.get_by_role("button", name="Move the picked word down").click()
     assert words(page) == ["the", "bit", "the", "dog", "man"]
     rows = page.locator(".rb-cell").first.bounding_box()["y"]
-    assert abs(rows - boxes[0]["y"]) < 6  # a word is the name of its row
+    assert abs(rows - boxes[0]["y"]) < 6  # each word is the label of its row
 
 
 def test_the_pair_under_the_pointer_stands_out(opened):

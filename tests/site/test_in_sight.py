@@ -1,4 +1,5 @@
-"""A figure's words can be seen: the picture, which keeps its place while the dials scroll past, never covers them."""
+"""A figure's words are always visible: the picture stays in place while the dials scroll past, but never covers the
+words."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from tests.explorers.registry import every
 from tests.site.figures import settle
 
 LAPTOPS_AND_PHONES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
-# At every place that the page can be scrolled to, in steps of 40 px: how far the picture reaches over its words. (Dials
-# under the picture go by beneath it, and come back.)
+# For every place that the page can be scrolled to, in steps of 40 px: how far the picture reaches over its words.
+# (Dials below the picture pass behind it and come out again.)
 COVERED = """() => {
   const stage = document.querySelector('.rb-stage');
   const others = [...document.querySelectorAll('.rb-words-all, .rb-body > :is(.rb-title, .rb-note)')];
@@ -29,7 +30,7 @@ COVERED = """() => {
 @every
 def test_the_picture_covers_no_words(opened, entry):
     page = opened([entry.kind()])
-    # A figure is in a text, which goes on above and below it; dials that were opened make it as high as it can be.
+    # On a page there is text above and below the figure; with its dials open it is as high as it can be.
     page.add_style_tag(content="main { padding-block: 100vh; }")
     for width, height in LAPTOPS_AND_PHONES:
         page.set_viewport_size({"width": width, "height": height})

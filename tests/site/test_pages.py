@@ -1,8 +1,8 @@
 """Every page of the built site, opened in a browser: over http and from disk, light and dark, wide and narrow.
 
-A chapter takes seconds to open, so the tests that only look share one visit; and axe looks long at thousands of
-elements, so it sees one page of each kind whole in both themes, and of all pages one element of each kind, page by page
-in turn dark and wide, light and narrow.
+A chapter takes seconds to open, so all tests that only look share one visit. axe is slow on thousands of elements, so
+it sees only one page of each kind in full, in both themes. Of all other pages it sees one element of each kind, on
+every second page dark and wide, and light and narrow on the rest.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ KINDS = ["book/intro.html", CHAPTERS[0], "book/notation.html", "search.html"]
 
 
 def each(paths: list[str]) -> pytest.MarkDecorator:
-    """Decorates a test of every page in ``paths`` that shares one visit."""
+    """Decorates a test that runs for every page in ``paths`` and shares one visit with other tests."""
     return pytest.mark.parametrize("shared", paths, indirect=True, scope="module")
 
 
 def every(paths: list[str]) -> pytest.MarkDecorator:
-    """Decorates a test of every page in ``paths`` that makes its own visits."""
+    """Decorates a test that runs for every page in ``paths`` and makes its own visits."""
     return pytest.mark.parametrize("path", paths)
 
 
@@ -38,7 +38,7 @@ def unfold(page: Page) -> None:
 
 
 def put_on(page: Page, theme: str) -> None:
-    """The reader's system switches to dark or light."""
+    """Switch the reader's system to dark or light."""
     page.emulate_media(color_scheme=theme)
     page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
 
@@ -60,7 +60,7 @@ def test_mathematics_is_rendered(shared):
     page = shared.page
     assert page.locator(".katex-error").count() == 0
     assert page.locator("span.math, div.math").count() == page.locator(":is(span.math, div.math):has(.katex)").count()
-    # Readers must not see markup from the sources.
+    # Readers mustn't see markup from the sources.
     text = page.evaluate(
         """() => { const copy = document.querySelector('#main-content').cloneNode(true);
                    copy.querySelectorAll('pre, code, script, style, .katex, .katex-mathml').forEach(e => e.remove());
@@ -86,7 +86,7 @@ def test_no_script_holds_a_page_up(shared):
 def test_each_page_describes_itself_and_no_two_alike(site):
     found = [re.findall(r'<meta name="description" content="([^"]*)"', (site / path).read_text()) for path in PAGES]
     texts = [text for (text,) in found]
-    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)  # an escaped quote has six
+    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)  # an escaped quote counts as six
     assert len(set(texts)) == len(PAGES)
 
 
@@ -104,8 +104,8 @@ def test_a_phone_needs_no_sideways_scroll(shared):
     page = shared.page
     page.set_viewport_size(PHONE)
     unfold(page)
-    page.add_style_tag(content=LAID_OUT)  # a section that is not laid out hides what is too wide in it
-    # Figures are drawn anew for the narrow page, on a busy machine not all in the first second.
+    page.add_style_tag(content=LAID_OUT)  # if a section isn't laid out, it hides content that is too wide
+    # Figures are redrawn for the narrow page. On a busy machine this may take more than the first second.
     for _ in range(50):
         wide = page.evaluate(
             """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
@@ -256,8 +256,8 @@ def test_paper_gets_no_list_of_sections_and_no_folded_bars(shared):
 
 # ---- Accessibility ----
 
-# Of the spans of code and formulas and the strokes of pictures, the first in each kind of place: the path of elements
-# and classes that leads to it.
+# Keeps only the first element in each kind of place, for the spans of code and formulas and the strokes of pictures.
+# The kind of place is the path of elements and classes that leads to it.
 ONE_OF_EACH = """() => {
   const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
   const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
@@ -282,7 +282,7 @@ AXE = """async () => {
 
 
 def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...]]:
-    """What axe finds, with all folds opened: theme, rule, element, how to fix it."""
+    """What axe finds when all folds are open: theme, rule, element, how to fix it."""
     unfold(page)
     page.add_style_tag(content=LAID_OUT)
     page.add_script_tag(content=assets.axe())
@@ -290,10 +290,10 @@ def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...
     for theme, size in looks:
         page.set_viewport_size(size)
         put_on(page, theme)
-        # Boxes that scroll can be reached by keys only once they are laid out, and axe checks all of them at the
-        # same time.
+        # Boxes that scroll only become reachable by keys once they are laid out, and axe checks them all at the same
+        # time.
         settle(page)
-        # Boxes fade in as they open, and half-faded text is pale.
+        # Boxes fade in as they open, and half-faded text has too little contrast.
         page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
         found = page.evaluate(AXE)
         assert found["passes"]
@@ -311,7 +311,7 @@ OTHERS = [path for path in [*PAGES, "search.html", "genindex.html"] if path not 
 
 @each(OTHERS)
 def test_axe_finds_nothing_in_one_of_each_kind_of_element(shared, request):
-    """This test runs last on a page, because it takes the page apart."""
+    """This test must be the last on a page, because it takes the page apart."""
     shared.page.evaluate(ONE_OF_EACH)
     turn = OTHERS.index(request.node.callspec.params["shared"])
     assert complaints(shared.page, [LOOKS[turn % 2]]) == []

@@ -1,4 +1,4 @@
-"""A page as a PDF: its outline, its equations with their numbers, its figures, nothing cut off."""
+"""A page as a PDF: it has its outline, its equations with their numbers, and its figures, and nothing is cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tools import pdf
 from tools.paths import ROOT
 
-# Formulas that are wider than the paper after they were fitted, and pictures without a size.
+# Formulas that are still wider than the paper after they were fitted, and pictures that are.
 CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg, article img")].filter((one) => {
   const box = one.getBoundingClientRect();
   return box.width && box.right > document.documentElement.clientWidth + 1;
@@ -21,7 +21,7 @@ CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg,
 
 def test_a_page_prints_with_its_outline(site, tmp_path):
     (tmp_path / "html").symlink_to(site)
-    # in a process of its own, because a test's browser already runs an event loop in this one
+    # in a separate process, because the tests' browser already runs an event loop in this one
     print_it = "import sys; from pathlib import Path; from tools import pdf; "
     print_it += "print(pdf.write(Path(sys.argv[1]), Path(sys.argv[2]), ['derivation']))"
     command = [sys.executable, "-c", print_it, str(site), str(tmp_path / "pdf")]

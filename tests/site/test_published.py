@@ -1,4 +1,5 @@
-"""The site as it goes to a host: every page works under its Content-Security-Policy, and some of them from disk."""
+"""The site as it is uploaded to a host: every page works under its Content-Security-Policy, and some pages from disk
+too."""
 
 from __future__ import annotations
 
@@ -15,24 +16,24 @@ from playwright.sync_api import Browser, Page, expect
 from tools import publish
 
 ADDRESS = "https://example.org/book"
-# Explorers that have neither come to life nor said why not. To wait for a function, Playwright would evaluate text,
-# which the policy forbids.
+# Explorers that have neither come alive nor said why they can't. We use a selector, because to wait for a function
+# Playwright would evaluate text, which the policy forbids.
 WAITING = ".explorer:not(.explorer-alive):not(:has(.explorer-failed))"
-# A page tells of what its policy refused before any of its scripts run.
+# Installed before any of the page's scripts run, so that it hears of everything the policy refuses.
 LISTEN = """window.refused = [];
 document.addEventListener("securitypolicyviolation",
   (event) => window.refused.push(`${event.violatedDirective} refuses ${event.blockedURI} ${event.sample}`));"""
 
 
 def headers(folder: Path) -> dict[str, str]:
-    """What `_headers` says of every path."""
+    """The headers that `_headers` lists for every path."""
     lines = (folder / "_headers").read_text().splitlines()
     assert lines[0] == "/*"
     return dict(line.strip().split(": ", 1) for line in lines[1:])
 
 
 class Host(http.server.SimpleHTTPRequestHandler):
-    """A host that sends the headers of `_headers`."""
+    """A host that sends the headers listed in `_headers`."""
 
     def end_headers(self) -> None:
         for name, value in headers(Path(self.directory)).items():
@@ -73,7 +74,7 @@ def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
     def opened_(address: str, does: Callable[[Page], object] = lambda tab: None) -> list[str]:
         problems.clear()
         tab.goto(address, wait_until="load")
-        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # which leads on
+        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # that page redirects
         expect(tab.locator(WAITING)).to_have_count(0, timeout=60_000)
         does(tab)
         failed = tab.locator(".explorer-failed").all_inner_texts()
@@ -96,7 +97,7 @@ def search(tab: Page) -> None:
 
 
 def read_with_the_model(tab: Page) -> None:
-    """The figure loads the model and starts a thread in which it reads."""
+    """Have the figure load the model, and check that it starts a single thread to read in."""
     figure = tab.locator(".explorer[data-explorer=alive]")
     figure.scroll_into_view_if_needed()
     figure.get_by_role("combobox", name="Method").select_option("ntk")

@@ -1,4 +1,4 @@
-"""The search page: what readers ask, in their words, over http and from disk."""
+"""The search page: what readers ask in their own words, over http and from disk."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pytest
 
 from tests.site.queries import answers, missed
 
-# What readers may write, and the pages that answer it. The first part is by people who had not seen how the search
-# works; the second was written before the search was last tuned, by whoever tuned it. Both have been looked at by now.
-# The third part is by somebody who hadn't seen the search, and it was tried once, after the last tuning. One of its 50
-# queries also stands in the first part.
+# What readers may write, and the pages that answer it. The first part was written by people who hadn't seen how the
+# search works. The second was written before the search was last tuned, by whoever tuned it. Both parts have been
+# looked at by now. The third part is by somebody who hadn't seen the search, and it was tried once, after the last
+# tuning. One of its 50 queries also occurs in the first part.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-# How many must have a right page among the first three hits. On 24 November 2026 it was 98 of 100, 131 of 135, and all
-# 50 of the unseen ones. An edit of any page may move a query or two.
+# How many queries must have a right page among the first three hits. On 24 November 2026 it was 98 of 100, 131 of 135,
+# and all 50 of the unseen ones. Editing any page may change the result of a query or two.
 LEAST = {"tuned": 95, "more": 127, "unseen": 47}
-# No larger may the script and the index be, in bytes: a reader waits for both.
+# The largest sizes allowed for the script and the index, in bytes, because readers wait for both.
 LARGEST = {"_static/search.js": 27_500, "sections.js": 650_000}
-# What is written, and a page that has to be among the first three.
+# What readers type, and a page that must be among the first three.
 ASKED = {
     "rope_theta": "questions",
     "rope_scaling": "extend",
@@ -54,7 +54,7 @@ ASKED = {
     "value rotated": "derivation_where",
     "permutation equivariance": "attention",
 }
-# What a reader types, and the page that has to come first.
+# What readers type, and the page that must come first.
 LEADS = {
     "extend": "extend",
     "32k": "extend",
@@ -63,7 +63,7 @@ LEADS = {
     "wrong base": "shapes_and_errors",
     "molecules": "beyond_positions",
 }
-# Names of configurations, code and equations: the page where they occur comes first.
+# Names of configurations, code and equations; the page where they occur must come first.
 NAMES = [
     *(
         "rope_theta",

@@ -1,4 +1,4 @@
-"""The cheat sheet on paper: one sheet of A4, both sides, and nothing cut off."""
+"""The cheat sheet on paper fits on both sides of one A4 sheet, and nothing is cut off."""
 
 from __future__ import annotations
 

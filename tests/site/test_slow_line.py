@@ -1,5 +1,5 @@
-"""A page that comes in two pieces, and its typefaces later, as over a slow line: what has been read does not move when
-the rest arrives."""
+"""A page that arrives in two pieces, and its fonts later, as over a slow connection: text that has already appeared
+doesn't move when the rest arrives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from tests.site.conftest import SETTLED
 from tests.site.figures import Quiet, settle
 
-# From a page's first paint on, including entries that the browser has not reported yet.
+# Counts from a page's first paint on, including entries that the browser hasn't reported yet.
 WATCH = """
   window.moved = () => { note(watcher.takeRecords()); return sum; };
   let sum = 0;
@@ -28,14 +28,14 @@ WATCH = """
 
 @dataclass
 class Line:
-    """Where the site is served, and the event that the rest of a page waits for."""
+    """The address of the site, and the event that the rest of a page waits for."""
 
     address: str
     rest: threading.Event = field(default_factory=threading.Event)
 
 
 class InPieces(Quiet):
-    """Sends the first half of a page's text, and the rest when the test allows it. Typefaces come a second late."""
+    """Sends the first half of a page's text, and the rest when the test allows it. Fonts arrive a second late."""
 
     def __init__(self, *given, line: Line, **more) -> None:
         self.line = line
@@ -80,7 +80,7 @@ def test_what_was_read_stays_where_it_was(context, slow, name, width):
     page.add_init_script(WATCH)
     page.goto(f"{slow.address}/book/{name}.html", wait_until="commit")
     page.wait_for_selector("article p")
-    settle(page)  # the first piece is visible
+    settle(page)  # now the first piece is visible
     assert page.evaluate("document.readyState") == "loading"
     slow.rest.set()
     page.wait_for_load_state("load")

@@ -1,4 +1,4 @@
-"""What readers take away from a figure: its picture as SVG and PNG, its numbers, a link to its setting."""
+"""What readers can take away from a figure: its picture as SVG and PNG, its numbers, and a link to its settings."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_the_svg_stands_alone(opened, entry):
 
 
 def coarse(image) -> np.ndarray:
-    """The picture with few pixels, because on the page it may be half a pixel further on."""
+    """The picture reduced to a few pixels, because on the page it may be shifted by half a pixel."""
     return np.asarray(image.convert("RGB").resize((120, 80), Image.Resampling.BOX), dtype=float)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("figure", [Arrows, Heatmap, Saturation, Shuffle], ids=lambda kind: kind.__name__)
 def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
-    """The SVG, opened by itself, and the PNG next to a screenshot of the stage."""
+    """Compares the SVG, opened by itself, and the PNG with a screenshot of the stage."""
     page = opened([figure()], viewport={"width": 1280, "height": 1600})
     page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
     if theme == "dark":
@@ -146,7 +146,7 @@ def test_the_numbers_are_what_is_drawn(opened):
 
 
 def test_in_a_notebook_there_is_no_link(opened):
-    """A notebook front end gives the script a model and an element, but no page."""
+    """There, the front end gives the script a model and an element, but no page."""
     page = opened([Turn()])
     names = page.evaluate(
         """async () => {

@@ -1,4 +1,5 @@
-"""The map of the book in a browser: light, in its place before its pictures come, in both themes, on paper in words."""
+"""The map of the book in a browser: small, in place before its pictures arrive, in both themes, and as words on
+paper."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ STORY = ["intro", "lab_reading", "attention", "sinusoidal", "derivation", "effic
 
 
 def minutes(name: str) -> float:
-    """How long a page takes, counted with another parser: 200 words, 3 formulas, 3/2 figures, 4 cells a minute."""
+    """How long a page takes, counted with another parser: 200 words, 3 formulas, 3/2 figures or 4 cells a minute."""
     page = BeautifulSoup((HTML / "book" / f"{name}.html").read_text(encoding="utf-8"), "html.parser").article
     for part in page.select("section#exercises, nav"):
         part.decompose()
@@ -89,7 +90,7 @@ def test_on_paper_the_map_is_words(visit):
 def test_the_contents_mark_the_story(visit):
     page = visit("book/efficient.html").page
     marked = page.locator(".bd-links li.way-story > a").all_inner_texts()
-    assert len(marked) == 7  # without the first page, which is above the list
+    assert len(marked) == 7  # the first page isn't counted, because it is above the list
     assert marked[0].startswith("See it break")
     optional = page.locator(".bd-links li.way-optional > a").all_inner_texts()
     assert len(optional) == 5

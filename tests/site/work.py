@@ -21,8 +21,8 @@ MOVE = """async ([which, events]) => {
 
 
 def slowest_event(page: Page, which: int, alarm: float) -> float:
-    """The 95th percentile, in ms, of the work of 40 events at the sliders of explorer ``which``, in turn; the best of
-    five rounds, as others may work too, or the first that is within ``alarm``."""
+    """The 95th percentile, in ms, of the work of 40 events, at each slider of explorer ``which`` in turn. Other
+    processes may interfere, so we take the best of five rounds, or the first that is within ``alarm``."""
     best = math.inf
     for _ in range(5):
         work = sorted(page.evaluate(MOVE, [which, 40]))
