@@ -1,8 +1,9 @@
-"""What each explorer shows, computed again in Python from the book's modules, for comparison.
+"""What each explorer shows, computed once more in Python with the book's modules, for comparison.
 
-An oracle is a module of the explorer's name with two functions. ``compute(dials)``: what the figure shows, from the
-dials alone, under the names that the script's ``compute`` uses. ``terms(dials)``: for each entry of numbers the sum of
-the absolute values of the terms that make it, as a number or in the entry's shape; the script may differ by 1e-6 of it.
+An oracle is a module with the explorer's name and two functions. ``compute(dials)`` returns what the figure shows,
+computed from the dials alone, under the same names as in the script's ``compute``. ``terms(dials)`` gives, for each
+numeric entry, the sum of the absolute values of its terms, either as one number or in the entry's shape; the script may
+differ by 1e-6 of that.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def oracle(kind: type[Explorer]) -> ModuleType:
 
 
 def computed(kind: type[Explorer], **dials: Any) -> dict[str, Any]:
-    """What an explorer shows at these dials, with its other dials as they open."""
+    """What an explorer shows at these dials; all other dials keep their opening values."""
     return expected_of(kind(**dials))
 
 

@@ -11,9 +11,12 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Whether anything is ``needed``; pairs that have not turned (``young``); YaRN's s and f (``scale``,
-    ``attention``); ``window``, ``group`` and ``reach`` of Self-Extend; dynamic NTK's base at L′ (``grown``) and the
-    angle beyond that it leaves (``left``); the ``least`` factor for a larger base, and that base (``raised``).
+    """The numbers of the advice, by name.
+
+    ``needed`` says whether anything has to be done, and ``young`` how many pairs haven't completed a turn. ``scale``
+    and ``attention`` are YaRN's s and f. ``window``, ``group`` and ``reach`` belong to Self-Extend. ``grown`` is
+    dynamic NTK's base at L′, and ``left`` the angle by which it still goes too far. ``least`` is the smallest factor
+    for a larger base, and ``raised`` is that base.
 
     >>> from ropebook.explorers.advice import Advice
     >>> data = compute(Advice().dials())
@@ -45,7 +48,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """The angle beyond is the difference of two, at most as large as that of the first pair that has not turned."""
+    """An angle too far is the difference of two angles, each at most as large as that of the first pair without a full
+    turn."""
     data = compute(dials)
     largest = max(dials["target_length"], dials["trained_length"]) * 2 * math.pi / (dials["trained_length"] - 1)
     return {

@@ -1,4 +1,4 @@
-"""What the explorer Alive computes beside its model, and what it shows of what the model found."""
+"""What the explorer Alive computes beside its model, and what it shows of the model's result."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ ASKED = ("text", "own", "length", "method", "factor", "base")
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The ``bytes`` to be read; ``theta``, radians per position; ``scale``, a factor on the scores of each query; from
-    the distance ``window`` on (0: nowhere), queries and keys stand at ``farQuery`` and ``farKey``. ``fresh``: the
-    result is of these dials. Of the result the bytes that were read (``shown``), the ``bits`` of each but the first,
-    those of the model as trained (``plain``), the chosen ``byte``, what the head attends to there (``row``), and
-    ``means``, of both kinds of bits."""
+    """The numbers of the figure, by name.
+
+    ``bytes`` are to be read. ``theta`` is in radians per position, and ``scale`` is a factor on each query's scores.
+    From the distance ``window`` on (0 means nowhere), queries and keys are at the positions ``farQuery`` and
+    ``farKey``. ``fresh`` says whether the result belongs to these dials.
+
+    The other entries come from the result: the bytes that were read (``shown``), the ``bits`` of each byte but the
+    first, the same for the model as trained (``plain``), the chosen ``byte``, what the head attends to there (``row``),
+    and the ``means`` of both kinds of bits.
+    """
     read = list(text_of(dials["text"], dials["own"], dials["length"]))
     places = torch.arange(len(read) - 1)
     theta, scale = inv_freq(HEAD_DIM, dials["base"]), torch.ones(len(places), dtype=torch.float64)
@@ -55,11 +60,12 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Frequencies and factors count with their own size; measured values must be the same, and positions are whole."""
+    """Frequencies and factors are compared relative to their own size; measured values must be equal, and positions are
+    integers."""
     data = compute(dials)
     return {"theta": data["theta"], "scale": data["scale"], "means": data["means"]}
 
 
 def means(bits: list[float]) -> list[float]:
-    """Within L and, if the text is long enough, beyond it."""
+    """The mean within L and, if the text is long enough, the mean beyond it."""
     return [sum(part) / len(part) for part in (bits[:TRAINED], bits[TRAINED:]) if part]

@@ -13,8 +13,8 @@ from ropebook.sinusoidal import angles
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """``theta`` of the pair, radians per token; ``query`` and ``key``, x and y at their positions; the angle
-    ``between`` them, 0 to π, their ``score``, and the ``distance`` m − n.
+    """The pair's ``theta`` in radians per token; the coordinates of ``query`` and ``key`` at their positions; the angle
+    ``between`` them, from 0 to π; their ``score``; and the ``distance`` m − n.
 
     >>> from ropebook.explorers.arrows import Arrows
     >>> here, there = compute(Arrows(m=9, n=4).dials()), compute(Arrows(m=23, n=18).dials())
@@ -37,7 +37,6 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A coordinate is at most as large as its arrow is long, and the score at most as large as the product of both
-    lengths."""
+    """A coordinate is at most as large as its arrow is long, and the score at most the product of both lengths."""
     query, key = math.hypot(*QUERY), math.hypot(*KEY)
     return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key, "distance": 0.0}

@@ -1,4 +1,4 @@
-"""What the explorer Bank shows, computed from the book\'s modules, in float64."""
+"""What the explorer Bank shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from ropebook.sinusoidal import angles, turns, wavelengths
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """For every pair: its ``turns`` at the position and its turns by the ``last`` position of the context, its hand's
-    ``tips`` (cosine and sine in turn) and ``wavelengths``. How many have ``turned`` within the context, and how many
-    hands stand at an ``unseen`` angle: one that no position of the context gives them.
+    """The numbers of the figure, by name.
+
+    For every pair: its ``turns`` up to the position, its turns up to the ``last`` position of the context, the cosine
+    and sine at the tip of its hand (``tips``, alternating), and its wavelength. ``turned`` is the number of pairs that
+    complete a turn within the context. ``unseen`` is the number of hands at an angle that no position of the context
+    gives them.
 
     >>> from ropebook.explorers.bank import Bank
     >>> figure = Bank(base=10_000, dim=128, length=4096)
@@ -35,7 +38,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Every number is one term, its own; a tip lies on a circle of radius 1; counts must be equal."""
+    """Each number is compared relative to its own size. The tips lie on a circle of radius 1, and counts must be
+    equal."""
     data = compute(dials)
     return {
         **data,

@@ -1,4 +1,4 @@
-"""What the explorer Clocks shows, computed from the book\'s modules, in float64."""
+"""What the explorer Clocks shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from ropebook.sinusoidal import (
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Digits and pairs at ``position``: ``digits``, ``turns`` of each hand since position 0, ``encoding``, how many
-    hands are ``young`` (no full turn yet), ``wavelengths``. And around it, in the ``span`` positions from ``start``
-    on: the digits of each position (``squares``); the sinusoids inside them (``bitWaves``) and those of the pairs
-    ``shown`` (``waves``), with ``fine`` samples to a position.
+    """The numbers of the figure, by name.
+
+    At ``position``: the binary ``digits``, the ``turns`` of each hand since position 0, the ``encoding``, the number of
+    hands without a full turn (``young``), and the ``wavelengths``. For the ``span`` positions from ``start`` on: the
+    digits of each position (``squares``), the sinusoids inside the digits (``bitWaves``), and those of the pairs
+    ``shown`` (``waves``), with ``fine`` samples per position.
 
     >>> from ropebook.explorers.clocks import Clocks
     >>> figure = Clocks(position=6)
@@ -49,27 +51,28 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Every number is one term, its own; whole numbers must be equal."""
+    """Each number is compared relative to its own size; integers must be equal."""
     data = compute(dials)
     exact = ("start", "fine", "shown", "digits", "squares", "young")
     return {name: 0.0 if name in exact else np.abs(value).tolist() for name, value in data.items()}
 
 
 def window(dials: dict[str, Any]) -> tuple[int, int, list[int]]:
-    """The first position shown, the samples per position, and the pairs that are drawn as waves: all, or 13 spread
-    evenly from the first to the last."""
+    """The first position shown, the samples per position, and the pairs that are drawn as waves: all of them, or 13
+    evenly spaced ones including the first and the last."""
     start = max(0, dials["position"] - dials["span"] // 2)
     pairs = dials["dim"] // 2
     few = range(pairs) if pairs <= MOST_WAVES else (k * (pairs - 1) // (MOST_WAVES - 1) for k in range(MOST_WAVES))
-    fine = 1 << (max(1, FINE_SAMPLES // dials["span"]).bit_length() - 1)  # a power of 2: places are not rounded
+    # a power of 2, so that the sampled positions need no rounding
+    fine = 1 << (max(1, FINE_SAMPLES // dials["span"]).bit_length() - 1)
     return start, fine, list(few)
 
 
 def curves(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sinusoids inside the digits, (13, samples), and those of the pairs shown, (pairs shown, samples); float64.
+    """The sinusoids inside the digits, (13, samples), and those of the pairs shown, (pairs shown, samples), in float64.
 
-    The samples lie in the middles of ``fine`` equal parts of each position, from half a position before it to half a
-    position after: with one part, at the position.
+    Each position is divided into ``fine`` equal parts, from half a position before it to half a position after it. The
+    samples lie in the middles of these parts; if there is only one part, that is the position itself.
     """
     start, fine, shown = window(dials)
     at = start - 0.5 + (torch.arange(dials["span"] * fine, dtype=torch.float64) + 0.5) / fine

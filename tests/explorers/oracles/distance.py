@@ -1,4 +1,4 @@
-"""What the explorer Distance shows, computed from the book\'s modules, in float64."""
+"""What the explorer Distance shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The least and the greatest score in each column (``low``, ``high``) of ``per`` keys; with ``per`` 1 every score
-    is there, else those of the `sampled_keys`: all that are nearer to the query than ``reach``, and some of the others.
+    """The numbers of the figure, by name.
 
-    Of these scores: the ``least`` and its key ``leastAt`` (of equals the nearest to the query); the key nearest to the
-    query whose score is below 0, ``negativeAt``, −1 if there is none; how many are local ``maxima``, −1 where scores
-    are sampled. ``home`` is the score at the query's own position, ``swing`` √(½ Σ|h_i|²): the root mean square of
-    the score where the angles of all pairs are as good as random.
+    ``low`` and ``high`` are the least and the greatest score in each column of ``per`` keys. If ``per`` is 1 they cover
+    every score. Otherwise they cover those of the `sampled_keys`: all keys nearer to the query than ``reach``, and some
+    of the others.
+
+    From these scores come ``least`` and its key ``leastAt`` (if several are equal, the one nearest to the query);
+    ``negativeAt``, the key nearest to the query with a score below 0, or −1 if there is none; and the number of local
+    ``maxima``, or −1 if scores were sampled. ``home`` is the score at the query's own position. ``swing`` is √(½
+    Σ|h_i|²), the score's root mean square where the angles of all pairs are as good as random.
 
     >>> from ropebook.explorers.distance import Distance
     >>> figure = Distance(dim=256, query=0, length=512)
@@ -58,7 +61,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score is a sum of d/2 waves of the heights |h_i|; positions and numbers of maxima must be equal."""
+    """A score is a sum of d/2 waves with the heights |h_i|; positions and the number of maxima must be equal."""
     data = compute(dials)
     size = torch.hypot(*waves_of(dials)).sum().item()
     sums = {name: np.full(np.shape(data[name]), size).tolist() for name in ("low", "high", "home", "least")}
@@ -66,7 +69,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Query and key, each (dim,) float64."""
+    """Query and key, each (dim,) in float64."""
     dim, draw = dials["dim"], dials["draw"]
     if dials["vectors"] in ("same", "random"):
         q, k = (torch.from_numpy(normals(f"distance {name} {draw}", dim)) for name in ("query", "key"))
@@ -78,16 +81,16 @@ def vectors_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The amplitudes a_i and b_i of the score, each (dim/2,) float64."""
+    """The score's amplitudes a_i and b_i, each (dim/2,) in float64."""
     return amplitudes(*vectors_of(dials))
 
 
 def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
-    """Positions of keys, (samples,) int64; how many positions a column of the picture stands for; and the distance
+    """The positions of the keys, (samples,) int64; the number of positions per column of the picture; and the distance
     below which no key of the text is left out.
 
-    Up to 4096 all of them; in longer texts the 3072 nearest to the query, and eight in each column, at `CLOSE` and
-    `SPOTS`.
+    Texts of up to 4096 tokens have all of their keys. Longer texts have the 3072 keys nearest to the query, and eight
+    in each column, at `CLOSE` and `SPOTS`.
 
     >>> keys, per, reach = sampled_keys(0, 65536)
     >>> per, reach, keys[3072:3075].tolist()
@@ -106,7 +109,7 @@ def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
 
 
 def nearest(keys: torch.Tensor, query: int) -> int:
-    """The key nearest to the query, or the earlier of two; −1 if there are none.
+    """The key nearest to the query, or the earlier one if two are equally near; −1 if there is no key.
 
     >>> nearest(torch.tensor([9, 1, 20]), 5)
     1

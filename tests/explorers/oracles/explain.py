@@ -1,4 +1,4 @@
-"""What the explorer Explain shows, by `ropebook.explain`."""
+"""What the explorer Explain shows, computed by `ropebook.explain`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from ropebook.explorers.explain import EXAMPLES
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The ``error`` of a text that cannot be read; ``words``, of the file and of one table of frequencies; ``findings``
-    and ``snippets``; how many ``kinds`` of layers there are, and the ``name`` of this one; θ before scaling (``plain``)
-    and at the target length (``long``); which pairs have ``turned``, how far each goes ``beyond``, and how many are
-    ``fresh`` at some angle; the lengths that count, ``near`` and ``far``.
+    """The numbers and texts of the figure, by name.
+
+    ``error`` is the message for a text that can't be read. ``words`` describe the file and one table of frequencies;
+    ``findings`` and ``snippets`` belong to the report. ``kinds`` is the number of kinds of layers, and ``name`` the
+    kind shown. θ is given before scaling (``plain``) and at the target length (``long``). Then follow which pairs have
+    ``turned``, how far each goes ``beyond``, how many are ``fresh`` (at some new angle), and the lengths that count,
+    ``near`` and ``far``.
 
     >>> from ropebook.explorers.explain import Explain
     >>> data = compute(Explain().dials())
@@ -47,7 +50,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Frequencies count with their own size; an angle beyond the trained ones is a difference of two."""
+    """Frequencies are compared relative to their own size; an angle beyond the trained ones is a difference of two
+    angles."""
     data = compute(dials)
     reach = (data["near"] or 0) + (data["far"] or 0)
     return {

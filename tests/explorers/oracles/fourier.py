@@ -1,4 +1,4 @@
-"""What the explorer Fourier shows, computed from the book\'s modules, in float64."""
+"""What the explorer Fourier shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """For every pair: its ``size`` |q_i|², the height of its wave; its product at ``distance``; its wavelength. The
-    ``score`` there, and the ``highest`` anywhere, of the first ``summed`` pairs. And as curves, from distance 0 to
-    ``span``: the ``waves`` of the pairs ``shown`` at the ends of 720 columns; and the ``total``, with ``fine``
-    samples to a step.
+    """The numbers of the figure, by name.
+
+    For every pair: the height of its wave, |q_i|² (``size``), its product at ``distance``, and its wavelength. For the
+    first ``summed`` pairs: the ``score`` at that distance, and the ``highest`` score anywhere. The curves run from
+    distance 0 to ``span``: the ``waves`` of the pairs ``shown``, at the ends of 720 columns, and the ``total``, with
+    ``fine`` samples per step.
 
     >>> from ropebook.explorers.fourier import Fourier
     >>> figure = Fourier(peak=77, distance=77)
@@ -45,7 +47,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A product has two terms, |a cos Δθ| and |b sin Δθ|; sums have those of all pairs."""
+    """A product has two terms, |a cos Δθ| and |b sin Δθ|; a sum has those of all its pairs."""
     a, b = waves_of(dials)
     data = compute(dials)
     within = torch.arange(len(a)) < dials["summed"]
@@ -65,14 +67,14 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def query(draw: int, dim: int) -> torch.Tensor:
-    """Ones for draw 0, else standard normal numbers: (dim,) float64."""
+    """Ones for draw 0, otherwise standard normal numbers: (dim,) in float64."""
     if draw == 0:
         return torch.ones(dim, dtype=torch.float64)
     return torch.from_numpy(normals(f"fourier {draw}", dim))
 
 
 def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The amplitudes a_i and b_i, each (dim/2,), of the query and the key that scores highest at ``peak``."""
+    """The amplitudes a_i and b_i, each (dim/2,), for the query and the key whose score is highest at ``peak``."""
     q = query(dials["draw"], dials["dim"])
     return amplitudes(q, key_for(q, dials["peak"], dials["base"]))
 
@@ -84,26 +86,27 @@ def products_at(
     dials: dict[str, Any],
     size: bool = False,
 ) -> torch.Tensor:
-    """a_i cos Δθ_i + b_i sin Δθ_i for every pair: distances.shape + (dim/2,); ``size``: of the absolute values."""
+    """a_i cos Δθ_i + b_i sin Δθ_i for every pair, with the shape distances.shape + (dim/2,). With ``size``, the
+    absolute values of both terms are added instead."""
     turned = angles(distances, dials["dim"], dials["base"])
     parts = (a * turned.cos(), b * turned.sin())
     return sum(part.abs() if size else part for part in parts)
 
 
 def columns(dials: dict[str, Any]) -> torch.Tensor:
-    """The distances at the ends of the columns: (721,) float64."""
+    """The distances at the ends of the columns, (721,) in float64."""
     return torch.arange(COLUMNS + 1, dtype=torch.float64) * (dials["span"] / COLUMNS)
 
 
 def samples(dials: dict[str, Any]) -> tuple[torch.Tensor, int]:
-    """The distances where the sum is sampled, 0 to ``span``, and how many samples there are to a step."""
+    """The distances at which the sum is sampled, from 0 to ``span``, and the number of samples per step."""
     span = dials["span"]
-    # a power of 2: places are not rounded
+    # a power of 2, so that the sampled distances need no rounding
     fine = 1 << (max(1, FINE_SAMPLES // span).bit_length() - 1)
     return torch.arange(span * fine + 1, dtype=torch.float64) / fine, fine
 
 
 def rows(pairs: int) -> list[int]:
-    """The pairs that are drawn as waves: all, or the middle one of each of 16 parts of the same length."""
+    """The pairs that are drawn as waves: all of them, or the middle one in each of 16 parts of equal length."""
     count = min(pairs, MOST_ROWS)
     return [(2 * k + 1) * pairs // (2 * count) for k in range(count)]

@@ -1,4 +1,4 @@
-"""What the explorer Ladder shows, computed from the book\'s modules, in float64."""
+"""What the explorer Ladder shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from ropebook.sinusoidal import inv_freq, wavelengths
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """L′ as a whole number (``target``); the ``wavelengths`` of the pairs; how many pairs have ``turned`` within L;
-    the largest angle ``beyond`` the trained ones at L′ without a method, in radians. Of the methods ``shown``: by
-    how much each stretches each pair's wavelength (``stretch``), and the largest angle beyond that is ``left``.
+    """The numbers of the figure, by name.
+
+    ``target`` is L′ as an integer. There are the ``wavelengths`` of the pairs, the number of pairs that have ``turned``
+    within L, and the largest angle, in radians, that goes ``beyond`` the trained ones at L′ without a method. For each
+    of the methods ``shown``: how much it stretches each pair's wavelength (``stretch``), and the largest angle beyond
+    that is ``left``.
 
     >>> from ropebook.explorers.ladder import Ladder
     >>> figure = Ladder(linear=True, yarn=True)  # Llama 2, stretched four times
@@ -41,7 +44,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """An angle beyond is the difference of two, at most as large as that of the first pair that has not turned."""
+    """An angle beyond is the difference of two angles, each at most as large as that of the first pair without a full
+    turn."""
     data = compute(dials)
     slow = data["wavelengths"][data["turned"] :]
     largest = data["target"] * 2 * math.pi / slow[0] if slow else 0.0
@@ -65,7 +69,8 @@ def target_length(dials: dict[str, Any]) -> int:
 
 
 def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
-    """The methods switched on, name to method, in the order of `METHODS`: a dial that has an option's name sets it."""
+    """The methods that are switched on, as name to method, in the order of `METHODS`. A dial with the name of an option
+    sets it."""
     shown = {name: extrapolation.METHODS[name].form for name in METHODS if dials[name]}
     return {
         name: form(**{one.name: dials[one.name] for one in dataclasses.fields(form) if one.name in dials})

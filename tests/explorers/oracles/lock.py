@@ -1,4 +1,4 @@
-"""What the explorer Lock shows, computed from the book\'s modules, in float64."""
+"""What the explorer Lock shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from tests.explorers import draws
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Both scores at the shift (``rope``, ``added``) and without it (``ropeHome``, ``addedHome``), over all pairs;
-    ``ropeCurve`` and ``addedCurve`` at every shift. Of the pair chosen, as x, y of the query, then x, y of the key:
-    ``bare``, ``turned`` and ``summed`` (with the encoding), and what it gives to each score (``turnedProduct``,
-    ``summedProduct``).
+    """The numbers of the figure, by name.
+
+    Over all pairs: both scores at the shift (``rope``, ``added``) and without a shift (``ropeHome``, ``addedHome``),
+    and their values at every shift (``ropeCurve``, ``addedCurve``). For the chosen pair, each as x, y of the query and
+    then x, y of the key: ``bare``, ``turned``, and ``summed`` (with the encoding added). ``turnedProduct`` and
+    ``summedProduct`` are what that pair contributes to each score.
 
     >>> from ropebook.explorers.lock import Lock
     >>> figure = Lock(m=7, n=3)
@@ -53,10 +55,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score has four products per pair, each at most as large as the product of the vectors' lengths there."""
+    """A score has four products per pair, each at most as large as the product of the two vectors' lengths in that
+    pair."""
     q, k = (x.view(-1, 2).norm(dim=-1) for x in vectors(dials))
     pair = dials["pair"]
-    rope, added = q * k, (q + 1) * (k + 1)  # a pair of PE has length 1
+    rope, added = q * k, (q + 1) * (k + 1)  # a pair of the encoding has length 1
     longest = max(q[pair], k[pair]).item() + 1
     return {
         **dict.fromkeys(("rope", "ropeHome", "ropeCurve"), rope.sum().item()),
@@ -68,7 +71,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The query and the key of a draw: standard normal numbers, (dim,) each, float64."""
+    """The query and the key of a draw: standard normal numbers, each (dim,) in float64."""
     return tuple(
         torch.from_numpy(draws.normals(f"lock {name} {dials['draw']}", dials["dim"])) for name in ("query", "key")
     )

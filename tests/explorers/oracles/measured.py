@@ -20,17 +20,21 @@ Rows = Sequence[Sequence[float | None]]
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The keys of the ``lines`` to draw, the chosen one first, and of the one that they are compared with
-    (``against``); the ``factor`` of the chosen one, 0 without, whether it is ``tuned`` and whether it ``follows`` the
-    length of the text; which dials have no effect (``idle``).
+    """The numbers of the figure, by name; None wherever nothing was measured.
 
-    For each line, at the middle of the windows ``at``, bits per byte of all ``seeds`` and their ``means``; the mean
-    ``here``, in the ``window`` of the ``bytes`` (from, to), and the seeds there (``hereSeeds``); the share of right
-    answers at each distance, in the long texts (``far``, ``farSeeds``) and in those of the trained length (``near``,
-    ``nearSeeds``). ``hereApart``: for each line but ``against``, its mean here less that one's; ``apart``: in each
-    band the mean difference and its interval, or of a scheme the difference of each seed. ``last``: bits of the model
-    that sees its last L bytes only, beyond L; ``lastApart``, in each band, less those of ``against``. ``band`` and
-    ``distance``: which of them the position is in or next to. None where nothing was measured.
+    ``lines`` are the keys of the lines to draw, with the chosen line first. ``against`` is the key of the line that the
+    others are compared with. For the chosen line: its ``factor`` (0 if it has none), whether it is ``tuned``, and
+    whether it ``follows`` the length of the text. ``idle`` are the dials that have no effect.
+
+    For each line, at the middles ``at`` of the windows: the bits per byte of all ``seeds``, and their ``means``.
+    ``here`` is the mean in the chosen ``window``, which has the ``bytes`` (from, to), and ``hereSeeds`` are the seeds
+    in it. The share of right answers at each distance is ``far`` (with ``farSeeds``) in the long texts, and ``near``
+    (with ``nearSeeds``) in texts of the trained length.
+
+    ``hereApart``: for each line except ``against``, its mean here minus that of ``against``. ``apart``: the mean
+    difference in each band with its interval, or, for a scheme, each seed's difference. ``last``: bits beyond L of the
+    model that only sees its last L bytes. ``lastApart``: these bits in each band, minus those of ``against``. ``band``
+    and ``distance`` are the ones in which, or next to which, the position is.
     """
     data, position, text = dials["measured"], dials["position"], dials["text"]
     cells, edges, distances = data["cells"], data["edges"], data["distances"]
@@ -100,7 +104,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean_of(rows: Rows) -> list[float | None]:
-    """The mean of each column, summed from the first seed to the last as the script does, so that even the last
+    """The mean of each column. It is summed from the first seed to the last, as in the script, so that even the last
     digit agrees."""
     found = []
     for column in zip(*rows, strict=True):
@@ -112,14 +116,14 @@ def mean_of(rows: Rows) -> list[float | None]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Only the windows' middles are computed; all other entries are measured numbers and their means, and must be the
-    same."""
+    """Only the middles of the windows are computed. All other entries are measured numbers and their means, and must be
+    equal."""
     return {"at": compute(dials)["at"]}
 
 
 def chosen_key(dials: Mapping[str, Any]) -> str:
-    """The cell that the dials ask for; if there is none, that without fine-tuning, without the factor, or without the
-    method."""
+    """The cell that the dials ask for. If it doesn't exist: the one without fine-tuning, without the factor, or without
+    the method."""
     method = f"{LONGER}/{dials['method']}"
     keys = [f"{method}/{dials['factor']}/tuned"] if dials["tuned"] else []
     keys += [f"{method}/{dials['factor']}", method, LONGER]

@@ -1,4 +1,4 @@
-"""What the explorer Pairing shows, computed from the book\'s modules, in float64."""
+"""What the explorer Pairing shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Which channel stands in each place of q and of k, and its number; the places that the rotation takes for
-    pairs; the score, and its reference (everything interleaved), for the key at every position from 0 to 64 and
-    for the key at n.
+    """The channel in each place of q and of k, with its number; the places that the rotation takes for pairs; and the
+    score and its reference (with everything interleaved), both for the key at every position from 0 to 64 and for the
+    key at n.
 
     >>> from ropebook.explorers.pairing import Pairing
     >>> figure = Pairing(permute_q=True, permute_k=True, pairing="half")
@@ -43,7 +43,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score has dim terms, no larger together than |q| |k|."""
+    """A score has dim terms, which together are no larger than |q| |k|."""
     q, k = vectors(dials["dim"])
     data = compute(dials)
     largest = (q.norm() * k.norm()).item()
@@ -53,18 +53,18 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors(dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The query and the key, interleaved: (dim,) each, float64."""
+    """The query and the key in the interleaved layout, each (dim,) in float64."""
     return tuple(torch.from_numpy(normals(f"pairing {name}", dim)) for name in "qk")
 
 
 def places_of(dials: dict[str, Any], permute: str) -> torch.Tensor:
-    """The channel in each place of the vector that the switch ``permute`` is for."""
+    """The channel in each place of the vector that the switch ``permute`` belongs to."""
     if dials[permute]:
         return interleaved_to_half(dials["dim"])
     return torch.arange(dials["dim"])
 
 
 def scores_of(q: torch.Tensor, k: torch.Tensor, m: int, layout: str) -> torch.Tensor:
-    """The scores of q at position m and k at each position 0 … 64: (65,)."""
+    """The scores of q at position m with k at each position from 0 to 64: (65,)."""
     keys = rotate(k, torch.arange(MOST_POSITION + 1), BASE, layout)
     return keys @ rotate(q, m, BASE, layout)

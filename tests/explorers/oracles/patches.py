@@ -11,8 +11,9 @@ from ropebook.explorers.patches import GOLDEN, SIDE
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The mean cosine of the patch with every patch, row by row (``scores``), with its neighbours ``below``, ``beside``
-    and on both diagonals (``slanted``), and what each pair listens to (``axes``: 0 rows, 1 columns, 2 both).
+    """The mean cosine of the chosen patch with every patch, row by row (``scores``), with its neighbours ``below`` and
+    ``beside`` it and on both diagonals (``slanted``); and what each pair depends on (``axes``: 0 for rows, 1 for
+    columns, 2 for both).
 
     >>> from ropebook.explorers.patches import Patches
     >>> found = compute(Patches(dim=2, dim_columns=2, base=10).dials())
@@ -52,7 +53,7 @@ def mean_cosine(steps: torch.Tensor, waves: torch.Tensor) -> list[float]:
 
 
 def waves_of(dials: dict[str, Any]) -> torch.Tensor:
-    """(2, pairs) float64."""
+    """The frequencies for rows and columns: (2, pairs) in float64."""
     form, rows, columns = dials["form"], dials["dim"], dials["dim_columns"]
     if form == "axial":
         return beyond.axial([rows, columns], [dials["base"], dials["base_columns"]])

@@ -11,9 +11,12 @@ from ropebook.real.bias import at
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The mean score at each place, as the model is (``plain``) and with the pairs ``from`` … ``to`` slowed
-    down (``changed``); both ``…Here``, at the dial's distance, and where they are least, ``…Lowest``. The measured
-    losses within and beyond the trained length, ``plainLoss``, and ``loss`` if the change was measured.
+    """The numbers of the figure, by name.
+
+    ``plain`` is the mean score at each place with the model as it is, and ``changed`` the same with the pairs ``from``
+    … ``to`` slowed down. For both there is the value at the dial's distance (``…Here``), and the place where the curve
+    is lowest (``…Lowest``). ``plainLoss`` has the measured losses within and beyond the trained length, and ``loss``
+    the same for the change, if it was measured.
 
     >>> from ropebook.explorers.penalty import Penalty
     >>> data = compute(Penalty(first=26, last=22).dials())

@@ -1,4 +1,4 @@
-"""What the explorer Precision shows, computed from the book\'s modules, in float64."""
+"""What the explorer Precision shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The tables ``exact`` and ``cells`` (count · dim numbers, position by position: cosines, then sines); the
-    positions as they were ``used``; for each, the largest error of any cosine, and whether its row is ``fresh``,
-    not equal to the one before; how many are; how many positions are ``lost``, for their angle is not finite
-    (their numbers are 0 here); the largest error of all.
+    """The numbers of the figure, by name.
+
+    The tables ``exact`` and ``cells`` have count · dim numbers, position by position: cosines, then sines. For each
+    position there is the value that was ``used``, the largest error of any cosine, and whether its row is ``fresh``,
+    that is, not equal to the row before; ``different`` counts the fresh rows. ``lost`` counts the positions whose angle
+    isn't finite (their numbers are 0 here). ``error`` is the largest error of all.
 
     >>> from ropebook.explorers.precision import Precision
     >>> figure = Precision(dtype="bfloat16", rounded="positions", first=256, count=64)
@@ -23,7 +25,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     exact = tables(dials, "float64")
     used, cells = positions_of(dials), tables(dials, dials["dtype"])
     lost = int((~used.isfinite()).sum())
-    kept = dials["count"] - lost  # losses come last
+    kept = dials["count"] - lost  # lost positions come last
     used[kept:] = 0
     cells[kept:] = 0
     half = dials["dim"] // 2
@@ -50,7 +52,8 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def positions_of(dials: dict[str, Any]) -> torch.Tensor:
-    """The positions as the angles see them: (count,) float64, those that float16 cannot hold infinite."""
+    """The positions that the angles are computed from, (count,) in float64; those that float16 can't represent are
+    infinite."""
     positions = dials["first"] + torch.arange(dials["count"], dtype=torch.float64)
     if dials["rounded"] in ("positions", "everything"):
         positions = positions.to(getattr(torch, dials["dtype"])).double()
@@ -58,9 +61,9 @@ def positions_of(dials: dict[str, Any]) -> torch.Tensor:
 
 
 def tables(dials: dict[str, Any], dtype: str) -> torch.Tensor:
-    """Cosines and sines side by side, (count, dim) float64, rounded to ``dtype`` wherever the dials say so.
+    """Cosines and sines side by side, (count, dim) in float64, rounded to ``dtype`` wherever the dials say so.
 
-    Cosine and sine themselves are computed in float64 and rounded once, so the remaining error is that of the angles.
+    Cosine and sine themselves are computed in float64 and rounded once, so the remaining error comes from the angles.
     """
     as_dtype, stage = getattr(torch, dtype), dials["rounded"]
     frequencies = inv_freq(dials["dim"], dials["base"])
@@ -68,6 +71,6 @@ def tables(dials: dict[str, Any], dtype: str) -> torch.Tensor:
     if stage in ("frequencies", "everything"):
         frequencies = frequencies.to(as_dtype).double()
     angles = positions[:, None] * frequencies
-    if stage == "everything":  # one rounding: the product of two rounded numbers
+    if stage == "everything":  # the product of two rounded numbers, rounded once
         angles = (positions.to(as_dtype)[:, None] * frequencies.to(as_dtype)).double()
     return torch.cat([angles.cos(), angles.sin()], -1).to(as_dtype).double()

@@ -1,4 +1,4 @@
-"""What the explorer Ramp shows, computed from the book\'s modules, in float64."""
+"""What the explorer Ramp shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The share of interpolation of each pair, 0 to 1, in the ``paper`` and in the ``code``; the pair indices at which
-    the code's ramp begins and ends, ``low`` and ``high``; how many pairs each of the two mixes (``paperMixes``,
-    ``codeMixes``). The code's frequencies over the paper's, ``ratio``; the ``largest`` factor between them, either
-    way, and the ``pair`` where it is reached.
+    """The numbers of the figure, by name.
+
+    ``paper`` and ``code`` have each pair's share of interpolation, from 0 to 1. The code's ramp begins and ends at the
+    pair indices ``low`` and ``high``. ``paperMixes`` and ``codeMixes`` count the pairs that each of the two mixes.
+    ``ratio`` divides the code's frequencies by the paper's. ``largest`` is the largest factor between them, in either
+    direction, and ``pair`` is where it is reached.
 
     >>> from ropebook.explorers.ramp import Ramp
     >>> figure = Ramp()  # Llama 2's numbers, stretched 16 times
@@ -41,7 +43,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A share is 1 minus a quotient of differences; the ends of the code's ramp are pair indices."""
+    """A share is 1 minus a quotient of differences; the ends of the code's ramp are compared as pair indices."""
     data = compute(dials)
     pairs = dials["dim"] // 2
     alpha, beta = dials["alpha"], dials["beta"]

@@ -13,9 +13,9 @@ from ropebook.relatives.pictures import given
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """For both schemes the curves of all heads, or a single one if all heads have the same, at n − m = −256 … 256
-    (``first``, ``second``); their values ``here``, at the offset in the chosen head, and ``mirrored``, on the other
-    side.
+    """For both schemes (``first``, ``second``): the curves of all heads at n − m = −256 … 256, or a single curve if all
+    heads have the same; their values ``here``, at the offset in the chosen head; and their values on the other side
+    (``mirrored``).
 
     >>> from ropebook.explorers.rivals import Rivals
     >>> compute(Rivals(second="kerple").dials())["here"]
@@ -32,7 +32,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A wave is a sum of d/2 cosines, at most as large as that of their amplitudes; other curves are single terms."""
+    """A wave is a sum of d/2 cosines, at most as large as the sum of their amplitudes; all other curves are single
+    terms."""
     most = max(2 * math.sqrt(dials["dim"]), dials["dim"] * dials["heads"] / 8)
     data = compute(dials)
 
@@ -43,7 +44,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def curves(name: str, dials: dict[str, Any]) -> torch.Tensor:
-    """(heads or 1, 513) float64."""
+    """The scheme's curves: (heads or 1, 513) in float64."""
     apart = -torch.arange(-SPAN, SPAN + 1).double()
     dim, heads = dials["dim"], dials["heads"] if name in BY_HEAD else 1
     if name == "xl":

@@ -1,4 +1,4 @@
-"""What the explorer Shuffle shows, computed from the book\'s modules, in float64."""
+"""What the explorer Shuffle shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.explorers.draws import weight_matrix, word_vector
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Weights (n, n) and outputs (n, 16) in the order shown, the outputs as typed, and how much changed."""
+    """Weights (n, n) and outputs (n, 16) in the displayed order, the outputs in the typed order, and how much
+    changed."""
     typed, order = split_words(dials["words"]), dials["order"]
     now = [typed[place] for place in order]
     weights_before, before = attend(typed, dials["position"], dials["causal"])
@@ -33,8 +34,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Weights are shares of 1. An output is Σ w v with Σ w = 1; at most, its terms are as large as the largest |v|,
-    which the largest |output| bounds from below; so that is what is taken."""
+    """Weights are shares of 1. An output is Σ w v with Σ w = 1, so its terms are at most as large as the largest |v|.
+    The largest |output| can't exceed that, so we use it as the stricter measure."""
     largest = float(np.abs(compute(dials)["typedOutputs"]).max())
     return {
         "weights": 1.0,
@@ -47,9 +48,10 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def attend(words: list[str], position: bool, causal: bool) -> tuple:
-    """One head of self-attention: weights (n, n) and outputs (n, 16) of n words, each in its place; float64.
+    """One head of self-attention on n words, each in its place: weights (n, n) and outputs (n, 16), in float64.
 
-    Words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their place if ``position``.
+    The words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their place if ``position`` is
+    set.
     """
     x = torch.from_numpy(np.stack([word_vector(word, WIDTH) for word in words]))
     if position:

@@ -1,4 +1,4 @@
-"""What the explorer Sweep shows, computed from the book\'s modules, in float64."""
+"""What the explorer Sweep shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from ropebook.sinusoidal import angles, distance_kernel
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The chosen base's curve at every distance below the length (``values``), with its ``mean``, ``least`` value,
-    ``leastAt``, number of local ``maxima``, and the first distances at which it is ``belowHalf`` and negative
-    (``firstNegative``), −1 if there is none. The ten ``curves`` at some ``distances`` (`sampled_distances`), and of
-    each the first of all distances at which it is below ½ (``halves``, −1 if none).
+    """The numbers of the figure, by name.
+
+    For the chosen base: the curve at every distance below the length (``values``), its ``mean``, its ``least`` value
+    and where that is (``leastAt``), the number of local ``maxima``, and the first distances at which it is
+    ``belowHalf`` and negative (``firstNegative``), each −1 if there is none. For all ten bases: the ``curves`` at some
+    ``distances`` (see `sampled_distances`), and the first distance of all at which each is below ½ (``halves``, −1 if
+    there is none).
 
     >>> from ropebook.explorers.sweep import Sweep
     >>> figure = Sweep(base=10_000, dim=128)
@@ -58,8 +61,8 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled_distances(length: int) -> torch.Tensor:
-    """The distances below ``length`` at which the ten curves are computed: all below 128, then 64 in each octave, twice
-    those of the octave before.
+    """The distances below ``length`` at which the ten curves are computed: all of them below 128, then 64 in each
+    octave, twice as far apart as in the octave before.
 
     >>> sampled_distances(264)[-6:].tolist()
     [248, 250, 252, 254, 256, 260]
@@ -74,7 +77,7 @@ def sampled_distances(length: int) -> torch.Tensor:
 
 
 def share(distances: torch.Tensor, dim: int, base: float) -> torch.Tensor:
-    """K(Δ)/K(0), float64, the shape of the distances."""
+    """K(Δ)/K(0) in float64, with the shape of the distances."""
     return distance_kernel(distances, dim, base) / (dim // 2)
 
 
@@ -84,6 +87,6 @@ def sizes(distances: torch.Tensor, dim: int, base: float) -> torch.Tensor:
 
 
 def first_half(dim: int, base: float, length: int) -> int:
-    """The first distance at which K(Δ)/K(0) is below ½, −1 if there is none below ``length``."""
+    """The first distance at which K(Δ)/K(0) is below ½, or −1 if there is none below ``length``."""
     found = decay.first_below(partial(share, dim=dim, base=base), 0.5, length)
     return -1 if found is None else found

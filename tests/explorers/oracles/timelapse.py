@@ -1,4 +1,4 @@
-"""What the explorer Timelapse shows, computed from the book\'s modules, in float64."""
+"""What the explorer Timelapse shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The effective ``scale`` that dynamic NTK has at ``length``; the ``bases`` that the tokens were rotated with, one
-    for each. Of the ``keys`` chosen, by position: the root mean square of the score's error with the query at the
-    end, in units of the score's own spread, for random q and k (``errors``, 0 to 2; unrelated scores have √2); their
-    root mean square, ``error``.
+    """The numbers of the figure, by name.
+
+    ``scale`` is dynamic NTK's effective scale at ``length``, and ``bases`` are the bases that the tokens were rotated
+    with, one for each. ``keys`` are the chosen positions. ``errors`` has, for each of them, the root mean square of the
+    error in its score with the query at the end, in units of the score's own spread, for random q and k: from 0 to 2,
+    where unrelated scores would have √2. ``error`` is the root mean square of these.
 
     >>> from ropebook.explorers.timelapse import Timelapse
     >>> figure = Timelapse(length=64, trained_length=64)
@@ -41,7 +43,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score has the spread 1, and so have both terms of an error."""
+    """A score has a spread of 1, and so do both terms of an error."""
     data = compute(dials)
     return {
         "scale": data["scale"],
@@ -53,7 +55,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled_keys(length: int) -> list[int]:
-    """The positions 0 … length − 1, or 256 of them from the first to the last.
+    """The positions 0 … length − 1, or 256 of them including the first and the last.
 
     >>> sampled_keys(3), sampled_keys(511)[:3], len(sampled_keys(511)), sampled_keys(511)[-1]
     ([0, 1, 2], [0, 2, 4], 256, 510)
@@ -63,8 +65,8 @@ def sampled_keys(length: int) -> list[int]:
 
 
 def angle_errors(keys: list[int], dials: dict[str, Any]) -> torch.Tensor:
-    """n(θ_i(n) − θ_i(now)): by how much too far each pair of each cached key is rotated, (keys, dim/2), float64,
-    radians."""
+    """n(θ_i(n) − θ_i(now)), the angle by which each pair of each cached key is rotated too far: (keys, dim/2) in
+    float64, in radians."""
     theta = inv_freq(dials["dim"], dials["base"])
     method = DynamicNTK(dials["trained_length"], dials["factor"])
     now, _ = method(theta, dials["length"])

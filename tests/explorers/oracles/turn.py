@@ -1,4 +1,4 @@
-"""What the explorer Turn shows, computed from the book\'s modules, in float64."""
+"""What the explorer Turn shows, computed from the book's modules, in float64."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from ropebook.sinusoidal import angles
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """``angles`` of all pairs at ``position``; the vector at position 0 (``start``) and ``turned``. Of the pair
-    chosen: the ``matrix`` (row by row), ``before`` and ``after``, its length at both; where it pointed at the last
-    positions, from ``trailStart`` on (``trail``: x, y, x, y, …); both coordinates around the position, from
-    ``first`` on, with 8 samples to a position (``waves``). How many pairs are ``young`` (no full turn yet).
+    """The numbers of the figure, by name.
+
+    There are the ``angles`` of all pairs at ``position``, and the vector at position 0 (``start``) and at ``position``
+    (``turned``). For the chosen pair: the ``matrix``, row by row; its length ``before`` and ``after`` the rotation;
+    where it pointed at the last positions, from ``trailStart`` on (``trail``: x, y, x, y, …); and both coordinates
+    around the position, from ``first`` on, with 8 samples per position (``waves``). ``young`` is the number of pairs
+    without a full turn.
 
     >>> from ropebook.explorers.turn import Turn
     >>> figure = Turn(dim=4, position=2, pair=0)  # the chapter's example by hand
@@ -46,7 +49,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A rotated coordinate has two terms, each at most as long as the pair; whole numbers must be equal."""
+    """A rotated coordinate has two terms, each at most as large as the pair is long; integers must be equal."""
     data = compute(dials)
     length = data["before"]
     exact = dict.fromkeys(("young", "trailStart", "first"), 0.0)
@@ -65,7 +68,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector(dim: int) -> torch.Tensor:
-    """The vector that is rotated, q = (1, 2, 3, …, dim), float64.
+    """The vector that is rotated, q = (1, 2, 3, …, dim), in float64.
 
     >>> vector(4)
     tensor([1., 2., 3., 4.], dtype=torch.float64)
@@ -74,7 +77,7 @@ def vector(dim: int) -> torch.Tensor:
 
 
 def window(position: int) -> tuple[int, torch.Tensor]:
-    """The first position that the curves show, and all their samples (SPAN · FINE + 1), float64.
+    """The first position that the curves show, and all of their samples (SPAN · FINE + 1), in float64.
 
     >>> window(100)[0], window(100)[1][[0, -1]].tolist()
     (76, [76.0, 124.0])

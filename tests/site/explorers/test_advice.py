@@ -49,7 +49,7 @@ def test_a_row_is_chosen_by_a_click_and_by_its_dial(opened):
 
 def test_the_lengths_are_dragged_and_the_axis_waits(opened):
     page = opened([Advice()], viewport={"width": 1280, "height": 1000})
-    octave = (stage_width(page) - 12 - 226) / 6  # from 1024 to 65,536
+    octave = (stage_width(page) - 12 - 226) / 6  # the axis goes from 1024 to 65,536
     for trait, name, goal in (
         ("target_length", "Wanted length L′ in the picture", 32768),
         ("trained_length", "Trained length L in the picture", 2048),

@@ -1,5 +1,5 @@
-"""What only the explorer Alive promises on a page: the model comes when it is asked for, reads as PyTorch does, and
-answers meanwhile."""
+"""What only the explorer Alive promises on a page: the model is loaded when it is needed, reads as it does in PyTorch,
+and the figure responds meanwhile."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_page_answers_while_the_model_reads(opened):
     )
     assert note.startswith("Reading …")
     assert "Not read yet at these settings." in summary
-    assert longest < whole / 3  # on a busy machine both take longer
+    assert longest < whole / 3  # a ratio, because a busy machine slows both down
     expect(page.locator(".rb-summary")).not_to_contain_text("Not read yet")
 
 

@@ -34,7 +34,7 @@ def test_models_and_steps(opened):
     page = opened([Bank()])
     menu = page.get_by_role("combobox", name="A published model’s setting")
     turned = {"GPT-NeoX-20B": 8, "Llama 2 7B": 46, "Mistral 7B": 46, "Llama 3 8B": 35, "Gemma 3 4B (global layers)": 80}
-    settings = [(model.dim, model.base, model.context) for model in decay.MODELS]  # two models may share one
+    settings = [(model.dim, model.base, model.context) for model in decay.MODELS]  # two models may share one setting
     for model in decay.MODELS:
         menu.select_option(model.name)
         now = dials(page)

@@ -20,7 +20,7 @@ def test_the_clocks_show_what_python_computes(opened):
         expected = oracle(type(figure)).compute({**figure.dials(), "position": position})
         texts = page.locator(".explorer-live svg text").all_text_contents()
         for j, digit in enumerate(expected["digits"]):
-            if j < 9:  # the window ends at 348, which has nine digits
+            if j < 9:  # the window ends at 348, which has nine binary digits
                 assert texts[texts.index(str(2 ** (j + 1))) + 10] == str(digit)  # after the names and their heading
         names = ["6.28", "62.8", "628", "6283"]
         shown = [float(texts[texts.index(name) + 5].replace("−", "-")) for name in names]
@@ -61,7 +61,7 @@ def test_steps_by_button_and_key_stop_at_the_ends(opened):
 
 @pytest.mark.parametrize("dim, columns, cell", [(8, 4, 96), (32, 8, 48), (128, 16, 32)])
 def test_hands_rings_and_their_colours(opened, dim, columns, cell):
-    """On each hand, and on its ring before and behind it, a point has the colour that shows how far the hand has
+    """A point on each hand, and points on its ring before and behind it, have the colours that show how far it has
     moved."""
     figure = Clocks(position=100, dim=dim)
     page = opened([figure], viewport={"width": 740, "height": 900})
@@ -69,7 +69,7 @@ def test_hands_rings_and_their_colours(opened, dim, columns, cell):
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     assert width == 650
     pitch = min(1.25 * cell, width / columns)
-    gap = 16 if dim <= 32 else 0  # for the numbers under the clocks
+    gap = 16 if dim <= 32 else 0  # room for the numbers under the clocks
     top = 564 - 128  # where the hands begin
     for i, turn in enumerate(expected["turns"]):
         x, y = (i % columns + 0.5) * pitch, top + (i // columns + 0.5) * cell + i // columns * gap
@@ -84,7 +84,8 @@ def test_hands_rings_and_their_colours(opened, dim, columns, cell):
             there = [(x + r * math.sin(angle), y - r * math.cos(angle)) for r in (0.42 * cell, 0.42 * cell - 1)]
             ring = min(pixels(page, there), key=lambda found: found.sum())
             passed = angle < 2 * math.pi * turn
-            assert (max(ring) - min(ring) > 60) == passed, (i, angle, ring)  # grey where the hand has not been yet
+            # where the hand hasn't been yet, the ring is grey
+            assert (max(ring) - min(ring) > 60) == passed, (i, angle, ring)
     labels = page.locator(".explorer-live svg text").all_text_contents()
     if dim <= 32:
         assert [float(text.replace("< ", "")) for text in labels[-dim // 2 :]] == pytest.approx(
@@ -108,16 +109,16 @@ def test_digits_and_waves_stand_where_they_belong(opened, dim, span):
         return x, 68 + (row + 0.5) * pitch - value * (min(30, pitch) / 2 - 2.5)
 
     digits = len(f"{start + span - 1:b}")
-    for j in range(4, digits):  # a wave of 32 positions or more
+    for j in range(4, digits):  # waves of 32 positions or more
         for m in (start + 3, 80, 115):
             wave = -math.sin(2 * math.pi * (m + 0.5) / 2 ** (j + 1))
             x, y = place(0, j, digits, m, wave)
             near = pixels(page, [(x, y + dy) for dy in (-1, 0, 1)])
-            assert (near[:, 2] - near[:, 0]).max() > 60  # the blue line
+            assert (near[:, 2] - near[:, 0]).max() > 60  # the line is blue
             digit = m >> j & 1
-            [beside] = pixels(page, [place(0, j, digits, m, -0.7 if digit else 0.7)])  # away from the wave
+            [beside] = pixels(page, [place(0, j, digits, m, -0.7 if digit else 0.7)])  # not on the wave
             assert beside.max() - beside.min() < 30
-            assert (beside.min() < 240) == digit  # a grey block where the digit is 1
+            assert (beside.min() < 240) == digit  # where the digit is 1 there is a grey block
     shown = data_["shown"]
     for k, i in enumerate(shown):
         value, young = data_["encoding"][2 * i], data_["turns"][i] < 1

@@ -30,14 +30,14 @@ from tests.site.figures import (
 
 
 def fourier_places(width: int, span: int) -> tuple:
-    """The place of a distance, and the ends of the bars."""
+    """A function from distance to place, and where the bars begin."""
     wide = width >= 620
     left, right = (62, round(width * 0.66)) if wide else (46, round(width * 0.64))
     return (lambda delta: left + delta / span * (right - left)), right + (34 if wide else 18)
 
 
 def shown_dots(page: Page) -> list[tuple[float, float, str]]:
-    """Where the line at the distance crosses the curves: x, y and colour of each dot."""
+    """Where the curves cross the line at the chosen distance: x, y and colour of each dot."""
     found = "all => all.map((c) => [+c.getAttribute('cx'), +c.getAttribute('cy'), getComputedStyle(c).fill])"
     return page.locator(".rb-dot").evaluate_all(found)
 
@@ -52,7 +52,7 @@ def test_the_sum_shows_what_python_computes(opened, width):
     assert number(highest) == pytest.approx(expected["highest"], rel=0.01)
     assert adding.split() == [str(sum(one >= 0 for one in expected["products"])), "of", "6"]
     expect(page.locator(".rb-summary")).to_contain_text("at Δ = 30 every wave has its crest")
-    # each bar begins where the one before ended
+    # each bar begins where the previous one ended
     x, left = fourier_places(stage_width(page), 90)
     right = stage_width(page) - (52 if width == 1280 else 6)
     sums = np.cumsum([0, *expected["products"]])
@@ -72,7 +72,7 @@ def test_the_sum_shows_what_python_computes(opened, width):
     if width == 1280:
         signed = [float(text.replace("−", "-")) for text in texts(page) if re.fullmatch(r"[+−]\d+\.\d\d", text)]
         assert signed == pytest.approx(expected["products"], abs=0.0051)
-    # the waves: blue above their middle, orange below, and the dot where the marker crosses
+    # the waves are blue above their middle and orange below, with a dot where the marker crosses
     floor = 392 if width == 1280 else 358
     dots = shown_dots(page)
     pitch, tallest = (floor - 74) / 6, max(expected["size"])
@@ -119,7 +119,7 @@ def test_the_pointer_drags_the_distance_and_the_peak(opened):
     page = opened([Fourier(span=100, peak=10, distance=5)])
     box = page.get_by_role("slider", name="Distance in the picture").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 50)
-    assert dials(page)["distance"] == 5  # no mouse button is pressed
+    assert dials(page)["distance"] == 5  # no mouse button is pressed, so nothing changes
     page.mouse.down()
     assert dials(page)["distance"] == 40
     page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 90)

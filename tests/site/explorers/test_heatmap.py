@@ -30,7 +30,7 @@ def test_the_heatmap_shows_what_python_computes(opened):
     least = next(level for level in (0, -0.5, -1) if min(expected["kernel"]) >= level)
     found = [least + (500 - y) / 132 * (1 - least) for _, y in points]
     assert found == pytest.approx(expected["kernel"], abs=1e-3)
-    # the picture, cell by cell: the mixture of the colours that the page gives
+    # the picture, cell by cell: each cell mixes two of the page's colours
     cells = np.reshape(expected["cells"], (8, 20))
     for row in range(8):
         for m in (0, 1, 7, 19):
@@ -47,10 +47,10 @@ def test_the_heatmap_shows_what_python_computes(opened):
 
 @pytest.mark.parametrize("dim, length", [(100, 30), (256, 100), (512, 640)])
 def test_equal_rows_have_equal_colours(opened, dim, length):
-    """With base 1 all pairs rotate alike, so a column has one colour for all sines, wherever row borders fall."""
+    """With base 1 all pairs rotate alike, so all sines of a column have the same colour, wherever the rows meet."""
     page = opened([Heatmap(base=1, dim=dim, length=length)])
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    for m in (2, 11):  # near a crest and a trough, where neighbours are alike
+    for m in (2, 11):  # near a crest and a trough, where neighbouring columns are alike
         x = 46 + (m + 0.5) / length * (width - 48)
         value = math.sin(m)
         wanted = WHITE + ((BLUE if value > 0 else ORANGE) - WHITE) * abs(value)
@@ -74,7 +74,7 @@ def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):
         ("ArrowLeft", 12, 2),
         ("ArrowDown", 12, 4),
         ("ArrowDown", 12, 6),
-        ("ArrowDown", 12, 1),  # below the sines are the cosines
+        ("ArrowDown", 12, 1),  # the cosines are below the sines
         ("ArrowUp", 12, 6),
         ("PageUp", 15, 6),
         ("PageDown", 12, 6),
@@ -105,7 +105,7 @@ def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):
     page.keyboard.press("Enter")
     assert dials(page)["reference"] == 3
     expect(said).to_contain_text("Similarity to 3, 0 away: 1.00.")
-    enter(page, "Dimension d", 2)  # the cursor stays within the picture
+    enter(page, "Dimension d", 2)  # the cursor must stay within the picture
     enter(page, "Length", 2)
     expect(said).to_contain_text("Position 1, entry 1: cos 1θ₀ = 0.540. Similarity to 1, 0 away: 1.00.")
     page.get_by_role("switch", name="Interleaved").check()

@@ -81,7 +81,7 @@ def test_methods_are_switched_on_and_off(opened):
     stats = page.locator(".rb-stats")
     expect(stats).to_contain_text("16.4 radians")
     expect(page.locator(".rb-summary")).to_contain_text("beyond those of training without a method.")
-    assert "Stretch λ′/λ" not in texts(page)  # nothing stretches
+    assert "Stretch λ′/λ" not in texts(page)  # no method is on, so nothing is stretched
     for name in ("NTK-aware", "Llama 3.1"):
         page.get_by_role("switch", name=name).check()
     expect(stats).to_contain_text("with NTK-aware2.48 radians")

@@ -55,7 +55,7 @@ def x_of(page: Page, positions: np.ndarray | list | float) -> np.ndarray:
 
 
 def means_at(page: Page, colour: str, thick: float, dashes: str = "none") -> np.ndarray:
-    """The longest line of that look."""
+    """The longest line with this colour, thickness and dashes."""
     return max(of(page, colour, thick, dashes), key=len)
 
 
@@ -99,7 +99,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):
 
 
 def middles(page: Page, width: int) -> list[float]:
-    """The columns of the bands: on a wide stage they are under the curves and share their axis."""
+    """The middles of the bands' columns. On a wide stage, the columns are under the curves and share their axis."""
     if width > 700:
         ends = x_of(page, [START, 256, 512, 1024, 2048])
         return list((ends[1:] + ends[:-1]) / 2)
@@ -111,7 +111,7 @@ def middles(page: Page, width: int) -> list[float]:
 def test_differences_with_their_intervals(opened, width):
     figure = Measured(method="linear", factor="8")
     rows = figure.measured["cells"]["rope-10000-3200/linear/8"]["apart"]["python"]
-    rows[0] = [0.05, -0.2, 0.3]  # 0 is in it
+    rows[0] = [0.05, -0.2, 0.3]  # this interval contains 0
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     show_panel(page, "Difference")
@@ -120,7 +120,7 @@ def test_differences_with_their_intervals(opened, width):
     [apart] = expected["apart"]
     heights = [number(ring, "cy") for ring in rings]
     slope = np.polyfit([mean for mean, *_ in apart], heights, 1)
-    assert slope[0] < 0  # more bits are higher up
+    assert slope[0] < 0  # more bits are drawn higher up
     assert np.polyval(slope, [mean for mean, *_ in apart]) == pytest.approx(heights, abs=0.1)
     fills = [ring.evaluate("e => getComputedStyle(e).fill") == CSS_INK for ring in rings]
     assert fills == [False, True, True, True]
@@ -132,7 +132,7 @@ def test_differences_with_their_intervals(opened, width):
         assert {f"{mean:+.3f}".replace("-", "−") for mean, *_ in apart} <= set(texts(page))
     spans = [line[:, 1] for line in of(page, CSS_INK, 1.5) if len(line) == 2 and line[0, 0] == line[1, 0]][-4:]
     np.testing.assert_allclose(spans, [np.polyval(slope, one[1:]) for one in apart], atol=0.15)
-    # the model with its last L bytes: beyond L, in the figure's other colour
+    # the model with only its last L bytes: drawn beyond L, in the figure's other colour
     strokes = page.locator(".rb-stage svg path").evaluate_all(
         "all => all.filter((p) => getComputedStyle(p).strokeDasharray === '5px, 4px').map((p) => p.getAttribute('d'))"
     )
@@ -165,8 +165,8 @@ def test_all_schemes(opened):
     assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
     expect(page.locator(".rb-summary")).to_contain_text("These have no value here: learned.")
-    # at the reading line, a dot for each seed of eight schemes; below, of seven schemes in all bands and of one
-    # within L
+    # at the reading line there is a dot for each seed of eight schemes; below, there are dots for seven schemes in all
+    # bands, and for one within L
     dots = page.locator(".rb-stage svg circle[r='2']")
     assert dots.count() == 3 * 8 + 3 * (7 * 4 + 1)
     rings = page.locator(".rb-stage svg circle[r='4']").all()

@@ -21,7 +21,8 @@ from tests.site.figures import (
 
 
 def links(page: Page, which: str) -> list[tuple[str, float, float]]:
-    """Stroke (a variable's name), first and last x of the arcs (rb-arc) or of the lines between (rb-meets)."""
+    """The stroke (name of a variable), and the first and last x, of the arcs (rb-arc) or of the lines between
+    (rb-meets)."""
     found = page.locator(f".{which}").evaluate_all("all => all.map((p) => [p.style.stroke, p.getAttribute('d')])")
     ends = []
     for stroke, d in found:
@@ -31,7 +32,7 @@ def links(page: Page, which: str) -> list[tuple[str, float, float]]:
 
 
 def cells(page: Page) -> list[list[str]]:
-    """The numbers on the cells of q and of k from left to right."""
+    """The numbers on the cells of q and of k, from left to right."""
     found = page.locator(".rb-piece").evaluate_all(
         "all => all.map((g) => [g.textContent, new DOMMatrix(getComputedStyle(g).transform)])"
         ".map(([text, m]) => [text, m.e, m.f])"
@@ -109,7 +110,7 @@ def test_dials_of_the_pairs(opened):
 def test_cells_glide_unless_the_reader_wants_no_motion(opened, motion):
     page = opened([Pairing(permute_q=False)], reduced_motion=motion)
     settle(page)
-    first, second = (page.locator(".rb-piece").nth(n) for n in (0, 1))  # channel 1 goes to the middle
+    first, second = (page.locator(".rb-piece").nth(n) for n in (0, 1))  # channel 1 moves to the middle
     before = second.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     wide = before - first.evaluate("e => new DOMMatrix(getComputedStyle(e).transform).e")
     assert wide > 20

@@ -26,7 +26,7 @@ def test_the_figure_shows_what_python_computes(opened):
     stats = page.locator(".rb-stats dd").all_inner_texts()
     assert [float(text) for text in stats] == pytest.approx([expected["change"], expected["weightChange"]], rel=0.01)
     expect(page.locator(".rb-summary")).to_contain_text("“man dog bites”. The outputs did more than move")
-    # the place of each cell: the row of its query, the column of its key
+    # each cell is in the row of its query and the column of its key
     places = page.locator(".rb-cell").evaluate_all(
         "all => all.map((g) => [...g.style.transform.matchAll(/-?[\\d.]+px/g)].map((m) => parseFloat(m[0])))"
     )
@@ -128,7 +128,7 @@ def test_words_are_taken_as_they_are_typed(opened):
     assert dials(page)["order"] == [1, 0, 2, 3, 4]
     field.fill("  two   words ")
     assert dials(page) == {"words": "two words", "order": [0, 1], "position": False, "causal": False}
-    expect(field).to_have_value("  two   words ")  # the pointer is still inside
+    expect(field).to_have_value("  two   words ")  # the text cursor is still in the field
     expect(page.locator(".rb-cell")).to_have_count(4)
     field.fill("1 2 3 4 5 6 7 8 9")
     expect(says).to_have_text("Sentence: 9 words are more than 8. Still two words.")

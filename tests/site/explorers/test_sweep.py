@@ -52,12 +52,12 @@ def test_the_panels_of_the_sweep(opened, width):
 
 
 def check_panels(page: Page, panels: list[tuple]) -> None:
-    """Mark and curve of each, (left, top, width, height, values, where they fall below ½)."""
+    """Check mark and curve in each panel, (left, top, width, height, values, where they fall below ½)."""
     for k, (left, top, tall_width, height, curve, half) in enumerate(panels):
         place = left + math.log(half) / math.log(4095) * tall_width
         colours = [column(page, place + shift, top + height * 0.4, top + height) for shift in (-1, 0)]
         assert max(len(rows_of(one, ORANGE, 60)) for one in colours) > 0.2 * height, k
-        at = 1 if k < 2 and len(panels) > 1 else 2  # a distance where the curve is a line
+        at = 1 if k < 2 and len(panels) > 1 else 2  # here the curve is drawn as a line
         x = left + math.log(at) / math.log(4095) * tall_width
         y = top + (1 - curve[at]) / 2 * height
         near = np.concatenate([column(page, x + shift, y - 3, y + 4) for shift in (-1, 0, 1)])

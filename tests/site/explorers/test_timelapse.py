@@ -75,7 +75,7 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
     page = opened([Timelapse()], viewport={"width": 760, "height": 1000})
     pad = page.get_by_role("slider", name=re.compile("^Length of the text"))
     box = pad.bounding_box()
-    columns, cell = 29, 26  # 734 pixels, 235 of them deep
+    columns, cell = 29, 26  # the picture is 734 pixels wide and 235 high
     pitch = box["width"] / columns
     page.mouse.move(box["x"] + 3.5 * pitch, box["y"] + 2.5 * cell)
     page.mouse.down()
