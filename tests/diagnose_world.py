@@ -328,7 +328,7 @@ def sine_left_out(self, angles, role):
     return angles.cos(), torch.ones_like(angles)
 
 
-# --- Turning ---
+# --- Rotating ---
 
 
 def spread(x, layout):

@@ -52,7 +52,7 @@ def collecting(found):
     return fresh
 
 
-# --- Worlds in which a mistake is one ---
+# --- Worlds in which a mistake counts ---
 
 
 def plain(world):
@@ -77,7 +77,7 @@ def kept(world):
     return (ratio - 1 / world.factor) / (1 - 1 / world.factor)
 
 
-# --- A sound rotation, and its parts ---
+# --- A correct rotation, and its parts ---
 
 
 def places_of(q, k, positions):

@@ -106,7 +106,7 @@ def test_blocks_are_sections_in_another_order(axes, pairs):
     assert sorted(map(tuple, blocks.T.tolist())) == sorted(map(tuple, sections.T.tolist()))
 
 
-# --- As transformers has it -----------------------------------------------------------------------------------------
+# --- Compared with transformers -------------------------------------------------------------------------------------
 
 
 def as_theirs(kind: type, sections: list[int], ids: torch.Tensor, base: float = 500.0) -> tuple[torch.Tensor, ...]:

@@ -26,7 +26,7 @@ FOREIGN = {"#000000", "#ffffff", "#ff0000", "#123456"}
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance, WCAG 2."""
+    """Relative luminance, as WCAG 2 defines it."""
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

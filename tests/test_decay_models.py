@@ -18,7 +18,7 @@ def test_a_text_of_one_token_turns_nothing():
 
 
 def test_at_base_one_all_pairs_turn_or_none():
-    assert D.turned_pairs(7, 64, 1) == 0  # 6 radians
+    assert D.turned_pairs(7, 64, 1) == 0  # the last position is at 6 radians
     assert D.turned_pairs(8, 64, 1) == 32
 
 

@@ -310,7 +310,7 @@ def test_exact_rotation_with_another_base():
     assert list(D.rotate_exactly([1, 0, 0, 1], position=3, base=1)) == [cos, sin, -sin, cos]
 
 
-# --- What else would do, and why pairs are enough ---
+# --- What else would work, and why pairs are enough ---
 
 
 @given(st.floats(-10, 10))

@@ -172,7 +172,7 @@ def test_an_exercise_that_is_not_there_is_refused():
         check("attention", 3)
 
 
-# --- The planted bugs are there, and are where they are said to be ----------------------------------------------------
+# --- The planted bugs are where the exercises say ---------------------------------------------------------------------
 
 
 def last_token_moves(function):

@@ -106,7 +106,7 @@ def test_the_history_of_the_search_begins_with_the_best_of_the_first_generation(
 
     draws = torch.Generator().manual_seed(3)
     found = X.search_factors(objective, plain(8), 4.0, 512, generations=2, population=12, generator=draws)
-    assert len(values) == 12 + 2 * 9  # a quarter survives
+    assert len(values) == 12 + 2 * 9  # a quarter of each generation survives
     assert found.history == [min(values[:n]) for n in (12, 21, 30)]
 
 

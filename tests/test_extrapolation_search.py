@@ -65,7 +65,7 @@ def test_what_the_search_tries_first():
                      generator=torch.Generator().manual_seed(0))  # fmt: skip
     first = torch.stack(tried[:1000])
     assert (first[:3] == 1).all()
-    assert len(tried) == 1000 + 750  # a quarter survives
+    assert len(tried) == 1000 + 750  # a quarter of each generation survives
     assert first.max() == 1.25
     # Three entries in ten are changed. Half of those changes are downwards, and are set back to 1.
     moved = (first[3:] > 1).double().mean().item()

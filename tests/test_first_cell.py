@@ -227,7 +227,7 @@ def test_the_zip_has_the_notebooks_the_wheel_and_where_to_start(tmp_path):
     assert takeaway.pack(tmp_path).read_bytes() == before
 
 
-# ------------------------------------------------------------------ they run alone
+# ------------------------------------------------------------------ the notebooks run alone
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ def test_a_mean_on_the_margin_is_not_within_it():
         assert I.p_equivalent(I.Interval(mean, 0, 0, 0.0, math.inf), 0.25) == 1.0
 
 
-# Benjamini and Hochberg 1995, section 3.2: four of these fifteen p-values pass at 0.05
+# In Benjamini and Hochberg 1995, section 3.2, four of these fifteen p-values pass at 0.05.
 PUBLISHED = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528]
 PUBLISHED += [0.7590, 1.0]
 

@@ -181,7 +181,7 @@ def test_the_places_are_as_large_as_the_words():
     assert sizes == pytest.approx({"learned": 1.0, "sinusoidal": 1.0}, rel=0.02)
 
 
-# --- what they know about places ---
+# --- what they can tell about positions ---
 
 
 @every_scheme
@@ -383,7 +383,7 @@ def test_a_copy_is_as_the_original(scheme):
     assert torch.equal(again(TOKENS), model(TOKENS))
 
 
-# --- trained ones ---
+# --- trained models ---
 
 
 @pytest.fixture
@@ -429,7 +429,7 @@ def cached(positions, mask=None):
 
 COUNTING = "positions must count the row's bytes from 0 on, or with a mask those of each text, got "
 BAD = [
-    # call, error, message
+    # each case: call, error, message
     (lambda: M.LanguageModel("rope", 8), ValueError, "scheme must be one of 'learned', 'sinusoidal', 'rope-100'"),
     (lambda: M.LanguageModel("none", 0), ValueError, "length must be an integer >= 1, got 0"),
     (lambda: M.LanguageModel("none", 8.0), TypeError, "length must be an integer >= 1, got 8.0"),

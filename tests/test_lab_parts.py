@@ -70,7 +70,7 @@ def test_what_is_no_text_is_refused():
         P.grams(np.zeros(9, np.uint8), 0)
 
 
-# --- the sides ---
+# --- the parts ---
 
 
 def test_a_folder_stays_together_and_a_lone_file_alone():

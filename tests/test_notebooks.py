@@ -352,7 +352,7 @@ def test_code_stays_as_it_is(parts, frame):
     assert [(child.type, child.content) for child in inline] == [("code_inline", code.replace("\n", " "))]
 
 
-# ------------------------------------------------------------------ nothing raw leaks
+# ------------------------------------------------------------------ no raw markup is left
 
 RAW = re.compile(r"^\s*(:::|%|\+\+\+|\([\w-]+\)=)|\[\^[^\]]+\]|^: ", re.MULTILINE)
 

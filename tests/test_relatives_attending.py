@@ -1,4 +1,4 @@
-"""Attention with each scheme, computed in three ways, to the left and to the right."""
+"""Attention with each scheme, computed in three ways, looking to the left and to the right."""
 
 from __future__ import annotations
 

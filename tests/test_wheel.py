@@ -117,7 +117,7 @@ def test_a_failing_build_says_what_setuptools_said(tmp_path):
         wheel.build("wheel", tmp_path / "out", tmp_path)
 
 
-# ------------------------------------------------------------------ what it says of itself
+# ------------------------------------------------------------------ what it says about itself
 
 
 def test_the_metadata_are_complete(metadata, members):

@@ -149,7 +149,7 @@ def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> It
         yield opened(request.param)
 
 
-# ---- Explorers in a page of their own ----
+# ---- Explorers on a page made for the test ----
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ def test_figures_come_alive(opened, over, shared):
         assert image.get_attribute("aria-label") == figure.alt
 
 
-# ---- Hands and keys ----
+# ---- Pointer and keys ----
 
 
 def test_a_number_can_be_typed_and_a_bad_one_is_refused_with_its_reason(opened):
