@@ -1,4 +1,4 @@
-"""What can a position be? The page's links lead somewhere, and the book's functions do what it says."""
+"""What can a position be? The links on the page lead somewhere, and the book's functions do what it says."""
 
 from __future__ import annotations
 

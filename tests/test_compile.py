@@ -94,7 +94,8 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 
 def test_lengths_without_positions_and_then_positions():
-    """By then the length is a symbol, and so is the size that the shape of the positions is compared with."""
+    """After the first calls the length is a symbol, and so is the size that the shape of the positions is compared
+    with."""
     module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)
@@ -142,6 +143,6 @@ def test_vmap_over_positions(layout):
 
 
 def test_jit_script_is_not_supported():
-    """The module says so; torch's own message gives the reason."""
+    """The module's docstring says so, and torch's own message gives the reason."""
     with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
         torch.jit.script(RotaryEmbedding(8, layout="interleaved"))

@@ -335,8 +335,7 @@ def test_the_peak_is_where_one_likes_and_as_high_as_can_be(distance, dim, base, 
     assert k.norm().item() == pytest.approx(q.norm().item())
     assert scores[300].item() == pytest.approx(highest, rel=1e-9)
     assert scores.max().item() <= highest * (1 + 1e-9)
-    # the first pair alone rotates by a radian per step, and the nearest that it comes to whole turns before 300 is at
-    # 44 ≈ 14π
+    # the first pair alone rotates by a radian per step, and before 300 it comes closest to whole turns at 44 ≈ 14π
     assert (scores[scores != scores[300]] <= highest - abs(numbers(q, layout)[0]) ** 2 * 1e-5).all()
 
 

@@ -241,7 +241,7 @@ def test_a_model_of_extended_layers_generates(name, options):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_called_by_its_name(layout):
-    """With an error of ours: torch's own doesn't say which argument is wrong."""
+    """The error is one of ours, because torch's own doesn't say which argument is wrong."""
     q, k = qk(dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn

@@ -148,8 +148,8 @@ def test_one_graph_with_position_tensors_partial_and_scaled(layout, graphs):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("for_onnx", [False, True])
 def test_a_graph_for_onnx_has_operators_of_torch_only(layout, for_onnx, monkeypatch):
-    """It has no complex numbers either, because ONNX doesn't. The exporter itself needs packages that aren't installed
-    here."""
+    """The graph has no complex numbers either, because ONNX has none. The exporter itself needs packages that aren't
+    installed here."""
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
     rope = E.RotaryEmbedding(8, layout=layout, rotary_dim=6)
     q, k = random(1, 4, 5, 8, dtype=torch.float32), random(1, 2, 5, 8, dtype=torch.float32)
@@ -220,7 +220,7 @@ def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_a_graph_is_made_of_is_the_same_rotation(layout, monkeypatch):
-    """This runs the branches for compilation without compiling."""
+    """The test runs the branches for compilation without compiling."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     q, k = qk()
     rope = E.RotaryEmbedding(8, layout=layout)

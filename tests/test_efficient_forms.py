@@ -132,7 +132,7 @@ def test_every_form_takes_any_strides(form, strange):
 
 @pytest.mark.parametrize("form", [E.rotate_half, E.rotate_every_two])
 def test_a_quarter_turn_needs_negative_numbers(form):
-    """In uint8, the negative of 1 is 255."""
+    """A quarter turn changes a sign, and in uint8 the negative of 1 is 255."""
     for dtype in (torch.uint8, torch.uint16, torch.bool):
         with pytest.raises(TypeError, match=rf"x must be of a type with negative numbers, got dtype {dtype}"):
             form(torch.ones(4, dtype=dtype))

@@ -47,7 +47,7 @@ def test_first_and_second_derivatives_are_those_of_differences(name, layout, way
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
 def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
-    """They are equal to the last bit, so the rounding errors are the same too."""
+    """The numbers are equal to the last bit, so the rounding errors are the same too."""
     x, (cos, sin) = random(2, 3, 50, 16).to(dtype), tables(range(50), 16, dtype=torch.float32)
     wide = torch.promote_types(dtype, torch.float32)
     for strange in (x, x.transpose(1, 2).contiguous().transpose(1, 2), x[..., :8, :].repeat(1, 1, 7, 1)[..., :50, :]):

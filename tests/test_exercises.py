@@ -301,7 +301,8 @@ def test_solutions_on_the_page_are_right(chapter):
 
 
 def test_an_exercise_loads_no_other_chapter():
-    """If one did, every page of exercises would have to run again when any chapter's module changes."""
+    """If an exercise loaded another chapter, every page of exercises would have to run again when that chapter's module
+    changes."""
     code = (
         "import sys; from ropebook.exercises import EXERCISES, attention; EXERCISES['attention: heads'];"
         "print([name for name in sys.modules if name.startswith(('ropebook.decay', 'ropebook.extrapolation'))])"

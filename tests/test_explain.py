@@ -49,7 +49,7 @@ def test_what_is_odd_is_named(name):
 
 
 def test_every_doubt_has_a_case():
-    """This way every rule applies to some configuration."""
+    """If every doubt has a case, every rule applies to some configuration."""
     named = {name for _, names in cases.CASES.values() for name in names}
     rules = {doubt["name"] for doubt in RULES["doubts"]} | set(RULES["always"])
     rare = {"no-length", "no-maximum-for-factor", "longrope-shrinks", "one-pair", "still-proportional", "two-lengths"}
@@ -391,7 +391,7 @@ def test_the_module_can_be_run(tmp_path):
 
 
 def test_ten_thousand_mutated_files():
-    """Each ends in a named error, in unknown, or in numbers. Every eighth set of numbers is compared with
+    """Each file ends in a named error, in unknown, or in numbers. Every eighth set of numbers is compared with
     transformers'."""
     random, ends = Random(2026), Counter()
     errors = {"not-json", "too-deep", "too-long", "empty"}

@@ -162,7 +162,7 @@ def test_bad_options(name, options, error, message):
 
 
 def test_make_knows_the_names_that_transformers_has():
-    """It knows all of transformers' rope_types, and an attention layer can be made with such a name."""
+    """`make` knows all of transformers' rope_types, and an attention layer can be made with such a name."""
     options = {"dynamic": EXAMPLES["dynamic_ntk"]} | EXAMPLES
     for kind in ROPE_INIT_FUNCTIONS:
         method = X.make(kind, **options[kind])

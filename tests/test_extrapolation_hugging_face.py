@@ -146,8 +146,8 @@ def test_a_cache_changes_nothing(kind, model, name):
 
 
 def test_keys_of_a_cache_turn_by_the_frequencies_of_now():
-    """With one layer, the last token therefore sees what it sees without a cache. With a second layer it wouldn't: that
-    layer attends to outputs of the first one, which were computed with the frequencies of earlier steps."""
+    """With one layer, the last token sees the same as without a cache. With a second layer it wouldn't: that layer
+    attends to outputs of the first one, which were computed with the frequencies of earlier steps."""
     model, text = built("Llama", num_hidden_layers=1), tokens(90)
     install(model, make("dynamic_ntk", trained_length=TRAINED))
     whole = logits(model, text)

@@ -118,14 +118,14 @@ def with_search(data: dict, body: str, value: object) -> object:
 
 
 def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
-    """For each question: the pages it finds, best first, each as the titles of its sections, best first."""
+    """The pages that each question finds, best first. A page is given as the titles of its sections, best first."""
     places = "return input.map((query) => ranked(query, data, index).list.map(({ place, more }) => [place, ...more]));"
     found = with_search(data, places, asked)
     return [[[data["sections"][place][2] for place in page] for page in pages] for pages in found]
 
 
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
-    """For each question: the titles of the sections it finds, page by page."""
+    """The titles of the sections that each question finds, page by page."""
     return [[title for page in pages for title in page] for pages in pages_for(*asked, data=data or SMALL)]
 
 

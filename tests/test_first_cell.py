@@ -184,7 +184,7 @@ def test_the_first_cell_says_what_pip_said_when_it_fails(tmp_path, wheel):
 
 
 def test_the_first_cells_can_be_read(wheel):
-    """It isn't a wall of characters: a reader who unfolds the cell can see what it does."""
+    """The cell isn't a wall of characters: a reader who unfolds it can see what it does."""
     note, code = first_cell.first_cells("Turns", "", wheel)
     assert len(code.source) < 5_000
     assert max(map(len, code.source.splitlines())) < 200

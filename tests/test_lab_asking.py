@@ -81,7 +81,8 @@ def test_who_prefers_far_records_wins_one_kind_and_loses_the_other():
 
 
 def test_whoever_folds_distances_is_wrong_at_chosen_ones_and_a_coin_at_random_ones():
-    """This module exists to expose that mistake: a record at 384 looks as if it were 5 bytes away."""
+    """The module exists to expose readers who fold distances: to them, a record at 384 looks as if it were 5 bytes
+    away."""
     period, many = 379, Layout("order", 2048, 256, 2048, contexts=60)
     assert folding(period)(True, [(384, "first"), (192, "last")]) == "last"
     rows = asking.ask(contexts(many, FILES), reader(folding(period)))

@@ -262,7 +262,7 @@ def test_permutations_differ_by_seed_and_need_two_pairs():
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @torch.no_grad()
 def test_frequencies_permuted_with_the_rows_change_nothing(layout):
-    """This holds for grouped heads too. If the rows aren't permuted, or only those of one projection, the model
+    """Grouped heads behave the same way. If the rows aren't permuted, or only those of one projection, the model
     changes."""
     model = LlamaModel(256, 16, 24, 2, 4, 2, head_dim=8, layout=layout, dtype=torch.float64)
     tokens = texts()
@@ -290,7 +290,7 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
 
 @torch.no_grad()
 def test_scores_are_exactly_the_same_where_sums_have_no_rounding():
-    """With whole numbers and quarter turns there is none: permuting the pairs of q and k with their angles keeps the
+    """Whole numbers and quarter turns need no rounding, so permuting the pairs of q and k with their angles keeps the
     exact score."""
     draws = torch.Generator().manual_seed(0)
     q, k = torch.randint(-9, 9, (2, 1, 1, 6, 8), generator=draws).double()

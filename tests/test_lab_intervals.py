@@ -162,8 +162,8 @@ def test_what_has_no_spread_to_measure_is_refused():
 
 
 def test_it_is_seldom_very_sure_of_what_is_not_so():
-    """If seeds differ less than files do, this holds far out in the tail too, where a correction for many comparisons
-    looks."""
+    """If seeds differ less than files do, small p-values are rare enough even far out in the tail, where a correction
+    for many comparisons looks."""
     draws = torch.Generator().manual_seed(0)
     tries, called = 600, {0.01: 0, 0.001: 0}
     for _ in range(tries):

@@ -38,7 +38,7 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
 
 
 def test_a_rotation_is_asked_for_positions_that_a_text_has():
-    """It isn't asked for others, because a reader's own function may refuse positions below 0."""
+    """A reader's own function may refuse positions below 0, so it isn't asked for any."""
     seen = []
 
     def watched(q, k, v, positions, **options):

@@ -55,7 +55,7 @@ def test_a_score_is_of_every_head_query_and_key_and_of_no_other_text(name):
 
 @every
 def test_the_later_queries_have_the_scores_they_had(name):
-    """A cache needs this: only the queries at the end of the text are given, with all keys."""
+    """A cache gives only the queries at the end of the text, together with all keys."""
     scheme = schemes()[name]
     q, k = random(2, HEADS, SEQ, DIM)
     whole = scheme.score(q, k, PLACES, PLACES)

@@ -93,7 +93,7 @@ def test_what_does_not_fit_the_module_is_refused():
 
 
 def test_q_and_k_must_be_of_the_same_tokens():
-    """Otherwise the cosines of six tokens would broadcast over a single key and return six keys."""
+    """Otherwise, the cosines of six tokens would broadcast over a single key and return six keys."""
     rope, q = rope_single.RoPE(8, layout="half"), torch.ones(2, 2, 6, 8)
     for k in (q[:, :, :1], q[:1], q[:, :, :5]):
         with pytest.raises(
@@ -106,7 +106,7 @@ def test_q_and_k_must_be_of_the_same_tokens():
 @pytest.mark.parametrize("shape", [(1,), (5,), (1, 1), (3, 6), (2, 1, 6), ()])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_positions_must_be_those_of_the_rows(shape, batch):
-    """Otherwise positions of three rows would turn one row into three."""
+    """Otherwise, positions of three rows would turn one row into three."""
     rope, q = rope_single.RoPE(8, layout="half"), torch.ones(batch, 2, 6, 8)
     with pytest.raises(ValueError, match=rf"positions must have shape \(6,\) or \({batch}, 6\), got"):
         rope(q, q, positions=torch.zeros(shape).long())

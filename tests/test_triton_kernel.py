@@ -61,7 +61,7 @@ def test_the_cases_on_cuda():
 
 @pytest.fixture
 def hopper(monkeypatch, tmp_path):
-    """With this, launching the kernel only compiles it, as for an H100. Gives the list of what was compiled."""
+    """Make a launch of the kernel only compile it, as for an H100. Gives the list of what was compiled."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT compiled here")
     if K.INTERPRETED:
         pytest.skip("TRITON_INTERPRET is set: the fused kernel is NOT compiled here")

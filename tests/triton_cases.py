@@ -151,7 +151,7 @@ def test_positions_of_their_own_for_each_sequence(layout):
 @pytest.mark.parametrize("programs", [1, 2, 2048])
 @pytest.mark.parametrize("heads", [(5, 3), (3, 11), (16, 1)], ids=str)
 def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkeypatch):
-    """From one program for all heads of its tokens, up to one program per head."""
+    """The number of programs goes from one for all heads of a token to one for each head."""
     monkeypatch.setattr(K, "PROGRAMS", programs)
     monkeypatch.setattr(K, "TILE", 32)
     q, k, cos, sin = case(1, *heads, tokens=2)
@@ -493,7 +493,8 @@ def test_where_it_runs():
 
 
 def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
-    """It runs on tiny tensors, interpreted or on CUDA, and compares each form with float64 before timing it."""
+    """The benchmark runs on tiny tensors, interpreted or on CUDA, and compares each form with float64 before timing
+    it."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / "rotary.py"
     spec = importlib.util.spec_from_file_location("rotary", path)
     benchmark = importlib.util.module_from_spec(spec)

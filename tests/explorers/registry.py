@@ -64,7 +64,7 @@ class Entry:
         return self.kind.script.removesuffix(".js")
 
     def figures(self, samples: int, seed: int = 5) -> list[Explorer]:
-        """Its opening state, its corners, and random settings."""
+        """The explorer at its opening state, at its corners, and at random settings."""
         source = random.Random(seed)
         drawn = [js.sample_dials(self.kind, source, **self.most) for _ in range(samples)]
         own = [{name: dials[name] for name in self.kind.dial_traits()} for dials in drawn]

@@ -1,4 +1,4 @@
-"""What only the explorer Advice promises."""
+"""Tests that are specific to the explorer Advice."""
 
 from __future__ import annotations
 

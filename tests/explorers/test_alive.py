@@ -1,4 +1,4 @@
-"""What only the explorer Alive promises: its model in JavaScript is the one in PyTorch."""
+"""Tests that are specific to the explorer Alive: its model in JavaScript is the one in PyTorch."""
 
 from __future__ import annotations
 

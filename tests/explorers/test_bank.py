@@ -1,4 +1,4 @@
-"""What only the explorer Bank promises."""
+"""Tests that are specific to the explorer Bank."""
 
 from __future__ import annotations
 

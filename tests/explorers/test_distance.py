@@ -1,4 +1,4 @@
-"""What only the explorer Distance promises."""
+"""Tests that are specific to the explorer Distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Explain promises: the page's script says the same as Python, and accepts any text."""
+"""Tests that are specific to the explorer Explain: the page's script says the same as Python, and accepts any text."""
 
 from __future__ import annotations
 

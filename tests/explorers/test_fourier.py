@@ -1,4 +1,4 @@
-"""What only the explorer Fourier promises."""
+"""Tests that are specific to the explorer Fourier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Heatmap promises."""
+"""Tests that are specific to the explorer Heatmap."""
 
 from __future__ import annotations
 

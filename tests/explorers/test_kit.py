@@ -269,8 +269,8 @@ PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension
 
 
 def test_a_dial_goes_as_far_as_another_one_lets_it():
-    """This holds for its slider, its field and its words. At the dial's own end, the message gives the reason for that
-    end."""
+    """The limit holds for the dial's slider, its field and its words. At the dial's own end, the message gives the
+    reason for that end."""
     body = """
       return input.dims.map((dim) => {
         const now = present(input.pair, { dim });

@@ -1,4 +1,4 @@
-"""What only the explorer Ladder promises."""
+"""Tests that are specific to the explorer Ladder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Lock promises."""
+"""Tests that are specific to the explorer Lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Pairing promises."""
+"""Tests that are specific to the explorer Pairing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Patches promises."""
+"""Tests that are specific to the explorer Patches."""
 
 from __future__ import annotations
 

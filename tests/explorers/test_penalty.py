@@ -1,4 +1,4 @@
-"""What only the explorer Penalty promises."""
+"""Tests that are specific to the explorer Penalty."""
 
 from __future__ import annotations
 

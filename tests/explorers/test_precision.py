@@ -1,4 +1,4 @@
-"""What only the explorer Precision promises."""
+"""Tests that are specific to the explorer Precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Ramp promises."""
+"""Tests that are specific to the explorer Ramp."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ends_of_all_dials(explorer: type, *names: str) -> list[dict]:
 
 
 def test_no_setting_of_the_dials_leaves_the_codes_ramp_without_a_value():
-    """This is why the limit is base 500: there the ramp runs forwards at every end of every dial, and a little below it
+    """The smallest base is 500 because there the ramp runs forwards at every end of every dial, and a little below it
     doesn't."""
     for dials in ends_of_all_dials(Ramp, *RAMP_ENDS):
         found = oracle(Ramp).compute(dials)

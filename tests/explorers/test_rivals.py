@@ -1,4 +1,4 @@
-"""What only the explorer Rivals promises."""
+"""Tests that are specific to the explorer Rivals."""
 
 from __future__ import annotations
 

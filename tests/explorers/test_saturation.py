@@ -1,4 +1,4 @@
-"""What only the explorer Saturation promises."""
+"""Tests that are specific to the explorer Saturation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of the scripts are able to fail."""
+"""The checks of the explorers' scripts can fail: each finds the mistake planted for it."""
 
 from __future__ import annotations
 

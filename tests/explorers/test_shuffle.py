@@ -1,4 +1,4 @@
-"""What only the explorer Shuffle promises."""
+"""Tests that are specific to the explorer Shuffle."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_pixels_are_the_pages_own_in_the_dark():
 
 @every
 def test_the_packages_still_is_fresh(entry):
-    """If it isn't up to date, `python -m tools.stills` redraws it."""
+    """If the still isn't up to date, `python -m tools.stills` redraws it."""
     if entry.name == "measured":  # its still is drawn from the real results, not from made-up ones
         states = {name: state for name, state in stills.opening_states().items() if name == "measured"}
         if not states:

@@ -1,4 +1,4 @@
-"""What only the explorer Sweep promises."""
+"""Tests that are specific to the explorer Sweep."""
 
 from __future__ import annotations
 

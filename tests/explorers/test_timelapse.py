@@ -1,4 +1,4 @@
-"""What only the explorer Timelapse promises."""
+"""Tests that are specific to the explorer Timelapse."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_nodes_are_kept(opened):
     ids=["bank", "fourier-sum"],
 )
 def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name, values):
-    """This test runs in a browser, with canvases. test_dials_and_pictures.py moves every dial of every explorer."""
+    """The test runs in a browser, with canvases. test_dials_and_pictures.py moves every dial of every explorer."""
     page = opened([figure])
     for value in values:
         enter(page, name, value)

@@ -26,7 +26,7 @@ def traits(figure):
 
 @every
 def test_it_comes_alive_with_its_alternative_text(opened, entry):
-    """This page is opened from disk; all other tests open it over http."""
+    """The page is opened from disk here; all other tests open it over http."""
     figure = entry.kind()
     page = opened([figure], over="file")
     expect(page.locator(".explorer-alive .rb")).to_have_count(1)
@@ -179,7 +179,8 @@ def test_the_picture_follows_the_theme(opened, entry):
 @pytest.mark.timing
 @every
 def test_work_per_event_is_small(opened, entry):
-    """At the heaviest settings. We aim for 8 ms (`make bench` records it), and the test fails above 50 ms."""
+    """The test uses the heaviest settings. We aim for 8 ms (`make bench` records it), and the test fails above 50
+    ms."""
     page = opened([entry.kind(**entry.heaviest)])
     if page.locator("input[type=range]").count():
         assert 0 < slowest_event(page, 0, alarm=50) <= 50

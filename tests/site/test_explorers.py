@@ -425,7 +425,7 @@ def test_print_and_pages_without_javascript_show_the_still(opened):
 
 
 def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
-    """JupyterLab does this with cells that are out of sight."""
+    """JupyterLab draws figures in cells that are still out of sight."""
     page = opened([Timelapse()])
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     settle(page)
@@ -552,8 +552,8 @@ def test_a_view_that_is_closed_stops_listening(opened):
 
 @pytest.mark.timing
 def test_work_per_key_is_small(opened):
-    """At 512 entries and 4096 tokens. We aim for 8 ms, and the test fails above 50 ms. Other work may interfere, so we
-    take the best of five rounds, or the first that meets the aim."""
+    """The test uses 512 entries and 4096 tokens. We aim for 8 ms, and the test fails above 50 ms. Other work may
+    interfere, so we take the best of five rounds, or the first that meets the aim."""
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
     page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True)), Ramp(dim=512), longest])
     for which, name in enumerate(["Base b, slider", "Base b, slider", "Length now n, slider"]):
@@ -574,8 +574,8 @@ def test_work_per_key_is_small(opened):
 
 @pytest.mark.timing
 def test_work_per_event_is_small(opened):
-    """The work of script and drawing, from the event to the end. We aim for 8 ms (`make bench` records it), and the
-    test fails above 50 ms."""
+    """We measure the work of script and drawing, from the event to the end. We aim for 8 ms (`make bench` records it),
+    and the test fails above 50 ms."""
     long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")
     page = opened([long, Saturation(n_keys=32)], reduced_motion="no-preference")
     turn = """async (which) => {

@@ -146,7 +146,7 @@ def test_the_numbers_are_what_is_drawn(opened):
 
 
 def test_in_a_notebook_there_is_no_link(opened):
-    """There, the front end gives the script a model and an element, but no page."""
+    """A notebook front end gives the script a model and an element, but no page to link to."""
     page = opened([Turn()])
     names = page.evaluate(
         """async () => {

@@ -1,4 +1,4 @@
-"""What the explorer Arrows shows, computed from the book's modules, in float64."""
+"""Computes what the explorer Arrows shows, in float64, with the book's modules."""
 
 from __future__ import annotations
 

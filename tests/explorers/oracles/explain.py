@@ -1,4 +1,4 @@
-"""What the explorer Explain shows, computed by `ropebook.explain`."""
+"""Computes what the explorer Explain shows, with `ropebook.explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the explorer Ladder shows, computed from the book's modules, in float64."""
+"""Computes what the explorer Ladder shows, in float64, with the book's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the explorer Rivals shows, computed from the book's modules, in float64."""
+"""Computes what the explorer Rivals shows, in float64, with the book's modules."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ropebook.relatives.pictures import given
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """For both schemes (``first``, ``second``): the curves of all heads at n − m = −256 … 256, or a single curve if all
-    heads have the same; their values ``here``, at the offset in the chosen head; and their values on the other side
-    (``mirrored``).
+    """The numbers of the figure: for both schemes (``first``, ``second``), the curves of all heads at n − m = −256 …
+    256, or a single curve if all heads have the same; their values ``here``, at the offset in the chosen head; and
+    their values on the other side (``mirrored``).
 
     >>> from ropebook.explorers.rivals import Rivals
     >>> compute(Rivals(second="kerple").dials())["here"]

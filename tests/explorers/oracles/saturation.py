@@ -1,4 +1,4 @@
-"""What the explorer Saturation shows, computed from the book's modules, in float64."""
+"""Computes what the explorer Saturation shows, in float64, with the book's modules."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """At ``dim``: the scores, the weights, the size of ∂weights/∂(q·k), and the entropy. At every dim: the weights and
-    the gradient of this draw, and the gradient's median over all draws."""
+    """The numbers of the figure: the scores, the weights, the size of ∂weights/∂(q·k) and the entropy at ``dim``; the
+    weights and the gradient of this draw at every dim; and the gradient's median over all draws."""
     dim, n_keys = dials["dim"], dials["n_keys"]
     draw, scaled = dials["draw"], dials["scaled"]
     query, keys = (table[draw] for table in vectors())

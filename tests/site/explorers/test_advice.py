@@ -1,4 +1,4 @@
-"""What only the explorer Advice promises on a page."""
+"""Tests on a page that are specific to the explorer Advice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What only the explorer Alive promises on a page: the model is loaded when it is needed, reads as it does in PyTorch,
-and the figure responds meanwhile."""
+"""Tests on a page that are specific to the explorer Alive: the model is loaded when needed, reads as it does in
+PyTorch, and the figure responds meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Bank promises on a page."""
+"""Tests on a page that are specific to the explorer Bank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Clocks promises on a page."""
+"""Tests on a page that are specific to the explorer Clocks."""
 
 from __future__ import annotations
 

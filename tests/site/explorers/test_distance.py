@@ -1,4 +1,4 @@
-"""What only the explorer Distance promises on a page."""
+"""Tests on a page that are specific to the explorer Distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Fourier promises on a page."""
+"""Tests on a page that are specific to the explorer Fourier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Heatmap promises on a page."""
+"""Tests on a page that are specific to the explorer Heatmap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Ladder promises on a page."""
+"""Tests on a page that are specific to the explorer Ladder."""
 
 from __future__ import annotations
 

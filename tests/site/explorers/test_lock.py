@@ -1,4 +1,4 @@
-"""What only the explorer Lock promises on a page."""
+"""Tests on a page that are specific to the explorer Lock."""
 
 from __future__ import annotations
 

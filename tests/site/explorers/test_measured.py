@@ -1,4 +1,4 @@
-"""What only the explorer Measured promises on a page."""
+"""Tests on a page that are specific to the explorer Measured."""
 
 from __future__ import annotations
 

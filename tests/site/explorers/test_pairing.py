@@ -1,4 +1,4 @@
-"""What only the explorer Pairing promises on a page."""
+"""Tests on a page that are specific to the explorer Pairing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Penalty promises on a page."""
+"""Tests on a page that are specific to the explorer Penalty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Precision promises on a page."""
+"""Tests on a page that are specific to the explorer Precision."""
 
 from __future__ import annotations
 

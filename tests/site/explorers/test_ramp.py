@@ -1,4 +1,4 @@
-"""What only the explorer Ramp promises on a page."""
+"""Tests on a page that are specific to the explorer Ramp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Saturation promises on a page."""
+"""Tests on a page that are specific to the explorer Saturation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the explorer Shuffle promises on a page."""
+"""Tests on a page that are specific to the explorer Shuffle."""
 
 from __future__ import annotations
 

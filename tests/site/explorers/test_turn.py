@@ -1,4 +1,4 @@
-"""What only the explorer Turn promises on a page."""
+"""Tests on a page that are specific to the explorer Turn."""
 
 from __future__ import annotations
 
