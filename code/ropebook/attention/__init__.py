@@ -1,15 +1,15 @@
-"""Scaled dot-product attention: the functions of chapter *Attention*, and a module to use.
+"""Scaled dot-product attention: the functions of chapter *Attention*, and a layer for your own models.
 
-- `dot_product`: the weights, and the mean of the values.
+- `dot_product`: the weights, and the weighted mean of the values.
 - `masks`: causal masks, padding, and the numbers that other programs use as masks.
-- `scale`: what the division by √d is for.
-- `heads`, `layer`: several attentions side by side.
+- `scale`: the purpose of dividing by √d.
+- `heads`, `layer`: attention in several heads side by side.
 - `cost`: operations, bytes and time.
 - `pictures`: the chapter's figures.
 
 Tensors are (batch, heads, seq, head_dim), as ``torch.nn.functional.scaled_dot_product_attention`` takes them.
-Arguments are checked: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range or of a shape that
-does not fit; the message names the argument, what is allowed and what came.
+Arguments are checked. One of the wrong kind raises ``TypeError``; one that is out of range, or whose shape does not
+fit, raises ``ValueError``. The message names the argument, what is allowed and what was passed.
 """
 
 from ropebook.attention.cost import (

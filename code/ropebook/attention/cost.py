@@ -1,4 +1,4 @@
-"""What attention costs: operations and bytes, counted by formula and while it runs; time, measured."""
+"""The cost of attention: operations and bytes by formula, and the memory and time of an actual run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ropebook.attention.heads import check_heads
 
 @dataclasses.dataclass(frozen=True)
 class AttentionCost:
-    """What one attention layer costs for one sequence; made by :func:`attention_cost`.
+    """The cost of one attention layer for one sequence; made by :func:`attention_cost`.
 
-    Operations are floating-point additions and multiplications of the matrix products (softmax, which has no product,
-    is left out, as is usual). Bytes are 8 bits each.
+    Operations are the floating-point additions and multiplications in the matrix products. Softmax is not a matrix
+    product, so we leave it out, as is usual.
     """
 
     projection_flops: int
@@ -29,12 +29,12 @@ class AttentionCost:
 
     @property
     def attention_flops(self) -> int:
-        """``score_flops + value_flops``: the part that grows with the square of the length."""
+        """``score_flops + value_flops``, the operations whose number grows with the square of the length."""
         return self.score_flops + self.value_flops
 
     @property
     def flops(self) -> int:
-        """All of them: ``projection_flops + attention_flops``."""
+        """All operations: ``projection_flops + attention_flops``."""
         return self.projection_flops + self.attention_flops
 
 
@@ -47,14 +47,14 @@ def attention_cost(
 ) -> AttentionCost:
     """Count what attention costs for a sequence of T = ``seq_len`` tokens that attends to itself, without a mask.
 
-    With d = ``head_dim``, H = ``n_heads`` and G = ``n_kv_heads`` (default H), a layer H·d wide:
+    The layer is H·d wide, where d = ``head_dim``, H = ``n_heads`` and G = ``n_kv_heads`` (default H):
 
     - ``projection_flops`` = 2·T·(H·d)·(2·H·d + 2·G·d): queries and output, keys and values
     - ``score_flops`` = ``value_flops`` = 2·H·T²·d: q kᵀ, and weights times v
-    - ``score_bytes`` = H·T²·``bytes_per_element``: the matrix of scores, if it is written out whole
+    - ``score_bytes`` = H·T²·``bytes_per_element``: the matrix of scores, if the whole of it is stored
     - ``kv_cache_bytes`` = 2·G·T·d·``bytes_per_element``: the keys and values kept for the next token
 
-    A product of (a, b) and (b, c) counts 2abc: a multiplication and an addition per step.
+    The product of an (a, b) and a (b, c) matrix counts as 2abc operations: a multiplication and an addition per step.
 
     >>> cost = attention_cost(seq_len=4096, head_dim=128, n_heads=32, n_kv_heads=8)
     >>> cost.kv_cache_bytes == 2 * 8 * 4096 * 128 * 2
@@ -78,8 +78,7 @@ def attention_cost(
 
 
 def kept_bytes(function: Callable, *tensors: Tensor) -> int:
-    """How many bytes autograd keeps for the backward pass of ``function(*tensors)``; shared memory counts
-    once.
+    """Counts the bytes that autograd keeps for the backward pass of ``function(*tensors)``; shared memory counts once.
 
     >>> x = torch.ones(1000, requires_grad=True)
     >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
@@ -99,7 +98,8 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """The time of the fastest of several runs of ``function(*tensors)``, because other work disturbed it least.
+    """The time, in milliseconds, of the fastest of several runs of ``function(*tensors)``: the one that other work on
+    the machine disturbed least.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

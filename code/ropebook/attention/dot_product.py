@@ -1,6 +1,7 @@
-r"""Scaled dot-product attention: a softmax of the scores, and the mean of the values with these weights.
+r"""Scaled dot-product attention: a softmax turns scores into weights, and the output is the weighted mean of the
+values.
 
-Half types (float16, bfloat16) are computed in float32 and only the result is cast down.
+For half types (float16, bfloat16) the arithmetic is done in float32; only the result is cast back.
 
 Source: Vaswani et al. 2017, *Attention Is All You Need*, equation (1).
 """
@@ -29,14 +30,16 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     return_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    r"""softmax(q kᵀ · scale + mask) v: for every query a mean of the values, weighted by how well the keys fit.
+    r"""Computes softmax(q kᵀ · scale + mask) v: for every query, the mean of the values weighted by how well the keys
+    fit.
 
     Shapes: ``q`` (…, Hq, Tq, d), ``k`` (…, Hkv, Tk, d), ``v`` (…, Hkv, Tk, dv); the result is (…, Hq, Tq, dv). Without
     heads, (Tq, d), (Tk, d) and (Tk, dv) are enough. ``Hq`` is a multiple of ``Hkv``: query head h reads key head h //
     (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
 
-    ``mask``, ``is_causal`` and ``scale`` are those of :func:`attention_weights`. With ``return_weights`` the result is
-    the pair (output, weights). The output has ``q``'s dtype; a query that may attend to nothing gets zeros.
+    ``mask``, ``is_causal`` and ``scale`` mean the same as in :func:`attention_weights`. With ``return_weights`` the
+    result is the pair (output, weights). The output has ``q``'s dtype; a query that may not attend to any key gets
+    zeros.
 
     >>> q = torch.tensor([[1.0, 0.0]])
     >>> k = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -60,11 +63,11 @@ def attention_weights(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    r"""softmax(q kᵀ · scale + mask): how much each query takes from each key; (…, Hq, Tq, Tk).
+    r"""Computes softmax(q kᵀ · scale + mask), the weight that each query gives to each key: (…, Hq, Tq, Tk).
 
-    Each row is ≥ 0 and sums to 1, except the row of a query that may attend to nothing: that row is all zeros. (The
-    bare formula divides zero by zero there and gives NaN.) The dtype is the one they are computed in: ``q``'s, but
-    float32 for half types.
+    Each row is ≥ 0 and sums to 1, unless its query may not attend to any key: then the row is all zeros. (The bare
+    formula divides zero by zero there and gives NaN.) The weights have ``q``'s dtype, or float32 if that is a half
+    type.
 
     ``mask`` is broadcast to (…, Hq, Tq, Tk). Boolean: True = may attend. Floating point: added to the scores after
     scaling, −inf = may not attend. ``is_causal`` applies :func:`causal_mask` as well. ``scale`` is 1/√d if not given.
@@ -92,8 +95,8 @@ def attention_weights(
         if mask.dtype == torch.bool
         else scores + mask.to(dtype)
     )
-    # Softmax of a row of −inf is 0/0. Such rows get harmless scores before it and zeros after it: the zeros by
-    # themselves would leave NaN in the gradient.
+    # The softmax of a row of −inf is 0/0. We give such a row harmless scores before the softmax and zeros after it.
+    # The zeros alone would not be enough, because the gradient would still contain NaN.
     closed = (scores == -math.inf).all(-1, keepdim=True)
     return scores.masked_fill(closed, 0.0).softmax(-1).masked_fill(closed, 0.0)
 

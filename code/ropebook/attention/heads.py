@@ -1,5 +1,4 @@
-"""Heads: the width of a model cut into parts, and keys and values that several
-query heads share.
+"""Splits the width of a model into heads, and lets several query heads share keys and values.
 
 Sources: Shazeer 2019, *Fast Transformer Decoding* (one key head for all), and Ainslie et al. 2023, *GQA* (groups).
 """
@@ -12,7 +11,8 @@ from ropebook import checks
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """(…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim): head h takes the h-th run of ``head_dim`` features.
+    """Reshapes (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim). Each head gets ``head_dim`` features in a
+    row: the first head the first ones, and so on.
 
     >>> import torch
     >>> split_heads(torch.zeros(5, 7, 12), 3).shape
@@ -28,7 +28,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """(…, n_heads, seq, head_dim) to (…, seq, n_heads · head_dim): the inverse of :func:`split_heads`.
+    """Reshapes (…, n_heads, seq, head_dim) to (…, seq, n_heads · head_dim), the inverse of :func:`split_heads`.
 
     >>> import torch
     >>> merge_heads(torch.zeros(5, 3, 7, 4)).shape
@@ -43,8 +43,8 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Keys or values (…, Hkv, seq, d) for ``n_heads`` query heads, (…, n_heads, seq, d): each head is
-    repeated n_heads / Hkv times in a row, once for every query head that shares it.
+    """Repeats the heads of keys or values, (…, Hkv, seq, d), so that each of the ``n_heads`` query heads has one:
+    (…, n_heads, seq, d). Each head appears n_heads / Hkv times in a row, once for every query head that shares it.
 
     >>> import torch
     >>> repeat_heads(torch.tensor([[[1.0]], [[2.0]]]), 6).flatten()
@@ -64,7 +64,7 @@ def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def check_heads(n_heads: int, n_kv_heads: int | None) -> tuple[int, int]:
-    """Checks both numbers of heads: n_kv_heads must divide n_heads, and equals it if None.
+    """Checks and returns both numbers of heads. n_kv_heads must divide n_heads; None means that it equals n_heads.
 
     >>> check_heads(8, None)
     (8, 8)

@@ -17,11 +17,11 @@ from ropebook.attention.masks import whole_mask
 class MultiHeadAttention(nn.Module):
     """Self-attention with several heads: project, split into heads, attend in each, merge, project.
 
-    ``dim`` is the width of the model; ``head_dim`` that of a head, by default dim / n_heads, which must then be a whole
-    number. ``n_kv_heads`` (default ``n_heads``) is the number of key and value heads, and must divide ``n_heads``.
-    ``bias`` is for all four projections. ``fused=True`` hands the attention itself to
-    ``torch.nn.functional.scaled_dot_product_attention``, which gives the same numbers faster and without writing the
-    scores out; then there are no weights to return.
+    ``dim`` is the width of the model. ``head_dim`` is the width of a head; the default is dim / n_heads, which must
+    then be a whole number. ``n_kv_heads`` (default ``n_heads``) is the number of key and value heads, and must divide
+    ``n_heads``. ``bias`` says whether the four projections have a bias. ``fused=True`` computes the attention itself
+    with ``torch.nn.functional.scaled_dot_product_attention``, which gives the same numbers faster and doesn't store
+    the scores; such a layer has no weights to return.
 
     Source: Vaswani et al. 2017, section 3.2.2.
 
@@ -61,10 +61,9 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = nn.Linear(q_dim, dim, **like)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of ``x``, split into heads: (batch, heads, seq, head_dim) each.
+        """Returns the queries, keys and values of ``x``, split into heads: (batch, heads, seq, head_dim) each.
 
-        A subclass that changes queries and keys before the scores are computed does it
-        here.
+        This is the method to override in a subclass that changes queries and keys before the scores are computed.
         """
         q = split_heads(self.q_proj(x), self.n_heads)
         k = split_heads(self.k_proj(x), self.n_kv_heads)
@@ -79,8 +78,9 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """(batch, seq, dim) to (batch, seq, dim), or with ``return_weights`` the pair (output, weights), the weights
-        (batch, n_heads, seq, seq). ``mask`` and ``is_causal`` are those of :func:`attention_weights`."""
+        """Maps x (batch, seq, dim) to an output of the same shape. With ``return_weights`` it returns the pair (output,
+        weights), the latter (batch, n_heads, seq, seq). ``mask`` and ``is_causal`` mean the same as in
+        :func:`attention_weights`."""
         checks.floating("x", x)
         if x.dim() != 3 or x.shape[-1] != self.dim:
             raise ValueError(
@@ -117,10 +117,11 @@ class MultiHeadAttention(nn.Module):
     def from_torch(
         cls, other: nn.MultiheadAttention, *, fused: bool = False
     ) -> MultiHeadAttention:
-        """The same layer with ``other``'s weights, copied.
+        """Makes a layer that computes the same as ``other``, from a copy of its weights.
 
-        ``other`` must attend with queries, keys and values of one width, without dropout, ``add_bias_kv`` and
-        ``add_zero_attn`` (``ValueError`` otherwise). Ours is batch-first whatever ``other`` is.
+        In ``other``, queries, keys and values must have the same width, and there must be no dropout, no
+        ``add_bias_kv`` and no ``add_zero_attn`` (``ValueError`` otherwise). The new layer is batch-first even if
+        ``other`` is not.
         """
         if not isinstance(other, nn.MultiheadAttention):
             raise TypeError(

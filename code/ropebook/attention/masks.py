@@ -1,5 +1,5 @@
-"""Masks: which scores count. A boolean mask says **True where a query may attend to a key**, as in
-``torch.nn.functional.scaled_dot_product_attention``; in ``torch.nn.MultiheadAttention`` it is the other way round.
+"""Masks, which say which scores count. A boolean mask is **True where a query may attend to a key**, as in
+``torch.nn.functional.scaled_dot_product_attention``. In ``torch.nn.MultiheadAttention``, True means the opposite.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ropebook import checks
 def causal_mask(
     q_len: int, k_len: int | None = None, device: torch.device | str | None = None
 ) -> Tensor:
-    """Boolean (q_len, k_len): True where a query may attend, to itself and to everything before it.
+    """A boolean mask (q_len, k_len), in which a query may attend to itself and to everything before it.
 
     The **last** query is at the last key's position, so with cached keys (``k_len`` > ``q_len``) the queries are the
     newest tokens: query t sees keys 0 … t + k_len − q_len. (``is_causal=True`` of torch's function aligns the
     *first* query with the first key instead; for ``k_len`` = ``q_len``, the default, there is no difference.)
-    ``k_len`` < ``q_len`` would leave queries with nothing to see and is refused.
+    ``k_len`` < ``q_len`` is refused, because it would leave some queries without any key.
 
     >>> causal_mask(2, 3).int()
     tensor([[1, 1, 0],
@@ -41,7 +41,8 @@ def padding_mask(
     max_len: int,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Boolean (batch, 1, 1, max_len): True for the first ``lengths[b]`` keys of sequence b, False for its padding.
+    """A boolean mask (batch, 1, 1, max_len): True for the first ``lengths[b]`` keys of sequence b, False for its
+    padding.
 
     The two axes of size 1 are broadcast over heads and queries. ``lengths``: integers from 0 to ``max_len``.
 
@@ -64,8 +65,8 @@ def padding_mask(
 def whole_mask(
     mask: Tensor | None, is_causal: bool, shape: Sequence[int], device: torch.device
 ) -> Tensor | None:
-    """Combines ``mask``, checked against the ``shape`` of the scores, with the causal mask; None if there is
-    neither."""
+    """Checks ``mask`` against the ``shape`` of the scores and combines it with the causal mask; returns None if there
+    is neither."""
     if mask is not None:
         _check_mask(mask, shape, device)
     if not is_causal:
@@ -83,12 +84,12 @@ def whole_mask(
 def masked_scores(
     scores: Tensor, mask: Tensor, fill: float, *, form: str = "replace"
 ) -> Tensor:
-    """Scores masked with a *number* instead of a mask, as many programs do; it's here for comparison.
+    """Masks scores by writing or adding a *number*, as many programs do; we need it only for comparison.
 
-    ``scores`` (…, Tq, Tk), ``mask`` boolean (True = may attend), ``fill`` −inf or a finite number such as −1e9.
-    ``form="replace"`` writes ``fill`` over the scores that are masked; ``form="add"`` adds it to them. Computed in the
-    scores' own dtype, which is the point: a finite ``fill`` that this dtype cannot hold raises ``ValueError``
-    (−1e9 in float16, whose lowest number is −65504).
+    ``scores``: (…, Tq, Tk). ``mask``: boolean, True = may attend. ``fill``: −inf or a finite number such as −1e9.
+    ``form="replace"`` writes ``fill`` over the scores that are masked; ``form="add"`` adds it to them. The arithmetic
+    is done in the scores' own dtype, because we want to see what that does. A finite ``fill`` that the dtype cannot
+    hold raises ``ValueError``: −1e9 in float16, for example, whose lowest number is −65504.
 
     >>> masked_scores(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), -1e9)
     tensor([ 1.0000e+00, -1.0000e+09])
@@ -113,8 +114,7 @@ def hidden_row(
 ) -> Tensor | None:
     """The weights of the scores 1, 2, 3 when all three are masked with ``fill`` (:func:`masked_scores`), in ``dtype``.
 
-    The right answer would be no weights at all. Returns None if ``dtype`` cannot hold
-    the number.
+    The right answer would be no weight for any of them. Returns None if ``dtype`` cannot hold ``fill``.
 
     >>> hidden_row(-1e9, torch.float32)
     tensor([0.3333, 0.3333, 0.3333])
@@ -127,7 +127,7 @@ def hidden_row(
 
 
 def spacing(x: float, dtype: torch.dtype) -> float:
-    """The gap between neighbouring numbers of ``dtype`` at ``x``: adding less than half of it to x changes nothing.
+    """The gap between neighbouring numbers of ``dtype`` at ``x``. Adding less than half of this gap leaves x unchanged.
 
     >>> spacing(-8103.0, torch.bfloat16)
     32.0

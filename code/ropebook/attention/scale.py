@@ -1,4 +1,4 @@
-"""What the scale 1/√d does: how large scores are without it, and how far weights move when a dot product q·k
+"""The effect of the scale 1/√d: how large scores are without it, and how much the weights change when a dot product q·k
 changes."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ def score_variance(
 ) -> float:
     """The variance of q·k, measured over ``samples`` pairs of independent standard normal vectors of length ``dim``.
 
-    In theory it is ``dim``: a sum of ``dim`` independent products, each of variance 1. The sample variance itself has a
-    relative standard deviation of about √((2 + 6/dim) / samples). Computed in float64 on the CPU, whose random numbers
-    do not depend on the accelerator. Needs 24·dim·samples bytes at its peak.
+    In theory it is ``dim``, because q·k is a sum of ``dim`` independent products, each of variance 1. The sample
+    variance itself has a relative standard deviation of about √((2 + 6/dim) / samples). Everything is computed in
+    float64 on the CPU, so the random numbers are the same with any accelerator. Needs 24·dim·samples bytes at its peak.
 
     >>> 60 < score_variance(64, 100_000, torch.Generator().manual_seed(0)) < 68
     True
@@ -37,11 +37,12 @@ def score_rows(
     rows: int = 1000,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Scores q·k, not divided by anything, of ``rows`` random queries, each with ``n_keys`` keys of its own.
+    """Draws scores q·k, not divided by anything, for ``rows`` random queries, each of which has its own ``n_keys``
+    keys.
 
-    Queries and keys are independent standard normal vectors of length ``dim``. Given the query, its scores are then
-    independent normal numbers of standard deviation |q|; we draw those instead of keys. Shape (rows, n_keys), float64,
-    on the CPU.
+    Queries and keys are independent standard normal vectors with ``dim`` entries. For a given query, the scores are
+    then independent normal numbers of standard deviation |q|, so we draw those instead of the keys. Shape (rows,
+    n_keys), float64, on the CPU.
 
     >>> score_rows(64, 4096, 10, torch.Generator().manual_seed(0)).shape
     torch.Size([10, 4096])
@@ -56,13 +57,13 @@ def score_rows(
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What softmax makes of many rows of dot products; made by :func:`rows_of`. A gradient is the size of ∂p/∂(q·k),
-    the derivative of a row's weights with respect to its dot products: :func:`softmax_gradient_norm`."""
+    """Statistics of the softmax of many rows of dot products; made by :func:`rows_of`. A *gradient* here is the size of
+    ∂p/∂(q·k), the derivative of a row's weights with respect to its dot products (:func:`softmax_gradient_norm`)."""
 
     largest: float
-    """The median over the rows of the largest weight."""
+    """The largest weight in a row; the median over all rows."""
     gradient: float
-    """The median gradient over the rows."""
+    """The median gradient over all rows."""
     mean_gradient: float
     """The mean gradient over all rows."""
     close: float
@@ -78,9 +79,9 @@ def rows_of(
     rows: int = 1000,
     seed: int = 0,
 ) -> Rows:
-    """Draw dot products by :func:`score_rows`, divide them by ``divisor``, and measure their softmax.
+    """Draw dot products with :func:`score_rows`, divide them by ``divisor``, and measure their softmax.
 
-    The same ``seed`` draws the same dot products, whatever they are divided by. ``n_keys`` is at least 2.
+    The same ``seed`` draws the same dot products for every ``divisor``. ``n_keys`` must be at least 2.
 
     >>> without, scaled = rows_of(512, 16, 1), rows_of(512, 16, 512**0.5)
     >>> without.gradient < scaled.gradient / 5
@@ -104,11 +105,11 @@ def rows_of(
 
 
 def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
-    """∂p/∂a of the weights ``p`` = softmax(a / ``divisor``): (diag(p) − p pᵀ) / divisor; (…, n) in, (…, n, n) out.
+    """The derivative ∂p/∂a of the weights ``p`` = softmax(a / ``divisor``), which is (diag(p) − p pᵀ) / divisor.
 
-    In attention a is a row of dot products q·k, before they are divided by anything, and ``divisor`` is √d. By the
-    chain rule, dividing a divides the derivative as well. ``p`` must be float32 or float64, ≥ 0, and sum to 1 along the
-    last axis.
+    The result for ``p`` (…, n) is (…, n, n). In attention, a is a row of dot products q·k before they are divided by
+    anything, and ``divisor`` is √d. By the chain rule, dividing a divides the derivative as well. ``p`` must be float32
+    or float64, ≥ 0, and sum to 1 along the last axis.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -117,18 +118,18 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     _check_probabilities(p)
     outer = p.unsqueeze(-1) * p.unsqueeze(-2)
     others = outer - torch.diag_embed(outer.diagonal(dim1=-2, dim2=-1))
-    # On the diagonal p(1 − p) is written as the sum of p times every other p: 1 − p loses all its digits as p nears 1,
-    # which is the interesting case.
+    # The diagonal is p(1 − p). We compute it as the sum of p times every other p, because 1 − p loses all its digits
+    # when p is near 1, and that is the interesting case.
     return (torch.diag_embed(others.sum(-1)) - others) / _divisor(divisor)
 
 
 def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
-    """The Frobenius norm of :func:`softmax_jacobian`: how much the weights change when the dot products change; (…, n)
-    to (…).
+    """The Frobenius norm of :func:`softmax_jacobian`, which says how much the weights change when the dot products
+    change; (…, n) to (…).
 
-    With s = Σ p² it is at most √(s(1 − s)) / divisor, hence at most 1/(2 · divisor) (two entries that share all the
-    weight reach it), and it falls to 0 as ``p`` nears one-hot. Computed without the matrix, so that rows of thousands
-    of keys are cheap.
+    With s = Σ p² it is at most √(s(1 − s)) / divisor, and so at most 1/(2 · divisor). It reaches that when two entries
+    share all the weight equally, and falls to 0 as ``p`` approaches a one-hot row. The matrix itself is never computed,
+    so rows of thousands of keys are cheap.
 
     >>> softmax_gradient_norm(torch.tensor([0.5, 0.5]))
     tensor(0.5000)
@@ -136,8 +137,8 @@ def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
     tensor(0.0625)
     """
     _check_probabilities(p)
-    # Column j is p_j times a vector of 1 − p_j and the other p. For the largest p that difference loses its digits, so
-    # there the other p are summed, as in the matrix.
+    # Column j is p_j times a vector that contains 1 − p_j and the other p. For the largest p_j, 1 − p_j loses its
+    # digits, so there we sum the other p instead, as `softmax_jacobian` does.
     largest, at = p.max(-1, keepdim=True)
     rest = p.scatter(-1, at, 0.0)
     missing = (1 - p).scatter(-1, at, rest.sum(-1, keepdim=True))

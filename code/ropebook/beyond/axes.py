@@ -1,7 +1,8 @@
-"""Places with several coordinates: each pair rotates by the dot product of its wave, a vector, with the place.
+"""Places with several coordinates. Each pair has a vector, its wave; the pair rotates by the wave's dot product with
+the place.
 
-Sources: Su 2021, *The Road to a Better Transformer, 4* (two axes); Heo et al. 2024, *Rotary Position Embedding for Vision
-Transformer* (axial and mixed).
+Sources: Su 2021, *The Road to a Better Transformer, 4* (two axes); Heo et al. 2024, *Rotary Position Embedding for
+Vision Transformer* (axial and mixed).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ Waves = Float[Tensor, "axes pairs"]
 
 
 def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves:
-    """Each axis has its own pairs: ``dims[a]`` entries of the head with the frequencies of a head of that size.
+    """Axial waves: each pair follows one axis. Axis a has ``dims[a]`` entries of the head, with the frequencies of a
+    head of that size.
 
-    ``base``: one for all axes, or one for each. The pairs of the first axis come first.
+    ``base``: one base for all axes, or a list with one for each. The pairs of the first axis come first.
 
     >>> axial([4, 2], base=100)
     tensor([[1.0000, 0.1000, 0.0000],
@@ -48,9 +50,10 @@ def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves
 
 
 def in_blocks(waves: Waves) -> Waves:
-    """The same pairs with alternating axes, x, y, x, y, …: blocks of four entries for two axes, of six for three.
+    """Reorders axial waves so that the axes alternate: x, y, x, y, … A block of one pair per axis has four entries for
+    two axes and six for three.
 
-    ``waves`` are those of `axial` with equal dims; ``ValueError`` for others.
+    ``waves`` must come from `axial` with equal dims; ``ValueError`` for others.
 
     >>> in_blocks(axial([4, 4], base=100))
     tensor([[1.0000, 0.0000, 0.1000, 0.0000],
@@ -66,10 +69,10 @@ def in_blocks(waves: Waves) -> Waves:
 
 
 def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
-    """Two axes in every pair: pair i has frequency θ_i along its own direction φ_i: w_i = θ_i (cos φ_i, sin
-    φ_i).
+    """Mixed waves: every pair depends on both axes. Pair i has frequency θ_i along its own direction φ_i, so w_i = θ_i
+    (cos φ_i, sin φ_i).
 
-    ``directions`` (dim/2,), in radians; a model learns the waves, starting from random directions.
+    ``directions``: φ (dim/2,), in radians. A model starts from random directions and then learns the waves.
 
     >>> mixed(4, 100, torch.zeros(2))
     tensor([[1.0000, 0.1000],
@@ -86,7 +89,7 @@ def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
 
 
 def angles(places: Places, waves: Waves) -> Float[Tensor, "*seq pairs"]:
-    """w_i · m for every pair, in radians, float64. ``places`` are integers, float32 or float64, as in
+    """The angle w_i · m of every pair, in radians, float64. ``places`` are integers, float32 or float64, as in
     `check_positions`.
 
     >>> angles(torch.tensor([[2, 3]]), axial([2, 2]))
@@ -107,7 +110,7 @@ def turned(
     *,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*heads seq dim"]:
-    """x with each vector rotated by its place: pair i by w_i · m radians."""
+    """Rotates each vector of x by its place m: pair i by w_i · m radians."""
     checks.floating("x", x)
     phi = angles(places, waves)
     cos, sin = (y.to(x.device, wide(x.dtype)) for y in (phi.cos(), phi.sin()))

@@ -1,7 +1,8 @@
-"""How models depart from plain RoPE: a small function for each departure, and whether scores are still relative.
+"""How models depart from plain RoPE: a small function for each departure, and a check whether scores are still
+relative.
 
-The tests compare each one with the module of transformers (5.23) that does it. Vectors are (…, heads, seq, dim), with
-pairs in halves, as in most of those modules.
+The tests compare each function with the module of transformers (5.23) that does the same. Vectors are (…, heads, seq,
+dim), in the half-split layout, as in most of those modules.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Weight = Float[Tensor, " dim"]
 
 
 def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
-    """Plain RoPE, pairs in halves."""
+    """Plain RoPE in the half-split layout."""
     return turned_by(x, places, base, layout="half")
 
 
@@ -37,16 +38,16 @@ def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
 
 
 def normed_before(x: Vectors, places: Positions, weight: Weight) -> Vectors:
-    """Normalise, then rotate (Qwen3): a different vector is rotated, and nothing else changes."""
+    """Normalise, then rotate (Qwen3). RoPE gets a different vector to rotate; nothing else changes."""
     return turned(rms(x, weight), places)
 
 
 def normed_after(
     x: Vectors, places: Positions, weight: Weight | None = None
 ) -> Vectors:
-    """Rotate, then normalise. Without weights (Llama 4) only the length changes, which rotation leaves alone. With
-    weights (HunYuan) the two entries of a pair are stretched differently *after* the rotation, so the score depends on
-    the place.
+    """Rotate, then normalise. Without weights (Llama 4) normalising only changes the length, so it makes no difference
+    that the vector has been rotated. With weights (HunYuan) the two entries of a pair are stretched differently *after*
+    the rotation, so the score depends on the place.
     """
     return rms(turned(x, places), weight)
 
@@ -54,11 +55,11 @@ def normed_after(
 def tempered(
     q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
 ) -> Vectors:
-    """Queries that grow with the logarithm of their place (Llama 4, in its layers without rotation), which makes
+    """Scales queries up with the logarithm of their place (Llama 4, in its layers without rotation), which makes the
     softmax sharper.
 
-    They grow every ``every`` tokens, starting at place 0, by ``scale``. ``ValueError`` for places below 0 and ``every``
-    not above 0.
+    ``every``: the scale grows once in this many tokens, starting at place 0. ``scale``: what the logarithm is
+    multiplied by. ``ValueError`` for places below 0, and unless ``every`` is above 0.
     """
     checks.number("every", every, above=0)
     checks.number("scale", scale)
@@ -79,7 +80,7 @@ def projected_after(
     projection: Float[Tensor, "width width"],
     n_heads: int,
 ) -> Vectors:
-    """Rotate the tokens, head by head, and *then* project (Wav2Vec2-Conformer): W R_m x instead of R_m W x."""
+    """Rotate the tokens head by head and only *then* project them (Wav2Vec2-Conformer): W R_m x instead of R_m W x."""
     parts = turned(x.unflatten(-1, (n_heads, -1)).transpose(-2, -3), places)
     found = parts.transpose(-2, -3).flatten(-2) @ projection.mT
     return found.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
@@ -96,7 +97,7 @@ def partly(
 
 
 def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
-    """Rotates all keys but the last ``exempt``, which have no place (SAM 2: pointers to objects)."""
+    """Rotates all keys except the last ``exempt`` ones, which have no place (in SAM 2 they are pointers to objects)."""
     checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
     turning = k.shape[-2] - exempt
     places = as_positions("places", places)[:turning]
@@ -104,7 +105,7 @@ def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
 
 
 def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
-    """The last layer of each group does not rotate (SmolLM3, Llama 4).
+    """Says for each layer whether it rotates. In each group of ``every`` layers the last does not (SmolLM3, Llama 4).
 
     >>> layers_that_turn(5, every=4)
     [True, True, True, False, True]
@@ -118,8 +119,8 @@ def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
 
 
 def donors(kinds: Sequence[str], shared: int) -> list[int]:
-    """The layer whose keys each layer reads: its own, except that the last ``shared`` layers read those of the last
-    earlier layer of the same kind (Gemma 3n).
+    """For each layer, the index of the layer whose keys it reads. A layer reads its own keys, except for the last
+    ``shared`` layers: each of those reads the keys of the last unshared layer of the same kind (Gemma 3n).
 
     >>> donors(["near", "far", "near", "far", "near"], shared=2)
     [0, 1, 2, 1, 2]
@@ -135,23 +136,22 @@ def donors(kinds: Sequence[str], shared: int) -> list[int]:
 
 
 def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
-    """What a cache keeps between two steps of a layer that sees ``window`` tokens: the last window − 1."""
+    """The keys that a cache keeps between two steps of a layer that sees ``window`` tokens: the last window − 1."""
     checks.integer("window", window, minimum=2)
     return k[..., 1 - window :, :]
 
 
 def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
-    """Moves rotated keys by ``by`` places: one more rotation, without projecting again."""
+    """Moves rotated keys by ``by`` places. All that takes is one more rotation; nothing is projected again."""
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 
 def evicted(
     k: Vectors, start: int, stop: int, base: float = 10000.0
 ) -> Float[Tensor, "*heads kept dim"]:
-    """Rotated keys without those of the tokens ``start`` to ``stop`` − 1, with later ones moved down to close the
-    gap.
+    """Evicts the rotated keys of the tokens ``start`` to ``stop`` − 1, and moves the later keys down to close the gap.
 
-    Only in the first layer are these the keys of the shorter text. In the layers above, a later token's key still
+    Only in the first layer are the results the keys of the shorter text. In the layers above, a later token's key still
     depends on the evicted tokens that it attended to.
     """
     checks.integer("stop", stop, minimum=0, maximum=k.shape[-2])
@@ -164,8 +164,7 @@ def evicted(
 
 
 def centred(rows: int, columns: int) -> Float[Tensor, "patches 2"]:
-    """The centres of patches, from −1 to 1 on both axes, however many there are (DINOv3), times
-    2π.
+    """The centres of an image's patches, times 2π. Both axes run from −1 to 1 for any number of patches (DINOv3).
 
     >>> centred(1, 2) / torch.pi
     tensor([[ 0., -1.],
@@ -186,8 +185,8 @@ Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Departure(NamedTuple):
-    """A departure: which models do it, and its scores of queries and keys at given
-    places, for one text."""
+    """A departure: the models that make it, and a function for the scores that it gives to the queries and keys of one
+    text at given places."""
 
     title: str
     who: str
@@ -195,7 +194,7 @@ class Departure(NamedTuple):
 
 
 def departures(dim: int) -> list[Departure]:
-    """The departures whose scores can be compared on one text. Random weights are drawn from the same seed each
+    """Lists the departures whose scores can be compared on one text. Random weights are drawn from the same seed each
     time."""
     generator = torch.Generator().manual_seed(1)
     draw = torch.randn(4, dim, dim, generator=generator, dtype=torch.float64)
@@ -266,8 +265,8 @@ def departures(dim: int) -> list[Departure]:
 
 
 def kept(by: int, *, dim: int = 32, length: int = 32) -> dict[str, float]:
-    """For each title, how much the scores of a text change when it moves ``by`` tokens, as a share of the
-    largest score."""
+    """For each departure, by its title: how much the scores of a text change when it moves ``by`` tokens, as a share of
+    the largest score."""
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 1, length, dim, generator=generator, dtype=torch.float64)
     here = torch.arange(length)

@@ -1,8 +1,8 @@
-"""Which matrices can rotate a vector by a place with several coordinates: R(m) = exp(m_1 A_1 + m_2
-A_2 + …).
+"""Which matrices A can rotate a vector by a place with several coordinates: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
 
-Each A is antisymmetric, so that lengths are kept. The score depends only on n − m if and only if the A commute. Then
-there is a basis in which all of them consist of 2 × 2 blocks, so only waves remain (`ropebook.beyond.axes`).
+Each A is antisymmetric, so the rotation preserves lengths. The score depends only on n − m if and only if the A
+commute. Then there is a basis in which all of them consist of 2 × 2 blocks, so only waves remain
+(`ropebook.beyond.axes`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def operator(
 
 
 def commutator(generators: Generators) -> float:
-    """The largest entry of A B − B A over all pairs of generators.
+    """The largest entry of A B − B A, over all pairs of generators A and B.
 
     >>> commutator(spins())
     1.0

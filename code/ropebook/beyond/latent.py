@@ -1,5 +1,5 @@
-"""Multi-head latent attention: the keys and values of all heads come from one short vector per token, with a
-decoupled rotation.
+"""Multi-head latent attention: the keys and values of all heads come from one short vector per token, and position is
+encoded in a separate, rotated part of queries and keys (the "decoupled" rotation).
 
 Source: DeepSeek-AI 2024, *DeepSeek-V2*, section 2.1. Compared with transformers' DeepseekV3Attention.
 """
@@ -21,8 +21,8 @@ Tokens = Float[Tensor, "batch seq width"]
 
 
 class Cached(NamedTuple):
-    """What is kept of each token: its latent c (batch, seq, rank), and one rotated key for all heads (batch, seq,
-    rotary_dim)."""
+    """What a cache keeps of each token: its latent c (batch, seq, rank), and one rotated key that all heads share
+    (batch, seq, rotary_dim)."""
 
     latent: Tensor
     key: Tensor
@@ -30,8 +30,8 @@ class Cached(NamedTuple):
 
 class LatentAttention(nn.Module):
     """One layer of causal latent attention. Each head's query and key have ``dim`` entries that are not rotated and
-    ``rotary_dim`` that are. The latent gives the unrotated entries of the key; its rotated part is shared by all heads
-    and bypasses the latent.
+    ``rotary_dim`` that are. The unrotated entries of a key are computed from the latent. Its rotated entries bypass the
+    latent and are shared by all heads.
     """
 
     def __init__(
@@ -65,15 +65,14 @@ class LatentAttention(nn.Module):
         return Cached(self.norm(latent), turned_by(key, places, self.base))
 
     def queries(self, x: Tokens, places: Positions) -> tuple[Tensor, Tensor]:
-        """The unrotated and the rotated part of every head's query: (batch, heads, seq, dim) and (…,
-        rotary_dim)."""
+        """Returns the unrotated and the rotated part of every head's query: (batch, heads, seq, dim) and (batch, heads,
+        seq, rotary_dim)."""
         q = self.w_q(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         still, turning = q.split([self.dim, self.rotary_dim], -1)
         return still, turned_by(turning, places, self.base)
 
     def forward(self, x: Tokens, places: Positions) -> Tokens:
-        """The output, with each head's keys and values computed from the latents, as in
-        training."""
+        """Computes the output as in training: each head's keys and values are computed from the latents."""
         held = self.cached(x, places)
         up = self.w_up(held.latent).unflatten(-1, (self.n_heads, -1))
         k, v = up.transpose(1, 2).split([self.dim, self.v_dim], -1)
@@ -85,9 +84,9 @@ class LatentAttention(nn.Module):
         return self.w_o(found.transpose(1, 2).flatten(2))
 
     def absorbed(self, x: Tokens, places: Positions) -> Tokens:
-        """The same as `forward`, with the latents themselves as keys and values: W_UK is multiplied into the queries,
-        W_UV into the output. No head has keys or values of its own: as in decoding from a cache, one vector per token
-        serves as key and value of all heads.
+        """Computes the same as `forward`, but uses the latents themselves as keys and values: W_UK is multiplied into
+        the queries and W_UV into the output. As in decoding from a cache, one vector per token is then the key and the
+        value for all heads.
         """
         held = self.cached(x, places)
         w_k, w_v = self.w_up.weight.unflatten(0, (self.n_heads, -1)).split(
@@ -109,16 +108,16 @@ def between(
     w_uk: Float[Tensor, "dim rank"],
     rotation: Float[Tensor, "dim dim"],
 ) -> Float[Tensor, "width rank"]:
-    """W_Q^T R_{n−m} W_UK, the matrix between one token and another's latent in a score. Without rotation it is the same
-    for all distances."""
+    """W_Q^T R_{n−m} W_UK, the matrix that multiplies one token and another token's latent to give a score. Without the
+    rotation this matrix is the same for all distances."""
     return w_q.mT @ rotation @ w_uk
 
 
 def numbers_cached(
     n_heads: int, dim: int, rank: int, rotary_dim: int
 ) -> dict[str, int]:
-    """How many numbers a cache keeps per token and layer: with keys and values for every head, for one head, and with a
-    latent.
+    """Counts the numbers that a cache keeps per token and layer in three cases: keys and values for every head, keys
+    and values for one head, and a latent.
 
     >>> numbers_cached(n_heads=128, dim=128, rank=512, rotary_dim=64)
     {'every head': 32768, 'one head': 256, 'latent': 576}

@@ -1,4 +1,4 @@
-"""M-RoPE: a head's pairs are divided among time, row and column; and the places that text, images and videos get.
+"""M-RoPE: how a head's pairs are divided among time, row and column, and which places text, images and videos get.
 
 Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections); the ids follow
 transformers' code.
@@ -19,8 +19,8 @@ from ropebook.shapes import Int
 
 
 class Grid(NamedTuple):
-    """An image or a video: frames, rows and columns of tokens, and by how much the time id grows from frame to
-    frame."""
+    """An image or a video: its numbers of frames, rows and columns of tokens, and by how much the time id grows from
+    one frame to the next."""
 
     frames: int
     rows: int
@@ -41,10 +41,11 @@ def axis_of_pair(
 ) -> Int[Tensor, " pairs"]:
     """The axis of each pair: 0 for time, 1 for the row, 2 for the column.
 
-    ``sections``: how many pairs each axis has. The axes follow one another, as in Qwen2-VL; with ``interleaved`` they
-    alternate from the first pair on, as long as row and column have pairs left, as in Qwen3-VL. Time gets the rest.
+    ``sections``: how many pairs each axis has. The pairs of one axis come after those of another, as in Qwen2-VL. With
+    ``interleaved`` the axes alternate from the first pair on, as in Qwen3-VL, until row and column have all their
+    pairs; the pairs that remain belong to time.
 
-    ``ValueError`` for a row or column that would run past the last pair before its section is full. (transformers
+    ``ValueError`` if alternating would reach the last pair before row and column have all their pairs. (transformers
     silently gives such an axis fewer pairs, and time more.)
 
     >>> axis_of_pair([2, 3, 3])
@@ -81,7 +82,7 @@ def _checked(sections: Sequence[int]) -> list[int]:
 def mrope(
     sections: Sequence[int], base: float = 10000.0, *, interleaved: bool = False
 ) -> Waves:
-    """The waves of M-RoPE: pair i keeps the frequency θ_i of a line, but follows a single axis.
+    """The waves of M-RoPE: pair i has the same frequency θ_i as in plain RoPE, but follows a single axis.
 
     >>> mrope([1, 1, 1], base=1000)
     tensor([[1.0000, 0.0000, 0.0000],
@@ -98,11 +99,12 @@ def position_ids(
 ) -> Int[Tensor, "tokens 3"]:
     """Time, row and column of every token of a prompt with images and videos.
 
-    ``parts``: a whole number is a number of text tokens, a `Grid` an image or a video. A text token has three equal
-    ids. A grid starts at the text's next id, on each axis. The text after it continues after the larger of its rows and
-    columns (``follow="grid"``: the Qwen-VL models in transformers 5.23), or after the largest id so far
-    (``"largest"``: the paper, and transformers 4). The two differ for videos with more frames than that. What the model
-    *writes* follows the largest id by either rule: see `rope_delta`.
+    ``parts``: a whole number means that many text tokens, a `Grid` an image or a video. A text token has three equal
+    ids. A grid starts at the id that the next text token would have had, on each axis. With ``follow="grid"`` (the
+    Qwen-VL models in transformers 5.23) the text after a grid starts as many ids later as the grid has rows or columns,
+    whichever is more. With ``"largest"`` (the paper, and transformers 4) it starts after the largest id so far. The two
+    differ for videos with more frames than rows and columns. By either rule, the tokens that the model *writes* follow
+    the largest id: see `rope_delta`.
 
     >>> position_ids([2, Grid(1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
@@ -124,10 +126,11 @@ def position_ids(
 
 
 def rope_delta(ids: Int[Tensor, "tokens 3"]) -> int:
-    """What is added to the number of tokens so far to get the id of the next one that the model writes.
+    """The number to add to the count of tokens so far to get the id of the next token that the model writes.
 
-    It makes the first such id one more than the largest id in the prompt, whatever its last token's id is, and is
-    negative if images saved ids. transformers keeps it as ``rope_deltas``.
+    The first token that the model writes gets one more than the largest id in the prompt, even if the prompt's last
+    token has a smaller id. The number is negative if images used fewer ids than they have tokens. transformers keeps it
+    as ``rope_deltas``.
 
     >>> ids = position_ids([2, Grid(1, 2, 2), 1])
     >>> rope_delta(ids), len(ids) + rope_delta(ids)

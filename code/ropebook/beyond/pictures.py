@@ -36,17 +36,18 @@ LINES = (
 def similarity(
     rows: int, columns: int, waves: torch.Tensor
 ) -> Float[torch.Tensor, "rows columns"]:
-    """The mean cosine of the middle patch with every patch: the score for q = k = (1, …, 1) as a share of its largest
-    value."""
+    """The score of the middle patch with every patch for q = k = (1, …, 1), as a share of its largest value. This is
+    the mean over the pairs of the cosine of their angle."""
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     middle = torch.tensor([rows // 2, columns // 2])
     return angles(places - middle, waves).cos().mean(-1).view(rows, columns)
 
 
 def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
-    """The score of the middle patch with all others: counted in a line, axial, and mixed."""
+    """Shows the score of the middle patch with all others, for patches numbered in a line, axial waves, and mixed
+    waves."""
     theta = axial([dim], base)
-    # on a line that runs row by row, one row is as far as `side` columns
+    # On a line that runs row by row, moving down one row is as far as moving right by `side` columns.
     line = torch.cat((side * theta, theta))
     golden = math.pi * (3 - math.sqrt(5))
     directions = golden * torch.arange(dim // 2, dtype=torch.float64)
@@ -68,7 +69,7 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
 
 
 def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
-    """Which axis each pair follows: a row of bars for each named split, fast pairs first."""
+    """Shows which axis each pair follows, as a row of bars for each named split, with the fastest pairs first."""
     fig, ax = figure(560, 130)
     names, rows = [], []
     for at, (name, split) in enumerate(splits.items()):
@@ -99,8 +100,8 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
 
 
 def shifts(dim: int = 64, trials: int = 64) -> None:
-    """How much a score changes when both places move, against how far they move: median and
-    largest of many."""
+    """Plots how much a score changes when both places move against how far they move: the median and the largest change
+    of many scores."""
     by = [int(10 ** (e / 2)) for e in range(13)]
     fig, ax = figure(560, 320)
     for dtype, wide, label, colour in LINES:

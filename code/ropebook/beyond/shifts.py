@@ -1,4 +1,4 @@
-"""How nearly a relative score stays the same when both places move, over random places, sizes and types."""
+"""How closely a relative score stays the same when both places move by the same amount, measured at random places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shift_errors(
 ) -> Float[Tensor, " trials"]:
     """How far S(m + by, n + by) is from S(m, n) for random unit vectors and places below ``reach``: (trials,), float64.
 
-    The vectors are of ``dtype``. Angles are computed in float64, as this book does, or in float32, as transformers does.
+    The vectors have type ``dtype``. ``angles`` is "float64", as in this book, or "float32", as in transformers.
     """
     checks.choice("angles", angles, ANGLES)
     checks.integer("trials", trials, minimum=1)

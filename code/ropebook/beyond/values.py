@@ -1,8 +1,7 @@
-"""Rotating values as well brings the place into the output; rotating the output back takes
-it out again.
+"""If values are rotated as well, the output depends on the place; rotating the output back removes that dependence.
 
-The output of a query is Σ A_mn v_n. Its weights depend only on n − m. With rotated values it is Σ A_mn R_n v_n, which
-changes when the text moves; R_m^T of that is Σ A_mn R_{n−m} v_n, which does not.
+The output of a query is Σ A_mn v_n, and its weights A_mn depend only on n − m. With rotated values the output is
+Σ A_mn R_n v_n, which changes when the text moves. Rotating that back by R_m^T gives Σ A_mn R_{n−m} v_n, which doesn't.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def turned_by(
     back: bool = False,
     layout: str = "interleaved",
 ) -> Vectors:
-    """x with each vector rotated by its place; ``back``: in the opposite direction."""
+    """Rotates each vector of x by its place, or in the opposite direction if ``back`` is true."""
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)
@@ -45,8 +44,8 @@ def attend(
     base: float = 10000.0,
     causal: bool = False,
 ) -> Vectors:
-    """The output of attention with RoPE, with values unrotated, rotated, or rotated and then rotated back in the
-    output."""
+    """Computes attention with RoPE. ``values`` says whether the values are left unrotated, rotated, or rotated and the
+    output then rotated back."""
     checks.choice("values", values, WAYS)
     q, k = turned_by(q, places, base), turned_by(k, places, base)
     weights = attention_weights(q, k, is_causal=causal)
@@ -59,7 +58,8 @@ def attend(
 
 
 def change(found: Tensor, expected: Tensor) -> float:
-    """The largest difference of two tensors of one shape, as a share of the largest entry expected. ``ValueError`` for two shapes."""
+    """The largest difference between two tensors, as a share of the largest entry of ``expected``. ``ValueError`` if
+    their shapes differ."""
     if found.shape != expected.shape:
         raise ValueError(
             f"found must have the shape of expected, {tuple(expected.shape)}, got {tuple(found.shape)}"
@@ -76,7 +76,7 @@ def shift_change(
     values: str = "still",
     base: float = 10000.0,
 ) -> float:
-    """How much the output for a text changes when all its places move by ``by``, as a share of its largest
+    """How much the output for a text changes when all its places move by ``by``, as a share of the output's largest
     entry."""
     places = torch.arange(q.shape[-2])
     here = attend(q, k, v, places, values=values, base=base)
