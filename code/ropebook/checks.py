@@ -1,8 +1,8 @@
 """Small checks of arguments, used by every module.
 
-Each takes the argument's name and value, and returns the value (converted to plain ``int`` or ``float``) or raises:
-``TypeError`` if the value is of the wrong kind, ``ValueError`` if it is out of range. The message names the argument,
-what is allowed and what came:
+Each function takes the argument's name and value. It returns the value (numbers as a plain ``int`` or ``float``), or
+raises ``TypeError`` if the value is of the wrong kind and ``ValueError`` if it is out of range. The message names the
+argument, what is allowed and what was passed:
 
 >>> even("dim", 7)
 Traceback (most recent call last):
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def integer(
     name: str, value: object, minimum: int | None = None, maximum: int | None = None
 ) -> int:
-    """An integer from ``minimum`` to ``maximum``, both included; ``None`` means no limit.
+    """Accepts an integer from ``minimum`` to ``maximum``, both included; ``None`` means no limit.
 
-    NumPy integers pass; booleans, floats (``4.0`` too) and tensors do not.
+    NumPy integers are accepted; booleans, floats (even ``4.0``) and tensors are not.
 
     >>> integer("heads", 8, minimum=1)
     8
@@ -48,7 +48,7 @@ def integer(
 
 
 def even(name: str, value: object) -> int:
-    """An even integer of at least 2, such as a head dimension that is split into pairs.
+    """Accepts an even integer of at least 2, such as a head dimension, which is split into pairs.
 
     >>> even("dim", 64)
     64
@@ -65,9 +65,9 @@ def number(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> float:
-    """A finite real number greater than ``above``, at least ``minimum`` and at most ``maximum``.
+    """Accepts a finite real number greater than ``above``, at least ``minimum`` and at most ``maximum``.
 
-    Integers and NumPy scalars pass; booleans, NaN, infinities and tensors do not.
+    Integers and NumPy scalars are accepted; booleans, NaN, infinities and tensors are not.
 
     >>> number("base", 10000, above=0)
     10000.0
@@ -80,7 +80,7 @@ def number(
     try:
         result = float(value)
     except OverflowError:
-        # an integer beyond float's range
+        # the integer is too large for a float
         result = math.inf
     inside = (
         # math.isfinite does not accept the symbolic floats of torch.compile
@@ -94,7 +94,7 @@ def number(
 
 
 def choice(name: str, value: object, allowed: Iterable) -> object:
-    """One of ``allowed``: plain values such as strings, compared by equality.
+    """Accepts one of the ``allowed`` values: plain values such as strings, compared by equality.
 
     >>> choice("layout", "half", ["interleaved", "half"])
     'half'
@@ -109,8 +109,8 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
 
 
 def listed(name: str, value: object, allowed: str) -> list:
-    """A list or another sequence, but not a string or a tensor. ``allowed`` describes for the message what
-    may be passed.
+    """Accepts a list or another sequence, but not a string or a tensor. ``allowed`` is the message's description of
+    what may be passed.
 
     >>> listed("dims", (4, 2), "a list of integers")
     [4, 2]
@@ -125,7 +125,7 @@ LAYOUTS = ("interleaved", "half")
 
 
 def layout(value: object) -> str:
-    """One of `LAYOUTS`.
+    """Accepts one of `LAYOUTS`.
 
     >>> layout("neox")
     Traceback (most recent call last):
@@ -136,10 +136,10 @@ def layout(value: object) -> str:
 
 
 def layout_said(value: object, stacklevel: int = 3) -> str:
-    """One of `LAYOUTS`, for functions that rotate with a model's own weights. If it is left out (None), it is
-    "interleaved" for one more release. A ``FutureWarning`` says so, attributed to the caller that many levels up,
-    because nothing else would show that the weights (those of Llama in transformers, for example) need the other
-    layout.
+    """Accepts one of `LAYOUTS`, in functions that rotate with a model's own weights. If the layout is left out (None),
+    it is "interleaved" for one more release, and a ``FutureWarning`` says so. Without the warning, nothing would show
+    that the weights (those of Llama in transformers, for example) need the other layout. The warning points at the
+    caller ``stacklevel`` levels up.
 
     >>> layout_said("half")
     'half'
@@ -162,8 +162,8 @@ def _compiling() -> bool:
 
 
 def rotary_dim(dim: int, value: object) -> int:
-    """How many entries of a head of width ``dim`` are rotated: an even number of at most ``dim``, or None for all
-    of them.
+    """Returns how many entries of a head of width ``dim`` are rotated. It accepts an even number of at most ``dim``, or
+    None for all entries.
 
     >>> rotary_dim(64, None), rotary_dim(64, 16)
     (64, 16)
@@ -176,8 +176,8 @@ def rotary_dim(dim: int, value: object) -> int:
 
 
 def tensor(name: str, value: object, allowed: str = "a tensor") -> torch.Tensor:
-    """A tensor of any shape and type."""
-    # imported here, so that a module which only checks integers need not load torch
+    """Accepts a tensor of any shape and type."""
+    # imported here, so that modules that only check integers need not load torch
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -186,7 +186,7 @@ def tensor(name: str, value: object, allowed: str = "a tensor") -> torch.Tensor:
 
 
 def floating(name: str, value: object) -> torch.Tensor:
-    """A tensor of real floating-point numbers, of any shape and precision."""
+    """Accepts a tensor of real floating-point numbers, of any shape and precision."""
     allowed = "a floating-point tensor"
     if not tensor(name, value, allowed).is_floating_point():
         raise TypeError(f"{name} must be {allowed}, got dtype {value.dtype}")
@@ -194,8 +194,7 @@ def floating(name: str, value: object) -> torch.Tensor:
 
 
 def rotatable(name: str, value: object) -> torch.Tensor:
-    """A `floating` tensor with at least two bytes per number, because torch has no arithmetic for
-    float8."""
+    """Accepts a `floating` tensor with at least two bytes per number, because torch has no arithmetic for float8."""
     if floating(name, value).dtype.itemsize == 1:
         raise TypeError(
             f"{name} must have at least two bytes per number to be rotated, got dtype {value.dtype}"
@@ -206,13 +205,14 @@ def rotatable(name: str, value: object) -> torch.Tensor:
 def entries(
     name: str, value: torch.Tensor, minimum: int, maximum: int, note: str = ""
 ) -> torch.Tensor:
-    """A tensor of int64, float32 or float64 with every entry from ``minimum`` to ``maximum``; NaN is outside.
+    """Accepts a tensor of int64, float32 or float64 whose entries all lie from ``minimum`` to ``maximum``; NaN is
+    refused.
 
-    It reads the values, which on an accelerator means waiting for it (`readable`).
+    This reads the values, which on an accelerator means waiting for it (`readable`).
     """
     outside = ~(
         (value >= minimum) & (value <= maximum)
-    )  # written so that NaN is outside
+    )  # written so that NaN counts as outside
     if outside.any():
         found = value[outside][0].item()
         raise ValueError(
@@ -222,8 +222,8 @@ def entries(
 
 
 def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
-    """Whether it is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). Compares sizes one by
-    one, because torch.compile can't search a list of shapes for a symbolic one.
+    """Whether ``shape`` is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). The sizes are
+    compared one by one, because torch.compile can't search a list of shapes for a symbolic one.
 
     >>> rows_fit((3,), 2, 3), rows_fit((2, 3), 2, 3), rows_fit((2, 3), 4, 3)
     (True, True, False)
@@ -234,7 +234,7 @@ def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
 
 
 def finite(name: str, value: torch.Tensor) -> torch.Tensor:
-    """A tensor without NaN and infinity. It reads the values, as `entries` does."""
+    """Accepts a tensor without NaN and infinity. This reads the values, as `entries` does."""
     outside = ~value.isfinite()
     if outside.any():
         raise ValueError(
@@ -254,8 +254,8 @@ def readable(value: torch.Tensor) -> bool:
 
 
 def _of_a_graph(value: object) -> bool:
-    """Whether it is a symbol for any number in a graph made by torch.export. Comparing it would fix the outcome in the
-    graph."""
+    """Whether the value is a symbol that represents any number in a graph made by torch.export. If we compared it with
+    something, the outcome would become fixed in the graph."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, (torch.SymInt, torch.SymFloat))
 
@@ -267,7 +267,7 @@ def _limits(*limits: tuple[str, float | None]) -> str:
 
 
 def _of_kind(name: str, value: object, kind: type, allowed: str) -> object:
-    # To Python, True is the integer 1; here it is a slip.
+    # In Python True counts as the integer 1, but passing it here is surely a mistake.
     if isinstance(value, bool) or not isinstance(value, kind):
         raise TypeError(f"{name} must be {allowed}, got {value!r}")
     return value

@@ -1,6 +1,7 @@
-"""The book's colours, defined once: pages, matplotlib, the figures' scripts, their stills and the tests take them from here.
+"""The book's colours. They are defined only here, for the pages, matplotlib, the figures' scripts, their stills and the
+tests.
 
-A colour means the same everywhere:
+A colour has the same meaning everywhere:
 
 ==========  ==================================================================
 blue, 1     RoPE, and what the figure is about
@@ -12,7 +13,7 @@ teal, 6     one more method, where names on the curves aren't enough
 muted       rivals, with their names on the curve; less important words
 ==========  ==================================================================
 
-No two colours of ``PALETTE`` are the same in one theme, so a drawing's colours show which of them it uses.
+Within a theme, no two entries of ``PALETTE`` have the same colour, so we can tell from a drawing which entries it uses.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "5": ("#a8123e", "#ff8ba3"),
     "6": ("#0f6b78", "#5cc9d6"),
 }
-"""The figures' colours by name: in light themes, in dark ones."""
+"""The figures' colours by name, each as a pair: the colour in light themes and the one in dark themes."""
 
 PAGE: dict[str, tuple[str, str]] = {
     "book-line": ("#d1d9e0", "#343b45"),
@@ -45,7 +46,8 @@ PAGE: dict[str, tuple[str, str]] = {
     "pst-color-text-muted": ("#4a545f", "#a3adb8"),
     "pst-color-border": ("#c4ccd4", "#3a424d"),
 }
-"""The page's colours by CSS variable: the book's own, and those of the theme that they replace."""
+"""The page's colours by CSS variable: variables of the book, and variables of the theme, which get the book's
+colours."""
 
 LIGHT, DARK = 0, 1
 
@@ -61,7 +63,7 @@ def variables(theme: int) -> str:
 
 
 def style_sheet() -> str:
-    """The variables for light pages, for dark ones, and for paper, which is always light.
+    """A style sheet that sets the variables for light pages, for dark pages and for print, which is always light.
 
     >>> style_sheet().count("--fig-1")
     3

@@ -1,4 +1,5 @@
-"""Drawings of chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and its mirror image."""
+"""Drawings of chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and its mirror
+image."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from ropebook.figures import BLUE, MUTED, ORANGE, figure
 
 
 def arrows(products: Tensor, without: Tensor) -> Figure:
-    """Arrows in two planes: ``products``, which all agree, on the left, and those ``without`` the conjugate on the
-    right, each with its number. Both complex, (places,)."""
+    """Draws complex numbers as numbered arrows in two planes. On the left are the ``products``, which all agree; on the
+    right the products ``without`` the conjugate. Both are complex, (places,)."""
     fig, axes = figure(480, 270, columns=2, sharex=True, sharey=True)
     reach = 1.25 * max(products.abs().max().item(), without.abs().max().item())
     for ax, found, colour, title in (
@@ -46,7 +47,8 @@ def arrows(products: Tensor, without: Tensor) -> Figure:
 
 
 def waves_and_sum(a: Tensor, b: Tensor, base: float, reach: int = 40) -> Figure:
-    """The wave of each pair, and below their sum, the score, up to ``reach`` on both sides. ``a``, ``b``: (dim/2,)."""
+    """Draws the wave of each pair and, below, the sum of the waves, which is the score, for distances from −``reach``
+    to ``reach``. ``a``, ``b``: (dim/2,)."""
     pairs = len(a)
     between, whole = (
         torch.linspace(-reach, reach, 16 * reach + 1, dtype=torch.float64),
@@ -73,7 +75,8 @@ def waves_and_sum(a: Tensor, b: Tensor, base: float, reach: int = 40) -> Figure:
 
 
 def mirrored(curves: dict[str, tuple[Tensor, Tensor]], reach: int = 48) -> Figure:
-    """The score of each pair of amplitudes over the distance, with its mirror image dashed; one row for each name."""
+    """Draws the score against the distance, with its mirror image dashed. Each name in ``curves`` gets a row, and has
+    the amplitudes (a, b) of its score."""
     whole = torch.arange(-reach, reach + 1)
     fig, axes = figure(480, 330, rows=len(curves), sharex=True)
     for ax, colour, (name, (a, b)) in zip(

@@ -7,8 +7,8 @@ Notation: a pair of entries (x, y) is the complex number z = x + iy. Position m 
 
 as in Su et al., "RoFormer" (2021), section 3.2. (The i in the exponent is the imaginary unit.)
 
-Which entries form pair i is the layout: "interleaved" (2i with 2i + 1, the paper's) or "half" (i with i + d/2).
-Angles are float64; under mps, which has no float64, they are on the CPU.
+The layout says which entries form pair i: "interleaved" (2i with 2i + 1, as in the paper) or "half" (i with i + d/2).
+Angles are float64. For tensors on mps, which has no float64, they are computed on the CPU.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from ropebook.shapes import Complex, Float
 def to_complex(
     x: Float[Tensor, "*shape dim"], layout: str = "interleaved"
 ) -> Complex[Tensor, "*shape dim//2"]:
-    """Each pair (x, y) as the number x + iy: (…, dim) real to (…, dim/2) complex; a copy.
+    """Converts each pair (x, y) to the complex number x + iy: (…, dim) real to (…, dim/2) complex. The result is a
+    copy.
 
-    float64 becomes complex128. float32 becomes complex64, and so do float16 and bfloat16, for which torch has no
-    usable complex type. No digit is lost.
+    float64 becomes complex128. float32 becomes complex64, and so do float16 and bfloat16, because torch has no usable
+    complex type for them. No digit is lost.
 
     >>> to_complex(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([1.+2.j, 3.+4.j])
@@ -46,14 +47,14 @@ def to_complex(
         pairs = x.unflatten(-1, (2, -1)).mT
     else:
         pairs = x.unflatten(-1, (-1, 2))
-    # A view needs each pair side by side, at an even place in memory.
+    # view_as_complex needs the two numbers of a pair side by side, starting at an even place in memory.
     return torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
 
 
 def from_complex(
     z: Complex[Tensor, "*shape pairs"], layout: str = "interleaved"
 ) -> Float[Tensor, "*shape 2*pairs"]:
-    """The way back: (…, dim/2) complex64 or complex128 to (…, dim) float32 or float64.
+    """The inverse of `to_complex`: (…, dim/2) complex64 or complex128 to (…, dim) float32 or float64.
 
     >>> from_complex(torch.tensor([1 + 2j, 3 + 4j]), layout="half")
     tensor([1., 3., 2., 4.])
@@ -87,12 +88,12 @@ def rotate(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "... dim"]:
-    """Computes R_m x by one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on
-    its device.
+    """Computes R_m x with one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on its
+    device.
 
-    ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: of a shape that broadcasts with
-    x's axes but the last, such as (seq,). Computed in complex128; only the result is cast. The same as
-    `ropebook.derivation.rotate` (Su et al. 2021, equation 12).
+    ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: any shape that broadcasts with
+    x.shape[:-1], such as (seq,). The arithmetic is done in complex128; only the result is cast. The result is the same
+    as that of `ropebook.derivation.rotate` (Su et al. 2021, equation 12).
 
     >>> rotate(torch.tensor([1.0, 2.0, 3.0, 4.0]), 2)
     tensor([-2.2347,  0.0770,  2.9194,  4.0592])
@@ -114,7 +115,7 @@ def rotate(
 
 
 class Amplitudes(NamedTuple):
-    """The two amplitudes of each pair's wave a_i cos Δθ_i + b_i sin Δθ_i."""
+    """The two amplitudes a_i and b_i of each pair's wave, a_i cos Δθ_i + b_i sin Δθ_i."""
 
     a: Tensor
     b: Tensor
@@ -125,11 +126,10 @@ def amplitudes(
     k: Float[Tensor, "... dim"],
     layout: str = "interleaved",
 ) -> Amplitudes:
-    """The amplitudes that q and k give the score's waves: a_i and b_i, each (…,
-    dim/2), float64.
+    """The amplitudes of the waves that add up to the score of q and k: a_i and b_i, each (…, dim/2), float64.
 
-    In the interleaved layout a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}: the
-    real part of q_i conj(k_i), and its imaginary part with the sign changed. Then (`score_at`)
+    In the interleaved layout a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}. These
+    are the real part of q_i conj(k_i), and its imaginary part with the sign changed. `score_at` then computes
 
         ⟨R_m q, R_n k⟩ = Σ_i a_i cos Δθ_i + b_i sin Δθ_i,   Δ = m − n.
 
@@ -159,8 +159,8 @@ def score_at(
 ) -> Float[Tensor, " ..."]:
     """The score at each distance, Σ_i a_i cos Δθ_i + b_i sin Δθ_i: shape a.shape[:-1] + distances.shape, float64.
 
-    ``a``, ``b``: (…, dim/2), of the same shape, as `amplitudes` gives them. The sum runs pair by pair, so it needs
-    only the memory of a few copies of the distances.
+    ``a``, ``b``: (…, dim/2), of the same shape, as `amplitudes` gives them. The sum is taken pair by pair, so it needs
+    no more memory than a few copies of the distances.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0])
     >>> score_at([0, 1, -1], *amplitudes(q, q))  # q = k: the same on both sides
@@ -186,9 +186,10 @@ def score_at(
 def waves(
     distances: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... dim"]:
-    """The waves that add up to every score: cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …: distances.shape + (dim,).
+    """The waves that every score is a sum of, first cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …: distances.shape + (dim,),
+    float64.
 
-    ``waves(distances, dim) @ torch.cat((a, b))`` are the scores of `score_at`; float64.
+    ``waves(distances, dim) @ torch.cat((a, b))`` gives the scores of `score_at`.
 
     >>> waves([0, 1], dim=2)
     tensor([[1.0000, 0.0000],
@@ -204,10 +205,10 @@ def key_for(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "... dim"]:
-    """Of all keys of q's length, the one whose score with q is highest at ``distance``: R_distance q, shape and dtype
-    as `rotate`.
+    """Finds the key that scores highest with q at ``distance``, among all keys as long as q. It is R_distance q, with
+    the shape and dtype that `rotate` gives.
 
-    There the score is |q|², and by the inequality of Cauchy and Schwarz no key of that length scores higher anywhere.
+    Its score at this distance is |q|². By the Cauchy–Schwarz inequality, no key of that length scores higher anywhere.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
     >>> score_at([776, 777, 778], *amplitudes(q, key_for(q, 777)))

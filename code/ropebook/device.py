@@ -13,9 +13,9 @@ from ropebook import checks
 
 
 def devices() -> list[torch.device]:
-    """The kinds of device that this machine has, best first: cuda, then mps, then cpu (always there).
+    """The kinds of device that this machine has, best first: cuda, then mps, then cpu, which every machine has.
 
-    Tests run over all of them.
+    Tests run on each of them.
     """
     present = {
         "cuda": torch.cuda.is_available(),
@@ -49,10 +49,10 @@ def provenance(
 ) -> dict[str, str | int | None]:
     """Where and how a number was measured, to be stored with it.
 
-    ``seed`` and ``command`` are needed to measure again; ``on`` is the device that did the work
-    (the default: ``device()``). Keys: ``device`` and ``cpu`` (names of the hardware), ``threads`` (of the CPU, as
-    torch uses them), ``torch``, ``numpy``, ``python`` (versions), ``date`` (ISO 8601, UTC, to the second), ``seed``,
-    ``command``.
+    ``seed`` and ``command`` are needed to repeat the measurement; ``on`` is the device that did the work (default:
+    ``device()``). The record's keys are ``device`` and ``cpu`` (names of the hardware), ``threads`` (the number of CPU
+    threads that torch uses), ``torch``, ``numpy``, ``python`` (versions), ``date`` (ISO 8601, UTC, to the second),
+    ``seed`` and ``command``.
     """
     if seed is not None:
         checks.integer("seed", seed)
@@ -82,7 +82,7 @@ def _hardware_name(where: torch.device) -> str:
 
 
 def _cpu_name() -> str:
-    # platform.processor() is empty or only "x86_64" under Linux; the kernel knows the model
+    # Under Linux platform.processor() is empty or only "x86_64", so we ask the kernel for the model.
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(errors="replace").splitlines():

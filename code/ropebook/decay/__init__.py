@@ -1,12 +1,12 @@
 """How the score depends on distance: a bound that falls, a score that swings, and the base that a context needs.
 
-- `curves`: walks along a curve of the distance.
+- `curves`: statistics of a curve over many distances.
 - `scores`: the score for q = k, for chosen vectors and for random ones.
 - `bound`: RoFormer's bound of the score.
 - `sweeps`: the effect of base and dimension.
 - `models`: the settings of published models.
 - `bases`: the base that a context needs.
-- `pictures`: the figures of the chapter's pages; imported by itself, since it needs matplotlib.
+- `pictures`: the figures of the chapter's pages; you import it yourself, because it needs matplotlib.
 
 Notation: distance Δ = m − n, dimension d (even), base b, frequency θ_i = b^(−2i/d), i = 0 … d/2 − 1.
 """

@@ -1,5 +1,5 @@
-"""The base that a context needs, by the criterion of Men et al. (2024): how far a base reaches, and the search for the
-smallest one."""
+"""The base that a context needs by the criterion of Men et al. (2024): how far a base reaches, and the search for the
+smallest base that reaches far enough."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ropebook import checks
 from ropebook.decay.curves import Device, first_below, whole_length
 from ropebook.sinusoidal import distance_kernel
 
-# What Men et al. (2024) found for d = 128: the smallest base for each context length.
+# The smallest base for each context length that Men et al. (2024) found, with d = 128.
 PUBLISHED_BASES = MappingProxyType(
     {
         "1k": 4.3e3,
@@ -34,9 +34,9 @@ PUBLISHED_BASES = MappingProxyType(
 
 
 def tokens(label: str | int, thousand: int = 1024) -> int:
-    """The context length that a label such as "128k", "128K" or "1M" stands for; a thousand is 1024 here, or 1000.
+    """Converts a label such as "128k", "128K" or "1M" to a context length. ``thousand``, 1024 or 1000, is what k means.
 
-    A number, or a label that is just a number, is taken as it is.
+    A number, or a label that is just a number, is not changed.
 
     >>> tokens("4k"), tokens("4K", thousand=1000), tokens("1M"), tokens(128000), tokens("131,072")
     (4096, 4000, 1048576, 128000, 131072)
@@ -56,9 +56,11 @@ def tokens(label: str | int, thousand: int = 1024) -> int:
 
 
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
-    """How far a base meets the criterion Σ_i cos mθ_i ≥ 0 for m = 0, 1, …: the first m that breaks it, or ``limit`` if
-    no smaller m does. So a base is admissible for a context of L tokens if its reach (with limit L or more) is at least
-    L (Men et al. 2024). The walk ends at the first negative sum.
+    """How far a base meets the criterion Σ_i cos mθ_i ≥ 0, where m = 0, 1, …
+
+    The reach is the first m that breaks the criterion, or ``limit`` if no smaller m does; the search stops at the first
+    negative sum. A base is admissible for a context of L tokens if its reach, found with a limit of L or more, is at
+    least L (Men et al. 2024).
 
     >>> reach(10000, dim=128, limit=4096)
     1707
@@ -70,10 +72,10 @@ def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
 
 
 def significant_grid(digits: int, low: float, high: float) -> list[float]:
-    """All numbers from ``low`` to ``high``, both included, with ``digits`` significant decimal digits, in rising
+    """All numbers from ``low`` to ``high``, both included, that have ``digits`` significant decimal digits, in rising
     order.
 
-    The paper's grid has two: 1000, 1100, …, 9900, 10000, 11000, ….
+    The paper's grid has two significant digits: 1000, 1100, …, 9900, 10000, 11000, ….
 
     >>> [int(base) for base in significant_grid(2, 970, 1200)]
     [970, 980, 990, 1000, 1100, 1200]
@@ -82,7 +84,7 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
     low = checks.number("low", low, minimum=1)
     high = checks.number("high", high, minimum=low)
     grid = []
-    # Start one decade early: a logarithm next to a whole number may round to either side.
+    # Start one decade early, because a logarithm next to a whole number may be rounded to either side of it.
     for decade in range(int(math.log10(low)) - 1, int(math.log10(high)) + 2):
         for mantissa in range(10 ** (digits - 1), 10**digits):
             power = decade - digits + 1
@@ -95,11 +97,11 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
 def smallest_base(
     length: int, bases: Iterable[float], dim: int = 128, device: Device = None
 ) -> float | None:
-    """The first of ``bases`` (in rising order) that is admissible for ``length`` positions; None if
-    none is.
+    """Returns the first of ``bases`` (in rising order) that is admissible for ``length`` positions, or None.
 
-    It tries them one by one, because the admissible bases do not form an interval (`runs`), so bisection could miss
-    some. For the same reason the answer depends on the grid: a finer one may contain a smaller admissible base.
+    The bases are tried one by one. Bisection could miss the smallest, because the admissible bases do not form an
+    interval (`runs`). For the same reason the answer depends on the grid: a finer one may contain a smaller admissible
+    base.
 
     >>> smallest_base(1024, significant_grid(2, 1e3, 1e4))
     4300.0
@@ -116,7 +118,7 @@ def smallest_base(
 
 
 class Run(NamedTuple):
-    """Neighbours on a grid of bases that are all admissible, from ``first`` to ``last``; ``count`` of them."""
+    """A run of ``count`` neighbouring bases on a grid, from ``first`` to ``last``, all of them admissible."""
 
     first: float
     last: float
@@ -124,7 +126,7 @@ class Run(NamedTuple):
 
 
 def runs(bases: Sequence[float], reaches: Sequence[int], length: int) -> list[Run]:
-    """The admissible bases for ``length`` positions, as runs of neighbours on the grid ``bases``.
+    """Lists the admissible bases for ``length`` positions, as runs of neighbours on the grid ``bases``.
 
     ``reaches[j]`` is the `reach` of bases[j], found with a limit of at least ``length``. Nothing is known about bases
     between two grid points.
@@ -149,8 +151,8 @@ def runs(bases: Sequence[float], reaches: Sequence[int], length: int) -> list[Ru
 
 
 class Comparison(NamedTuple):
-    """A published smallest base next to ours; ``first_negative`` is where the published one breaks the criterion, if it
-    does."""
+    """A published smallest base compared with ours. ``first_negative`` is the first position at which the published
+    base breaks the criterion, or None."""
 
     length: int
     published: float

@@ -1,4 +1,4 @@
-"""RoFormer's bound of the score: partial sums of rotating arrows, the level they fall to, and what bounds a
+"""RoFormer's bound on the score: partial sums of rotating arrows, the level that they fall to, and how they bound a
 score.
 
 Notation: pair i of the query and the key as complex numbers q_i, k_i, and h_i = q_i conj(k_i). Then the score and its
@@ -26,7 +26,8 @@ from ropebook.rope import Positions
 def partial_sums(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
     """The partial sums S_1 … S_{d/2} at each distance: shape distances.shape + (dim/2,), complex128.
 
-    Steps of length 1 in the plane, step i in the direction Δθ_i: a straight line at Δ = 0, a curled-up walk far away.
+    They are the points of a walk in the plane with steps of length 1, step i in the direction Δθ_i. At Δ = 0 the walk
+    is a straight line; at large Δ it curls up.
 
     >>> partial_sums(0, dim=8)
     tensor([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=torch.complex128)
@@ -40,8 +41,8 @@ def mean_partial_sum(
 ) -> Tensor:
     """The mean of |S_1| … |S_{d/2}| at each distance, RoFormer's figure 2: shape distances.shape, float64.
 
-    It is (d/2 + 1)/2 at Δ = 0, and even in Δ. The sum runs pair by pair, so it needs only the memory of a
-    few copies of the distances.
+    It is (d/2 + 1)/2 at Δ = 0, and it is an even function of Δ. The sum is taken pair by pair, so it needs no more
+    memory than a few copies of the distances.
 
     >>> mean_partial_sum([0, 1000], dim=8)
     tensor([2.5000, 1.0929], dtype=torch.float64)
@@ -54,9 +55,9 @@ def mean_partial_sum(
 
 
 def partial_sum_floor(dim: int) -> float:
-    """A number that the mean of |S_j| never falls below, for any Δ and base: more than 1/2.
+    """A lower bound on the mean of |S_j|, for any Δ and base; it is at least 1/2.
 
-    |S_1| = 1, and |S_j| + |S_{j+1}| ≥ |S_{j+1} − S_j| = 1; so Σ_j |S_j| ≥ 1 + ⌊(d/2 − 1)/2⌋.
+    |S_1| = 1, and |S_j| + |S_{j+1}| ≥ |S_{j+1} − S_j| = 1, so Σ_j |S_j| ≥ 1 + ⌊(d/2 − 1)/2⌋.
 
     >>> partial_sum_floor(8), partial_sum_floor(6)
     (0.5, 0.6666666666666666)
@@ -66,10 +67,10 @@ def partial_sum_floor(dim: int) -> float:
 
 
 def random_walk_level(dim: int) -> float:
-    """What the mean of |S_j| approaches when the directions Δθ_i are practically random: the mean of
+    """The level that the mean of |S_j| approaches when the directions Δθ_i are practically random: the mean over j of
     √(πj)/2.
 
-    √(πj)/2 is the mean length of a walk of j unit steps in random directions, for large j (Rayleigh's distribution).
+    For large j, √(πj)/2 is the mean length of a walk of j unit steps in random directions (Rayleigh's distribution).
 
     >>> round(random_walk_level(128), 3)
     4.779
@@ -94,17 +95,16 @@ def bounds(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Bounds:
-    """The score at each distance and what bounds it, each of shape (…,) + distances.shape, float64.
+    """The score at each distance and three bounds on it, each of shape (…,) + distances.shape, float64.
 
     With h_{d/2} = 0, summation by parts gives Σ_i h_i e^{iΔθ_i} = −Σ_i S_{i+1}(h_{i+1} − h_i), hence
 
         |score| ≤ Σ_i |S_{i+1}| |h_{i+1} − h_i|            (``steps``)
                 ≤ max_i |h_{i+1} − h_i| · Σ_i |S_{i+1}|    (``abel``, RoFormer's, section 3.4.3).
 
-    ``triangle`` is simply the triangle inequality, |score| ≤ Σ_i |h_i|; it is the same at every
-    distance.
+    ``triangle`` comes from the triangle inequality, |score| ≤ Σ_i |h_i|, and is the same at every distance.
 
-    ``q``, ``k``: (…, dim) that broadcast, floating point, the same dim.
+    ``q``, ``k``: (…, dim), floating point, with the same dim and shapes that broadcast.
 
     >>> ones = torch.ones(8)
     >>> near, far = bounds(ones, ones, [1, 1000]).abel
@@ -133,7 +133,7 @@ def bounds(
 def running_sums(
     distances: Positions, frequencies: Sequence[float]
 ) -> Iterator[Tensor]:
-    """S_1, S_2, … of all distances, one after the other: each of the shape of ``distances``, complex128.
+    """Yields S_1, S_2, … one after the other, each for all distances at once: the shape of ``distances``, complex128.
 
     >>> [walked.abs().item() for walked in running_sums(0, [1.0, 0.1])]
     [1.0, 2.0]

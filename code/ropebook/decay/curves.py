@@ -1,8 +1,9 @@
-"""Walks along a curve of the distance: its mean, its lowest value, its swings, and where it first falls below
-a level.
+"""Statistics of a curve over many distances: its mean, its lowest value, its swings, and where it first falls below a
+level.
 
-A curve is a function of distances: it takes an int64 tensor of shape (n,) and gives float64 values of that shape, on the
-tensor's device. A walk asks for at most CHUNK distances at a time, so its memory does not grow with the length.
+A curve is a function of distances: it takes an int64 tensor of shape (n,) and gives float64 values of that shape, on
+the tensor's device. The functions here ask for at most CHUNK distances at a time, so their memory does not grow with
+the length.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CHUNK = 2**16  # distances at a time
 
 
 def whole_length(name: str, value: int) -> int:
-    """Checks a number of tokens: at least 1; an error names the argument."""
+    """Checks a number of tokens, which must be at least 1; an error names the argument."""
     return checks.integer(name, value, 1, rope.LARGEST_POSITION)
 
 
@@ -42,12 +43,12 @@ class Summary(NamedTuple):
 
 
 def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
-    """Walk along a curve from Δ = 0 to length − 1.
+    """Walk along a curve from Δ = 0 to length − 1 and summarize its values.
 
-    ``local_maxima`` counts the inner distances whose value is above the one before and not below the next; ``rises``
-    counts the steps that go up, so a curve falls monotonically if and only if there are none. ``first_negative`` is
+    ``local_maxima`` counts the inner distances whose value is greater than the value before and not less than the
+    value after. ``rises`` counts the steps that go up; if there are none, the curve never rises. ``first_negative`` is
     None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its distances, or if one
-    is NaN.
+    of them is NaN.
 
     >>> found = summarize(lambda distances: distances.double().cos(), 10)
     >>> found.least_at, found.first_negative, found.local_maxima, found.rises
@@ -69,7 +70,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
         joined = values if before is None else torch.cat((before, values))
         up = joined.diff() > 0
         local_maxima += int((up[:-1] & ~up[1:]).sum())
-        # If two values are carried over, the step between them has been counted already.
+        # If we carried two values over, the step between them has been counted already.
         rises += int(up[0 if before is None else len(before) - 1 :].sum())
         before = joined[-2:]
     return Summary(
@@ -78,8 +79,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
 
 
 class Windows(NamedTuple):
-    """Mean, smallest and largest value of a curve in each window: shape (windows,), float64, on the
-    CPU."""
+    """The mean, smallest and largest value of a curve in each window: shape (windows,), float64, on the CPU."""
 
     mean: Tensor
     least: Tensor
@@ -87,10 +87,10 @@ class Windows(NamedTuple):
 
 
 def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Windows:
-    """The trend behind a curve's swings: mean, smallest and largest value over edges[j] ≤ Δ < edges[j
-    + 1].
+    """The trend behind a curve's swings: its mean, smallest and largest value in each window edges[j] ≤ Δ < edges[j +
+    1].
 
-    ``edges``: whole distances, at least two, each greater than the one before, the first at least 0.
+    ``edges``: at least two whole distances, each greater than the one before; the first is at least 0.
 
     >>> windows(lambda distances: distances.double(), [0, 2, 4]).mean
     tensor([0.5000, 2.5000], dtype=torch.float64)
@@ -115,10 +115,10 @@ def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Window
 def trend(
     curve: Curve, length: int, device: Device = None
 ) -> tuple[Tensor, Windows]:
-    """The trend of a curve over Δ < ``length``: over growing windows, each a third longer than the one before
-    (10^(1/8)).
+    """The trend of a curve over Δ < ``length``, in windows that grow: each is a third longer than the one before (by a
+    factor of 10^(1/8)).
 
-    The middles of the windows, shape (windows,), float64, and mean, least and greatest value in each.
+    Returns the middles of the windows, shape (windows,), float64, and the mean, least and greatest value in each.
 
     >>> middles, found = trend(lambda distances: distances.double(), 10)
     >>> middles.tolist() == found.mean.tolist() == [1.0, 2.0, 3.0, 4.5, 6.0, 8.0]
@@ -133,9 +133,9 @@ def trend(
 def first_below(
     curve: Curve, level: float, length: int, device: Device = None
 ) -> int | None:
-    """The first distance in 0 … length − 1 at which a curve is below ``level``; None if there is none.
+    """The first distance in 0 … length − 1 at which a curve is below ``level``, or None if there is none.
 
-    Nothing beyond its chunk is computed.
+    The search stops with the chunk that contains this distance.
 
     >>> first_below(lambda distances: distances.double().cos(), 0.0, 100)
     2
@@ -157,11 +157,10 @@ def first_return(
     base: float = 10000.0,
     device: Device = None,
 ) -> int | None:
-    """The first Δ < length at which K(Δ) is back at ``share`` of K(0) after being below it; None if there is
-    none.
+    """The first Δ < length at which K(Δ) is back at ``share`` of K(0) after being below it, or None if there is none.
 
-    K is almost periodic: it returns as close to K(0) as you like, but with many pairs only after a very long
-    distance.
+    K is almost periodic: it returns as close to K(0) as you like, but if there are many pairs, only at very large
+    distances.
 
     >>> first_return(0.99, 10000, dim=8)  # its frequencies are powers of 1/10: the period is 2000π
     6283
@@ -191,7 +190,8 @@ def _first(
 
 
 def _chunks(start: int, stop: int, device: Device) -> Iterator[Tensor]:
-    """The distances start … stop − 1 in pieces: a small one first, then each twice as long, up to CHUNK."""
+    """Yields the distances start … stop − 1 in pieces. The first is small, and each of the others is twice as long as
+    the one before, up to CHUNK."""
     size = CHUNK // 16
     while start < stop:
         end = min(start + size, stop)

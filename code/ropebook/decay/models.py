@@ -11,7 +11,7 @@ from ropebook.decay.curves import whole_length
 
 
 class Model(NamedTuple):
-    """A published model's rotary setting: of the ``head_dim`` entries of each head, ``dim`` are rotated."""
+    """A published model's rotary setting. Each head has ``head_dim`` entries, and ``dim`` of these are rotated."""
 
     name: str
     dim: int
@@ -25,7 +25,7 @@ MODELS = (
     Model("GPT-NeoX-20B", 24, 96, 1e4, 2048, "black2022"),
     Model("LLaMA 7B", 128, 128, 1e4, 2048, "touvron2023"),
     Model("Llama 2 7B", 128, 128, 1e4, 4096, "touvron2023llama2"),
-    # Its training texts have 8192 tokens, but no query sees beyond its window.
+    # The training texts have 8192 tokens, but no query sees more than the window.
     Model("Mistral 7B", 128, 128, 1e4, 4096, "jiang2023"),
     Model("Gemma 7B", 256, 256, 1e4, 8192, "gemma2024"),
     Model("Llama 3 8B", 128, 128, 5e5, 8192, "grattafiori2024"),
@@ -35,9 +35,10 @@ MODELS = (
 
 
 class LongModel(NamedTuple):
-    """A published checkpoint for long texts, as its configuration has it; ``dim``: as in `Model`.
+    """The settings of a published checkpoint for long texts, from its configuration; ``dim`` means the same as in
+    `Model`.
 
-    ``scaling``: the method of context extension in its configuration, by transformers' name; None if there is none.
+    ``scaling``: the configuration's method of context extension, by transformers' name, or None if there is none.
     """
 
     name: str

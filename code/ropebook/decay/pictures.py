@@ -38,8 +38,7 @@ LEAST_WIDTH = 1.012
 
 
 def trends(length: int = 10**6) -> None:
-    """The trend of S(Δ)/S(0) for q = k = (1, …, 1), Δ < ``length``: few pairs compared with
-    many."""
+    """Plots the trend of S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, with few pairs and with many."""
     fig, axes = figure(480, 270, columns=2, sharey=True)
     for ax, dim, colour in ((axes[0], 8, ORANGE), (axes[1], 256, BLUE)):
         _band(ax, partial(share, dim=dim), length, colour)
@@ -59,8 +58,7 @@ def trends(length: int = 10**6) -> None:
 
 
 def random_band(dim: int, samples: int = 2000) -> None:
-    """Mean and spread of the scores of random vectors, compared with the score of q = k = (1, …,
-    1)."""
+    """Plots the mean and spread of the scores of random vectors, and the score of q = k = (1, …, 1) for comparison."""
     distances = torch.logspace(0, 5, 120).round().unique().long()
     spread = random_scores(distances, dim, samples=samples)
     fig, ax = figure(480, 280)
@@ -85,7 +83,8 @@ def random_band(dim: int, samples: int = 2000) -> None:
 
 
 def sweep_grid(length: int = 4096) -> None:
-    """S(Δ)/S(0) for q = k = (1, …, 1), Δ < ``length``: one small panel for each of BASES and DIMS."""
+    """Plots S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, in a small panel for each combination of BASES and
+    DIMS."""
     fig, axes = figure(
         480, 620, rows=len(BASES), columns=len(DIMS), sharex=True, sharey=True
     )
@@ -116,7 +115,7 @@ def sweep_grid(length: int = 4096) -> None:
 
 
 def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
-    """The partial sums S_1 … S_{d/2} as walks in the plane, one panel for each of three distances."""
+    """Draws the partial sums S_1 … S_{d/2} as walks in the plane, in one panel for each of three distances."""
     fig, axes = figure(480, 240, columns=3)
     for ax, distance, colour in zip(
         axes, distances, (BLUE, VIOLET, ORANGE), strict=True
@@ -137,7 +136,8 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
 
 
 def falling_mean(dim: int, length: int = 10**6) -> None:
-    """The mean of |S_1| … |S_{d/2}| for Δ < ``length``, with the level of a random walk and the floor."""
+    """Plots the mean of |S_1| … |S_{d/2}| for Δ < ``length``, together with `random_walk_level` and
+    `partial_sum_floor`."""
     fig, ax = figure(480, 290)
     _band(ax, partial(mean_partial_sum, dim=dim), length, BLUE)
     levels = {
@@ -171,7 +171,8 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
 
 
 def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
-    """|score|, the paper's bound and the triangle inequality (= 1), where q = k is each of two named vectors."""
+    """Plots |score|, the paper's bound and the triangle inequality's bound (scaled to 1) for q = k, in one panel for
+    each of two named vectors."""
     places = torch.logspace(0, 5, 200).round().unique().long()
     fig, axes = figure(480, 290, columns=2)
     for ax, (title, vector) in zip(axes, vectors.items(), strict=True):
@@ -210,8 +211,10 @@ def islands(
     ours: Mapping[str, float],
     measured: str,
 ) -> None:
-    """The admissible bases for each context length as bars; the published smallest base and ours as triangles.
-    ``runs``: for each length's label, (first, last, count) of each run; ``measured``: where and when they were
+    """Draws the admissible bases for each context length as bars, and the published smallest base and ours as
+    triangles.
+
+    ``runs``: for each length's label, the (first, last, count) of each run. ``measured``: where and when the runs were
     found.
     """
     fig, ax = figure(480, 320)
@@ -252,7 +255,7 @@ def _band(
     alpha: float = 0.25,
     width: float = 2,
 ) -> None:
-    """The trend of a curve: a line for the mean, a band from the least to the greatest value."""
+    """Draws the trend of a curve: a line for the mean, and a band from the least to the greatest value."""
     middles, found = trend(curve, checks.integer("length", length, minimum=2))
     ax.fill_between(
         middles, found.least, found.greatest, color=colour, alpha=alpha, linewidth=0

@@ -1,8 +1,8 @@
 """The score against distance: for q = k, for chosen vectors and for random ones.
 
-For q = k = (1, …, 1) it is 2K(Δ), twice `ropebook.sinusoidal.distance_kernel`; for any q and k it is
-`ropebook.complex_plane.score_at`. Angles are float64; under mps, which has no float64, they
-are on the CPU.
+For q = k = (1, …, 1) the score is 2K(Δ), twice `ropebook.sinusoidal.distance_kernel`. For any q and k it is computed
+by `ropebook.complex_plane.score_at`. Angles are float64. For tensors on mps, which has no float64, they are computed
+on the CPU.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ropebook.rope import Positions
 
 
 class Figure(NamedTuple):
-    """One figure of the score: a query at a position, keys at 0 … length − 1, q = k = (1, …, 1)."""
+    """The settings of one figure of the score: a query at a position, keys at 0 … length − 1, and q = k = (1, …, 1)."""
 
     query_position: int
     length: int
     dim: int
 
 
-# The figures of a widely read study note on RoPE, in its order; base 10000. Its fourth says d = 8 but is drawn with
-# 16.
+# The figures of a widely read study note on RoPE, in the note's order; base 10000. The fourth is labelled d = 8 there,
+# but was drawn with 16.
 FIGURES = (
     Figure(0, 512, 256),
     Figure(256, 512, 256),
@@ -51,7 +51,7 @@ def score_curve(
 ) -> Tensor:
     """The scores of one query with keys at 0 … length − 1: ⟨R_m q, R_n k⟩, shape (…, length), float64.
 
-    ``q``, ``k``: (…, dim), floating point; every key is the same vector k. They are on q's device.
+    ``q``, ``k``: (…, dim), floating point; every key is the same vector k. The scores are on q's device.
 
     >>> ones = torch.ones(4)
     >>> score_curve(1, 3, ones, ones)  # symmetric about the query: q = k
@@ -79,11 +79,11 @@ def random_scores(
     samples: int = 1000,
     seed: int = 0,
 ) -> Spread:
-    """Mean and standard deviation of the score over random q and k, at each distance: distances.shape, float64.
+    """The mean and standard deviation of the score over random q and k, at each distance: distances.shape, float64.
 
-    All entries of q and k are independent, of mean 0 and variance 1 (normal). Then the score has mean 0 and variance d
-    at *every* distance: rotating such a k does not change its distribution, so nothing decays and no
-    diagonal appears. The same q and k serve all distances.
+    All entries of q and k are independent normal numbers with mean 0 and variance 1. The score then has mean 0 and
+    variance d at *every* distance, because rotating such a k does not change its distribution. So nothing decays, and
+    the map of scores has no diagonal. All distances use the same q and k.
 
     >>> spread = random_scores([0, 10, 10000], dim=64, samples=4000)
     >>> ((spread.std / 64**0.5 - 1).abs() < 0.05).all().item()
@@ -114,11 +114,12 @@ class Estimate(NamedTuple):
 
 
 def diagonal_weight(q: Tensor, k: Tensor, base: float | None = 10000.0) -> Estimate:
-    """The attention that a position pays to itself, as a multiple of an even share: 1 means no
-    diagonal.
+    """The weight that a position gives to itself, as a multiple of an even share. A value of 1 means that no diagonal
+    stands out.
 
-    ``q``, ``k``: (trials, seq, dim), floating point, at least 2 trials. They are rotated by their positions 0 … seq − 1
-    (``base`` None: not at all); softmax of the scores over √dim, no mask; the mean weight on the diagonal times seq.
+    ``q``, ``k``: (trials, seq, dim), floating point, at least 2 trials. They are rotated by their positions 0 … seq −
+    1, or not at all if ``base`` is None. The weights are the softmax of the scores divided by √dim, without a mask,
+    and the result is the mean weight on the diagonal times seq.
 
     >>> q, k = torch.randn(2, 100, 32, 64, generator=torch.Generator().manual_seed(0))
     >>> value, error = diagonal_weight(q, k)

@@ -18,7 +18,7 @@ DIMS = (8, 16, 32, 64, 128, 256)
 
 
 class SweepRow(NamedTuple):
-    """One base and dimension of `sweep`; ``below_half`` and ``summary`` are of the curve K(Δ)/K(0)."""
+    """One row of `sweep`: a base, a dimension, and ``below_half`` and ``summary`` for their curve K(Δ)/K(0)."""
 
     base: float
     dim: int
@@ -32,9 +32,10 @@ def sweep(
     dims: Iterable[int] = DIMS,
     device: Device = None,
 ) -> list[SweepRow]:
-    """The score of q = k = 1, as a share of its value at Δ = 0, for each dim and base, over Δ < length.
+    """Summarizes, for each dim and base, the score of q = k = (1, …, 1) over Δ < length, as a share of its value at Δ
+    = 0.
 
-    ``below_half`` is the first distance at which it is below 1/2, None if it stays above.
+    ``below_half`` is the first distance at which this share is below 1/2, or None if it never is.
 
     >>> [row.below_half for row in sweep(1000, bases=[100, 10000], dims=[64])]
     [5, 28]

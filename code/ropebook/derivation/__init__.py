@@ -1,22 +1,22 @@
 """The rotation, derived from what we ask of a score.
 
-Notation: position m of the query, n of the key, distance Δ = m − n, head dimension d (even), pair i = 0 … d/2 − 1, frequency
-θ_i = base^(−2i/d) in radians per position. R_m rotates pair i counter-clockwise by
-mθ_i:
+Notation: position m of the query, n of the key, distance Δ = m − n, head dimension d (even), pair i = 0 … d/2 − 1,
+frequency θ_i = base^(−2i/d) in radians per position. R_m rotates pair i counter-clockwise by mθ_i:
 
     [cos mθ_i   −sin mθ_i]
     [sin mθ_i    cos mθ_i]
 
-The score of a query at m and a key at n is ⟨R_m q, R_n k⟩ = qᵀ R_{n−m} k, as in Su et al., "RoFormer" (2021), section 3.
+The score of a query at m and a key at n is ⟨R_m q, R_n k⟩ = qᵀ R_{n−m} k, as in Su et al., "RoFormer" (2021), section
+3.
 
 - `matrices`: the matrix, rotated vectors, scores.
 - `algebra`: the derivation in the plane, step by step, with sympy.
-- `families`: what else meets the requirement, in any dimension, and why pairs are enough.
-- `drawings`: the two families as a picture.
+- `families`: which other families of matrices meet the requirement, in any dimension, and why pairs are enough.
+- `drawings`: a picture of rotations and of powers of a reflection.
 
-Which entries form pair i is the layout: "interleaved" (2i with 2i + 1, the paper's) or "half" (i with i + d/2). All
-matrices and angles are float64; under mps, which has no float64, they are on the CPU. sympy and matplotlib are imported
-where they are used.
+The layout says which entries form pair i: "interleaved" (2i with 2i + 1, as in the paper) or "half" (i with i + d/2).
+All matrices and angles are float64. For tensors on mps, which has no float64, they are computed on the CPU. sympy and
+matplotlib are imported where they are used.
 """
 
 from ropebook.derivation.algebra import (

@@ -1,4 +1,4 @@
-"""The derivation in the plane, each step carried out by sympy, and the example by hand without rounding."""
+"""The derivation in the plane, with each step carried out by sympy, and the worked example without rounding."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ if TYPE_CHECKING:
 
 
 class Polar(NamedTuple):
-    """The requirement f(q, m)·conj f(k, n) = g(q, k, m − n) in polar form: one equation for lengths, one for angles."""
+    """The requirement f(q, m)·conj f(k, n) = g(q, k, m − n) in polar form: an equation for lengths and one for
+    angles."""
 
     lengths: sympy.Eq
     angles: sympy.Eq
 
 
 class Phase(NamedTuple):
-    """The angle φ(m) by which position m rotates: the step (with every m on its left and everything else on its right),
-    the recurrence that follows from it, and the recurrence's solution."""
+    """How we find the angle φ(m) by which position m rotates: the step (an equation with every m on its left and
+    everything else on its right), the recurrence that follows from it, and the recurrence's solution."""
 
     step: sympy.Eq
     recurrence: sympy.Eq
@@ -27,8 +28,7 @@ class Phase(NamedTuple):
 
 
 def polar_form() -> Polar:
-    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)} and g likewise; the logarithm separates lengths from
-    angles.
+    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)}, and g in the same way. The logarithm then separates lengths from angles.
 
     The angles are equal up to whole turns. Su et al. (2021), section 3.4.1.
 
@@ -50,7 +50,7 @@ def polar_form() -> Polar:
 
 
 def length_at(equation: sympy.Eq) -> sympy.Eq:
-    """Set k = q and n = m in the equation for lengths: r(q, m) is what it was at m = 0, the length of q.
+    """Set k = q and n = m in the equation for lengths. It follows that r(q, m) = r(q, 0), the length of q.
 
     >>> length_at(polar_form().lengths)
     Eq(r(q, m), r(q, 0))
@@ -67,7 +67,7 @@ def length_at(equation: sympy.Eq) -> sympy.Eq:
 
 
 def angle_at(equation: sympy.Eq) -> sympy.Eq:
-    """Set n = m in the equation for angles: Φ(q, m) is its value at m = 0 plus an amount without q in it.
+    """Set n = m in the equation for angles. It follows that Φ(q, m) is Φ(q, 0) plus an amount that doesn't depend on q.
 
     ``ValueError`` if the amount does depend on q.
 
@@ -92,9 +92,9 @@ def angle_at(equation: sympy.Eq) -> sympy.Eq:
 def phase(equation: sympy.Eq) -> Phase:
     """Set n = m − 1 in the equation for angles, with Φ(q, m) from `angle_at`, and solve the recurrence for φ.
 
-    The amount by which Φ(q, m) has grown since m = 0 contains no q, and what it equals contains no k, so it is a
-    function φ of m alone. In the equation at n = m − 1, move every term with an m to the left and the rest to the
-    right. Now the left side contains neither q nor k, and the right side no m, so both equal one constant, θ. φ(0) = 0.
+    The amount Φ(q, m) − Φ(q, 0) equals an expression without q. In the same way it contains no k, so it is a function φ
+    of m alone, and φ(0) = 0. In the equation at n = m − 1, move every term with an m to the left and the rest to the
+    right. Now the left side contains neither q nor k, and the right side no m, so both equal the same constant, θ.
 
     ``ValueError`` if the amount depends on q, or if the left side is anything but φ(m) − φ(m − 1).
 
@@ -131,7 +131,7 @@ def phase(equation: sympy.Eq) -> Phase:
 
 
 def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
-    """The matrix at the end of the derivation: (x + iy)·e^{iφ(m)} as a matrix acting on the column (x, y).
+    """The matrix at the end of the derivation: the one that maps the column (x, y) to the parts of (x + iy)·e^{iφ(m)}.
 
     >>> turned_vector(phase(polar_form().angles).solution)
     Matrix([
@@ -146,9 +146,9 @@ def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
 
 
 def rotate_exactly(q: list, position: int, base: int = 10000) -> sympy.Matrix:
-    """R_m q without rounding, for the worked example: a column of sines and cosines; interleaved.
+    """Computes R_m q without rounding, for the worked example: a column of sines and cosines, interleaved layout.
 
-    ``q``: whole numbers or sympy numbers, an even count of them; ``position`` and ``base``: whole numbers.
+    ``q``: an even number of whole numbers or sympy numbers. ``position`` and ``base``: whole numbers.
 
     >>> rotate_exactly([1, 2], position=2).T
     Matrix([[-2*sin(2) + cos(2), 2*cos(2) + sin(2)]])
@@ -187,7 +187,7 @@ def _angle(*arguments: sympy.Expr, name: str = "Phi") -> sympy.Expr:
 
 
 def _symbols(names: str) -> tuple[sympy.Symbol, ...]:
-    """q and k, which stand for vectors, and the whole numbers m and n."""
+    """Symbols for the vectors q and k, and for the whole numbers m and n."""
     import sympy
 
     return tuple(

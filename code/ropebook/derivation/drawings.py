@@ -1,5 +1,4 @@
-"""The drawing of the chapter's depth pages: one vector at successive positions, rotated and
-mirrored."""
+"""The drawing for the chapter's in-depth pages: one vector at successive positions, rotated and mirrored."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from ropebook.derivation.matrices import rotation
 def draw_families(positions: int = 10, angle: float = 1.2) -> None:
     """Show one vector at the positions 0 … positions − 1, under rotations and under the powers of a reflection.
 
-    ``positions``: at least 2. ``angle``: of the reflection, in radians; its mirror is the line at angle/2.
+    ``positions``: at least 2. ``angle``: the reflection's angle in radians; its mirror is the line at angle/2.
     """
     from ropebook.figures import BLUE, INK, MUTED, ORANGE, display_figure, figure
 

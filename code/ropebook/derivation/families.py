@@ -1,4 +1,4 @@
-"""Any dimension: what else meets our requirement for a score, and why pairs are enough."""
+"""Other families of matrices, in any dimension, that meet our requirement for a score, and why pairs are enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ropebook.rope import Positions
 
 
 def reflection(angle: Positions) -> Tensor:
-    """The plane mirrored in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape angle.shape + (2, 2).
+    """The matrix F that mirrors the plane in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape
+    angle.shape + (2, 2).
 
     >>> reflection(0.0)
     tensor([[ 1.,  0.],
@@ -25,10 +26,10 @@ def reflection(angle: Positions) -> Tensor:
 
 
 def breach(step: Tensor, reach: int) -> float:
-    """How far O_n = stepⁿ is from the requirement: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤
+    """How far O_n = stepⁿ is from meeting the requirement: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤
     reach.
 
-    Zero up to rounding for every orthogonal ``step``. ``step``: (dim, dim), invertible.
+    It is zero up to rounding for every orthogonal ``step``. ``step``: (dim, dim), invertible.
 
     >>> breach(reflection(0.0), reach=5), breach(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), reach=1)
     (0.0, 1.0)
@@ -44,7 +45,7 @@ def breach(step: Tensor, reach: int) -> float:
     except torch.linalg.LinAlgError:
         raise ValueError("step must be invertible, got a singular matrix") from None
     n = torch.arange(-reach, reach + 1)
-    at = 2 * reach  # where O_0 is
+    at = 2 * reach  # the index of O_0
     products = family[at + n[:, None]].mT @ family[at + n]
     return (products - family[at + n - n[:, None]]).abs().max().item()
 
@@ -57,13 +58,14 @@ class NormalForm(NamedTuple):
 
 
 def normal_form(skew: Tensor) -> NormalForm:
-    """The planes that a skew-symmetric matrix Ω rotates, and how fast: basis (dim, dim), frequencies
-    (dim/2,).
+    """The planes that a skew-symmetric matrix Ω rotates, and the frequencies: basis (dim, dim), frequencies (dim/2,),
+    float64.
 
-    Columns 2i and 2i + 1 of the basis span the plane of pair i: Ω carries the first to θ_i times the second, the second
-    to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies.
-    ``skew``: Ω, (dim, dim), dim even, Ωᵀ = −Ω up to rounding. From the eigenvectors of the Hermitian matrix iΩ; float64.
-    (Horn and Johnson, "Matrix Analysis", 2nd edition, section 2.5.)
+    Columns 2i and 2i + 1 of the basis span the plane of pair i. Ω maps the first to θ_i times the second, and the
+    second to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies. They are computed from
+    the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix Analysis", 2nd edition, section 2.5).
+
+    ``skew``: Ω, (dim, dim), dim even, Ωᵀ = −Ω up to rounding.
 
     >>> normal_form(torch.tensor([[0.0, 3.0], [-3.0, 0.0]])).frequencies
     tensor([3.], dtype=torch.float64)
@@ -81,10 +83,10 @@ def normal_form(skew: Tensor) -> NormalForm:
     planes = torch.view_as_real(vectors.flip(1)[:, turning]).flatten(-2)
     basis, _ = torch.linalg.qr(
         planes, mode="complete"
-    )  # completed by directions that are not rotated
+    )  # the remaining columns are directions that are not rotated
     first, second = basis[:, ::2], basis[:, 1::2]
     frequencies = (second * (skew @ first)).sum(0)
-    # In some planes the basis has the other orientation: mirror those.
+    # In some planes the basis has the opposite orientation, so we mirror those.
     sign = torch.where(frequencies < 0, -1.0, 1.0).double()
     basis = torch.stack((first, second * sign), dim=-1).flatten(-2)
     return NormalForm(basis, frequencies.abs())

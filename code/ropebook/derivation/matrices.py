@@ -1,5 +1,4 @@
-"""R_m, which rotates pair i by mθ_i: as a matrix, applied to vectors, in a score, and as an
-exponential."""
+"""R_m, which rotates pair i by mθ_i: its matrix, the rotation of vectors, scores, and the matrix exponential."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ def rotation(angle: Positions) -> Tensor:
 
 
 def pairs(dim: int, layout: str = "interleaved") -> Tensor:
-    """Which two entries of a vector are rotated together: row i holds the indices of pair i. Shape (dim/2, 2),
-    int64.
+    """The indices of the two entries that form each pair: row i is pair i. Shape (dim/2, 2), int64.
 
     >>> pairs(6).tolist(), pairs(6, "half").tolist()
     ([[0, 1], [2, 3], [4, 5]], [[0, 3], [1, 4], [2, 5]])
@@ -45,8 +43,8 @@ def rotation_matrix(
 ) -> Tensor:
     """R_m, which rotates pair i by mθ_i: shape positions.shape + (dim, dim), float64.
 
-    One 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15). ``positions`` as in
-    `ropebook.sinusoidal.angles`: negative and fractional ones too.
+    The matrix has one 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15).
+    ``positions``: as in `ropebook.sinusoidal.angles`, so they may be negative or fractional.
 
     >>> R = rotation_matrix(range(8), dim=6)
     >>> bool((R[5].T @ R[2]).allclose(R[3].T))  # R_mᵀ R_n = R_{n−m}
@@ -62,10 +60,11 @@ def rotate(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its device.
+    """Computes R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its
+    device.
 
-    ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: of a shape that broadcasts with x's
-    axes but the last, such as (seq,). Computed in float64; only the result is cast.
+    ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: any shape that broadcasts with
+    x.shape[:-1], such as (seq,). The arithmetic is done in float64; only the result is cast.
 
     >>> rotate(torch.tensor([1.0, 2.0, 3.0, 4.0]), 2)
     tensor([-2.2347,  0.0770,  2.9194,  4.0592])
@@ -76,7 +75,7 @@ def rotate(
     _broadcasting("positions", blocks.shape[:-3], x.shape[:-1])
     where = rope.float64_device(x.device)
     columns = x.to(where).double()[..., order].unsqueeze(-1)
-    turned = (blocks.to(where) @ columns).flatten(-3)  # pair after pair
+    turned = (blocks.to(where) @ columns).flatten(-3)  # one pair after another
     return turned[..., order.flatten().argsort()].to(x.dtype).to(x.device)
 
 
@@ -88,9 +87,10 @@ def score(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """The score ⟨R_m q, R_n k⟩, not divided by √dim: the broadcast shape of all four without the last axis, float64.
+    """The score ⟨R_m q, R_n k⟩, not divided by √dim, in float64. Its shape is that of q[..., 0], k[..., 0], m and n
+    broadcast together.
 
-    ``q``, ``k``: (…, dim), floating point; ``m``, ``n``: positions that broadcast with the axes before.
+    ``q``, ``k``: (…, dim), floating point. ``m``, ``n``: positions that broadcast with q.shape[:-1] and k.shape[:-1].
 
     >>> q, k = torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 0.0]])
     >>> score(q, k, m=[7, 107], n=[5, 105])
@@ -128,7 +128,7 @@ def generator(
 
 
 def _on_the_diagonal(blocks: Tensor, layout: str) -> Tensor:
-    """The matrix whose 2 × 2 block for pair i is blocks[…, i, :, :], and which is zero elsewhere."""
+    """The matrix with blocks[…, i, :, :] as the 2 × 2 block of pair i, and zeros elsewhere."""
     dim = 2 * blocks.shape[-3]
     order = pairs(dim, layout)
     result = blocks.new_zeros(*blocks.shape[:-3], dim, dim)
