@@ -36,7 +36,7 @@ def integer(
     least = value if minimum is None else minimum
     most = value if maximum is None else maximum
     if type(value) is int and least <= value <= most:
-        # nearly always; rotating a token takes less time than composing the words below
+        # Nearly every call ends here. Composing the message below would take longer than rotating a token.
         return value
     if _of_a_graph(value):
         return value

@@ -92,8 +92,8 @@ def angle_at(equation: sympy.Eq) -> sympy.Eq:
 def phase(equation: sympy.Eq) -> Phase:
     """Set n = m − 1 in the equation for angles, with Φ(q, m) from `angle_at`, and solve the recurrence for φ.
 
-    The amount Φ(q, m) − Φ(q, 0) equals an expression without q. In the same way it contains no k, so it is a function φ
-    of m alone, and φ(0) = 0. In the equation at n = m − 1, move every term with an m to the left and the rest to the
+    The amount Φ(q, m) − Φ(q, 0) contains no k, and it equals an expression that contains no q. So it is a function φ of
+    m alone, and φ(0) = 0. In the equation at n = m − 1, move every term with an m to the left and the rest to the
     right. Now the left side contains neither q nor k, and the right side no m, so both equal the same constant, θ.
 
     ``ValueError`` if the amount depends on q, or if the left side is anything but φ(m) − φ(m − 1).

@@ -1,9 +1,7 @@
-"""The rotation, computed fast: several ways to compute one product, and the module that models
-use.
+"""Fast rotation: several ways to compute the same product, and the module that models use.
 
-- `forms`: every way to compute it, from the paper's matrix to one loop over the
-  data.
-- `rotary`: what models use, `RotaryEmbedding` and `apply_rotary`.
+- `forms`: every way to compute it, from the paper's matrix to a single loop over the data.
+- `rotary`: `RotaryEmbedding` and `apply_rotary`, for use in models.
 - `layouts`: conversion between interleaved and half-split pairs.
 - `checkpoints`: conversion between Meta's checkpoints and those of transformers.
 - `cost`: operations and bytes of each form.

@@ -1,5 +1,5 @@
-"""Converts checkpoints of Llama from Meta's format to that of transformers and back: names, and layout of queries and
-keys."""
+"""Converts checkpoints of Llama from Meta's format to that of transformers and back: the names of the weights, and the
+layout of queries and keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.efficient.layouts import convert_weight
 
-# Meta's names, and the same weights' names in transformers.
+# Meta's names of weights, and what transformers calls the same weights.
 _TOP = {
     "tok_embeddings.weight": "model.embed_tokens.weight",
     "norm.weight": "model.norm.weight",
@@ -32,20 +32,20 @@ _TOP_BACK = {theirs: ours for ours, theirs in _TOP.items()}
 _IN_LAYER_BACK = {theirs: ours for ours, theirs in _IN_LAYER.items()}
 _THEIR_LAYER = re.compile(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)")
 _LAYER = re.compile(r"layers\.(\d+)\.(.+)\.(weight|bias)")
-# Recomputed when a model is built, so not a weight.
+# This is recomputed when a model is built, so it is not a weight.
 _TABLES = {"rope.freqs"}
 
 
 def meta_to_transformers(
     state_dict: Mapping[str, Tensor], params: Mapping[str, object]
 ) -> dict[str, Tensor]:
-    """Meta's Llama weights as a state dict for transformers' ``LlamaForCausalLM``.
+    """Converts Meta's Llama weights to a state dict for transformers' ``LlamaForCausalLM``.
 
-    ``state_dict``: all shards merged; ``params``: Meta's params.json, of which "dim", "n_heads" and "n_kv_heads"
-    (default n_heads) are read. Meta rotates neighbours ("interleaved"), transformers halves: the rows of the query and
-    key projections are reordered head by head. Nothing else changes, so the logits stay the same, and unchanged
-    tensors are not copied. The config needs Meta's rope_theta and norm_eps as well, and for "use_scaled_rope" the
-    parameters of Llama 3.1.
+    ``state_dict``: all shards merged. ``params``: Meta's params.json; we read its "dim", "n_heads" and "n_kv_heads"
+    (default n_heads). Meta's pairs are neighbours ("interleaved"), those of transformers are half-split ("half"), so
+    the rows of the query and key projections are reordered head by head. Nothing else changes, so the logits stay the
+    same, and unchanged tensors are not copied. The config also needs Meta's rope_theta and norm_eps, and for
+    "use_scaled_rope" the parameters of Llama 3.1.
 
     ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not fit
     the weights.
@@ -80,9 +80,10 @@ def meta_to_transformers(
 def transformers_to_meta(
     state_dict: Mapping[str, Tensor], params: Mapping[str, object]
 ) -> dict[str, Tensor]:
-    """The inverse of `meta_to_transformers`: Meta's names, and neighbouring rows as pairs in query and key projections.
+    """The inverse of `meta_to_transformers`: Meta's names, and query and key projections whose pairs are neighbouring
+    rows.
 
-    ``params`` as there. "rope.freqs" is left out, because Meta's code recomputes it. ``ValueError`` for a name
+    ``params``: as there. "rope.freqs" is left out, because Meta's code recomputes it. ``ValueError`` for a name
     that transformers' ``LlamaForCausalLM`` does not have, and for head counts that do not fit the weights.
 
     >>> import torch

@@ -1,4 +1,4 @@
-"""What each form of the rotation costs: operations and bytes, counted by hand."""
+"""The cost of each form of the rotation: operations and bytes, counted by hand."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ropebook.efficient.forms import FORMS
 
 @dataclass(frozen=True)
 class RotationCost:
-    """What it costs to rotate the heads of one token; made by :func:`rotation_cost`.
+    """The cost of rotating the heads of one token; made by :func:`rotation_cost`.
 
-    Operations are additions, multiplications and sign changes of real numbers. Bytes are everything that the steps of a
-    form read and write, counted step by step as if no cache kept anything between two steps.
+    Operations are additions, multiplications and sign changes of real numbers. Bytes are what each step of a form reads
+    and writes, added up as if no cache kept anything from one step to the next.
     """
 
     flops: int
     # bytes of the heads, and of intermediate results
     data_bytes: int
-    # bytes of cosines and sines, each time they are read
+    # bytes of cosines and sines, counted each time they are read
     table_bytes: int
 
     @property
@@ -29,12 +29,13 @@ class RotationCost:
 
     @property
     def intensity(self) -> float:
-        """Operations per byte: below what a processor can do per byte of memory traffic, memory decides the time."""
+        """Operations per byte. If a processor can do more operations than this in the time that it takes to move a
+        byte, the memory decides how long the rotation takes."""
         return self.flops / self.bytes
 
 
-# Per entry of a head: operations, numbers read and written; per entry of one head, for each token: numbers of the table.
-# ("dense" has d times these operations and table entries.)
+# For each entry of a head: operations, then numbers read and written. The last number counts the table's numbers, per
+# token and per entry of a single head. ("dense" has d times these operations and table entries.)
 _COSTS = {
     ("dense", "interleaved"): (2, 2, 1),
     ("dense", "half"): (2, 2, 1),
@@ -62,22 +63,22 @@ def rotation_cost(
     layout: str = "interleaved",
     bytes_per_element: int = 4,
 ) -> RotationCost:
-    """Count what ``form`` costs per token, for ``n_heads`` heads of d = ``head_dim`` entries, by hand.
+    """The cost of ``form`` per token, counted by hand, for ``n_heads`` heads of d = ``head_dim`` entries.
 
-    With H = ``n_heads`` and β = ``bytes_per_element`` (data, tables and temporaries alike):
+    H is ``n_heads``. Each number of the data, the tables and the temporaries takes ``bytes_per_element`` bytes:
 
     - "dense": 2d²·H operations, 2d·H numbers, a table of d²
     - "blocks": 4d·H operations (2·2·2 for each 2 × 2 product), 6d·H numbers (pairs gathered, product, result
       scattered), a table of 2d
-    - "sparse" (`rotate_interleaved`, `rotate_halves`): 3.5d·H operations, 10d·H numbers (sign d, swap 2d, two products 2d
-      each, sum 3d), a table of 2d
+    - "sparse" (`rotate_interleaved`, `rotate_halves`): 3.5d·H operations, 10d·H numbers (sign d, swap 2d, two products
+      2d each, sum 3d), a table of 2d
     - "by_pairs" run step by step: 3d·H operations, 9d·H numbers, a table of 2d
     - "complex": 3d·H operations (4 products and 2 sums a pair), 2d·H numbers, a table of d; half-split 6d·H numbers
-    - "eager": interleaved as "complex"; half-split 5d·H numbers and a table of 2d, in chunks, so that most of it stays
-      in the cache (for few tokens 7d·H, with one step fewer)
-    - "in_place": interleaved 2d·H numbers; half-split 6d·H numbers and the table of 2d for every head, one head at a
-      time, so that most of it stays in the cache
-    - "compiled", and the Triton kernel: 3d·H operations, 2d·H numbers, a table of d: the least there is
+    - "eager": for interleaved pairs the same as "complex"; for half-split pairs 5d·H numbers and a table of 2d, in
+      chunks, so that most of the data stays in the cache (for few tokens 7d·H numbers, with one step fewer)
+    - "in_place": for interleaved pairs 2d·H numbers; for half-split pairs 6d·H numbers and the table of 2d for every
+      head, one head at a time, so that most of the data stays in the cache
+    - "compiled", and the Triton kernel: 3d·H operations, 2d·H numbers, a table of d, which is the minimum
 
     >>> rotation_cost("compiled", head_dim=128, n_heads=40).data_bytes == 2 * 128 * 40 * 4
     True

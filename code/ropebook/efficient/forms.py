@@ -1,4 +1,4 @@
-"""Several ways to compute one product, from the matrix in the paper to one loop over the data.
+"""Several ways to compute the same product, from the matrix in the paper to a single loop over the data.
 
 Every form rotates pair i of x at position m by the angle φ = mθ_i,
 counter-clockwise:
@@ -6,13 +6,13 @@ counter-clockwise:
     x₁′ = x₁ cos φ − x₂ sin φ
     x₂′ = x₂ cos φ + x₁ sin φ
 
-In layout "interleaved" a pair is the entries (2i, 2i + 1), as in Su et al., "RoFormer" (2021), equation 34; in layout
-"half" it is (i, i + d/2), as in GPT-NeoX and in transformers' Llama. The forms take x (…, T, d) with cos and sin (T, d/2),
-or x (B, H, T, d) with cos and sin (B, T, d/2), as `ropebook.rope.cos_sin` gives them, and return the type of x. cos and
-sin are float32 or float64, never half; half-precision data are widened for the arithmetic and rounded once,
-at the end.
+In layout "interleaved" a pair consists of the entries (2i, 2i + 1), as in Su et al., "RoFormer" (2021), equation 34;
+in layout "half" it consists of (i, i + d/2), as in GPT-NeoX and in transformers' Llama. The forms take x (…, T, d)
+with cos and sin (T, d/2), or x (B, H, T, d) with cos and sin (B, T, d/2), as `ropebook.rope.cos_sin` gives them. The
+result has the type of x. cos and sin are float32 or float64, never a half type. Half-precision data are widened for
+the arithmetic, and only the result is rounded.
 
-A form checks its arguments (`fit`). A form built from another one calls the version without checks.
+Every form checks its arguments (`fit`). Where one form calls another, it calls the version without checks.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from ropebook.shapes import Float, Shaped
 Vectors = Float[Tensor, "*batch seq dim"]
 Table = Float[Tensor, "*rows seq dim//2"]
 Partial = Float[Tensor, "*rows seq pairs"]
-"""A table that may cover fewer pairs than the vector has."""
+"""A table of cosines or sines that may cover fewer pairs than the vector has."""
 
 Form = Callable[..., Tensor]
 
-# Rotating this many numbers takes less time than starting the operations.
+# Rotating this many numbers takes less time than launching the operations that do it.
 SMALL = 2**15
 
 
@@ -52,7 +52,7 @@ def fit(
     layout: str = "interleaved",
     partial: bool = False,
 ) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
-    """cos and sin `over_heads`, after checking a form's arguments: types, shapes, and whether they fit together.
+    """Checks a form's arguments (types, shapes, and whether they fit together), and returns cos and sin `over_heads`.
 
     ``partial``: cos and sin may cover fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
     """
@@ -63,7 +63,7 @@ def fit(
 
 
 def check_tables(cos: Tensor, sin: Tensor) -> None:
-    """The part of `fit` that needs only cos and sin."""
+    """Does the part of `fit` that concerns only cos and sin."""
     for name, table in (("cos", cos), ("sin", sin)):
         if checks.floating(name, table).dtype not in (torch.float32, torch.float64):
             raise TypeError(f"{name} must be float32 or float64, got {table.dtype}")
@@ -78,8 +78,7 @@ def check_tables(cos: Tensor, sin: Tensor) -> None:
 
 
 def check_rows(x: Tensor, cos: Tensor, partial: bool, name: str = "x") -> None:
-    """The part of `fit` that checks x (called ``name`` in errors) and that cos has rows for its
-    tokens."""
+    """Does the part of `fit` that checks x (called ``name`` in errors) and whether cos has rows for its tokens."""
     checks.rotatable(name, x)
     rope.check_pairs(x, name)
     if x.device != cos.device:
@@ -104,13 +103,14 @@ def over_heads(
     cos: Float[Tensor, "... pairs"],
     sin: Float[Tensor, "... pairs"],
 ) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
-    """cos and sin (B, T, d/2) with an axis for the heads of x (B, H, T, d); others as they are. Trusts its arguments."""
+    """Gives cos and sin (B, T, d/2) an axis for the heads of x (B, H, T, d). If they have no batch axis, they are
+    returned unchanged. The arguments are not checked."""
     if cos.ndim == 3 and x.ndim == 4:
         return cos.unsqueeze(1), sin.unsqueeze(1)
     return cos, sin
 
 
-# For one token, Tensor.to spends half as long inspecting its arguments as on the conversion itself.
+# When it converts a single token, Tensor.to spends half as long inspecting its arguments as on the conversion itself.
 _CASTS = {
     torch.float16: Tensor.half,
     torch.bfloat16: Tensor.bfloat16,
@@ -120,13 +120,13 @@ _CASTS = {
 
 
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``x.to(dtype)``, skipped where it would do nothing, since even then it takes as long as a
-    small product."""
+    """Computes ``x.to(dtype)``, but skips the call if x already has this type, because even then it would take as long
+    as a small product."""
     return x if x.dtype == dtype else _CASTS[dtype](x)
 
 
 def fitted(form: Form) -> Form:
-    """Makes a form(x, cos, sin, layout) check and fit its arguments first."""
+    """Wraps a form(x, cos, sin, layout) so that `fit` first checks its arguments."""
 
     @functools.wraps(form)
     def checked(
@@ -138,7 +138,8 @@ def fitted(form: Form) -> Form:
 
 
 def unchecked(form: Form) -> Form:
-    """A `fitted` form without the checks, for callers that have checked already and pass cos and sin `over_heads`."""
+    """The form inside a `fitted` one. It doesn't check its arguments; the caller must have done that, and must pass cos
+    and sin `over_heads`."""
     return form.__wrapped__
 
 
@@ -149,7 +150,8 @@ def unchecked(form: Form) -> Form:
 def rotate_dense(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """R_m x as the paper writes it: a d × d matrix for each position, nearly all of it zeros."""
+    """Computes R_m x as the paper writes it, with a d × d matrix for each position. Nearly all its entries are
+    zeros."""
     dim = x.shape[-1]
     matrix = cos.new_zeros(*cos.shape[:-1], dim, dim)
     first, second = split(torch.arange(dim, device=x.device), layout)
@@ -164,7 +166,7 @@ def rotate_dense(
 def rotate_blocks(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Only the blocks: for each position and pair, a 2 × 2 matrix times the pair."""
+    """Computes only the blocks of R_m x: for each position and pair, a 2 × 2 matrix times the pair."""
     rows = torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)
     blocks = torch.stack(rows, -2)
     pairs = torch.stack(split(x, layout), -1)
@@ -196,7 +198,7 @@ def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]
 
 
 def _signed(x: Tensor) -> Tensor:
-    """x, unless its type has no negative numbers (``TypeError``): in uint8, −1 would become 255."""
+    """Returns x. ``TypeError`` if its type has no negative numbers: in uint8, −1 would become 255."""
     if not checks.tensor("x", x).dtype.is_signed:
         raise TypeError(
             f"x must be of a type with negative numbers, got dtype {x.dtype}"
@@ -231,8 +233,8 @@ def rotate_sparse(
 def rotate_by_pairs(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The two lines of the formula. Plain torch makes six temporaries on the way; a compiler turns it into one
-    loop."""
+    """Computes the two lines of the formula. Plain torch makes six temporaries in the process; a compiler turns it into
+    one loop."""
     x1, x2 = split(x, layout)
     y = join(x1 * cos - x2 * sin, x2 * cos + x1 * sin, layout)
     return y.to(x.dtype)
@@ -245,16 +247,17 @@ by_pairs = unchecked(rotate_by_pairs)
 def rotate_complex(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """One product of complex numbers, (x₁ + ix₂)(cos φ + i sin φ): one pass over the data.
+    """Multiplies complex numbers, (x₁ + ix₂)(cos φ + i sin φ), in a single pass over the data.
 
-    Interleaved pairs already lie in memory as complex numbers; half-split ones must be brought together first.
+    Interleaved pairs are already stored like complex numbers. The two halves of half-split pairs must be brought
+    together first.
     """
     wide = cast(x, torch.result_type(x, cos))
     if layout == "half":
         wide = join(*split(wide, "half"), "interleaved")
     elif not _is_complex_in_memory(wide):
         wide = wide.clone(memory_format=torch.contiguous_format)
-    # not unflatten and flatten, which autograd's own vmap (is_grads_batched) lacks
+    # We don't use unflatten and flatten, because autograd's own vmap (is_grads_batched) lacks them.
     z = torch.view_as_complex(wide.view(*wide.shape[:-1], wide.shape[-1] // 2, 2))
     y = cast(torch.view_as_real(z * torch.complex(cos, sin)), x.dtype)
     return join(*y.unbind(-1), "half") if layout == "half" else y.reshape(x.shape)
@@ -267,12 +270,11 @@ complex_product = unchecked(rotate_complex)
 def rotate_eager(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The default except on CUDA: the fastest form without a compiler. Interleaved: `rotate_complex`. Halves: the two
-    lines of the formula, written straight into the result, in chunks of tokens that fit in the processor's cache.
-    Inside your own ``torch.compile``: `rotate_by_pairs`.
+    """The fastest form without a compiler, and the default except on CUDA. Interleaved pairs are rotated by
+    `rotate_complex`. For half-split pairs, the two lines of the formula are written directly into the result, in chunks
+    of tokens that fit in the processor's cache. Inside your own ``torch.compile``, this is `rotate_by_pairs`.
 
-    Autograd: the gradient is rotated by −φ, which does not require keeping x
-    (`Turn`).
+    Autograd rotates the gradient by −φ, so it need not keep x (`Turn`).
     """
     if torch.compiler.is_compiling():
         return by_pairs(x, cos, sin, layout)
@@ -304,8 +306,8 @@ class Turn(torch.autograd.Function):
 
 
 def _plain(*tensors: Tensor) -> bool:
-    """Whether x, cos and sin can be rotated without torch recording it: no gradient for cos and sin, no tangents, no
-    transform of torch.func, and no other kind of tensor, such as one that is traced."""
+    """Whether x can be rotated by cos and sin without torch recording it: cos and sin need no gradient, there are no
+    tangents and no transforms of torch.func, and all are ordinary tensors that are not being traced."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors[1:]):
         return False
     if forward_ad._current_level >= 0 or torch.jit.is_tracing():
@@ -314,15 +316,15 @@ def _plain(*tensors: Tensor) -> bool:
 
 
 def ordinary(x: Tensor) -> bool:
-    """Whether the tensor holds actual numbers, unlike one that is traced or comes from a transform of torch.func."""
+    """Whether the tensor contains actual numbers, unlike one that is being traced or belongs to a transform of
+    torch.func."""
     func = torch._C._functorch
     wrapped = func.is_functorch_wrapped_tensor(x) or func.is_legacy_batchedtensor(x)
     return type(x) in (Tensor, torch.nn.Parameter) and not wrapped
 
 
 def whole_rows(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """cos and ∓sin for each entry of a half-split vector (not for each pair), as `rotate_few` takes
-    them.
+    """Gives cos and ∓sin for each entry of a half-split vector instead of each pair, as `rotate_few` needs them.
 
     >>> whole_rows(torch.ones(1, 1), torch.full((1, 1), 2.0))
     (tensor([[1., 1.]]), tensor([[-2.,  2.]]))
@@ -345,20 +347,20 @@ def rotate_few(
     return cast(torch.addcmul(wide * cos, wide.roll(half, -1), sin), dtype)
 
 
-# How many numbers each thread rotates at a time: few enough for its cache, and enough that starting an operation and
-# waiting for the other threads takes little of the time.
+# How many numbers each thread rotates at a time: few enough to fit in its cache, but so many that launching an
+# operation and waiting for the other threads takes only a small part of the time.
 CHUNK = 2**18
 
 
 def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """The same product again, into memory that is allocated once; no autograd."""
+    """Computes the same product in memory that is allocated only once; without autograd."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if layout != "half" and dtype == x.dtype:
         return complex_product(x, cos, sin, layout)
     if dtype != cos.dtype:
         cos, sin = cos.to(dtype), sin.to(dtype)
     if layout == "half":
-        # the first step is one loop over whole rows
+        # so that the first step is one loop over whole rows
         cos = torch.cat((cos, cos), -1)
     tokens = x.shape[-2]
     at_once = CHUNK * torch.get_num_threads() * tokens // max(1, x.numel())
@@ -371,8 +373,7 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
         for target, part, cos_part, sin_part in parts:
             _add_other_half(torch.mul(part, cos_part, out=target), part, sin_part)
         return y
-    # both are reused for each chunk: allocating new memory would take longer than the
-    # arithmetic
+    # Both are reused for every chunk, because allocating new memory would take longer than the arithmetic.
     wide = torch.empty((*x.shape[:-2], at_once, x.shape[-1]), dtype=dtype)
     turned = torch.empty_like(wide)
     for target, part, cos_part, sin_part in parts:
@@ -391,14 +392,14 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """For x in the type of cos and sin; in layout "half" cos is as wide as x."""
+    """Rotates x, which must have the type of cos and sin. In layout "half", cos is as wide as x."""
     if layout != "half":
         return complex_product(x, cos, sin, layout)
     return _add_other_half(x * cos, x, sin)
 
 
 def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
-    """y = x ⊗ cos, once the other half of x, times ∓sin, is added to each half of it."""
+    """Completes the rotation of y = x ⊗ cos: adds to each half of y the other half of x times ∓sin."""
     (y1, y2), (x1, x2) = y.chunk(2, -1), x.chunk(2, -1)
     y1.addcmul_(x2, sin, value=-1)
     y2.addcmul_(x1, sin)
@@ -408,16 +409,16 @@ def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
 def rotate_in_place(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Overwrites x with its rotation and returns it, using extra memory for only one head at a time, or one
+    """Overwrites x with its rotation and returns it. The extra memory is only enough for one head at a time, or for one
     token.
 
-    Autograd: the gradient is rotated by −φ, so x itself is not kept. An x that is a leaf of the graph, or a view of
-    one, is refused, because its old values would be lost; so are cos and sin that require a gradient (``ValueError``).
+    Autograd rotates the gradient by −φ, so x itself is not kept. If x is a leaf of the graph, or a view of one, it is
+    refused (``ValueError``), because its old values would be lost. cos and sin that require a gradient are refused too.
     If an earlier operation kept x, or x is the argument of an activation checkpoint (which would rotate it twice),
-    torch notices the overwriting by its version counter and raises in the backward pass.
+    torch's version counter notices that x was overwritten, and the backward pass raises an error.
 
-    An x in which several entries share one place in memory, such as keys expanded to the number of query heads,
-    is refused (``ValueError``), because that place would be rotated several times. Rotate first, then expand.
+    If several entries of x share a place in memory, as in keys expanded to the number of query heads, x is refused
+    (``ValueError``), because that place would be rotated several times. Rotate first, then expand.
     """
     fit(x, cos, sin, layout)
     memory.check_writable("x", x)
@@ -465,7 +466,7 @@ def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
         return x
     for head in x.unbind(1) if x.ndim == 4 else (x,):
         if not same_type:
-            # rounding after each step would add up
+            # not rounded after each step, because the errors would add up
             head.copy_(eager(head, cos, sin, layout))
             continue
         x1, x2 = split(head, layout)
@@ -476,8 +477,7 @@ def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
 
 
 def _is_complex_in_memory(x: Tensor) -> bool:
-    # torch.view_as_complex needs the two numbers of a pair side by side, and an even offset and even
-    # strides
+    # torch.view_as_complex needs the two numbers of a pair side by side, an even offset, and even strides.
     *strides, last = x.stride()
     return last == 1 and not any(n % 2 for n in (*strides, x.storage_offset()))
 
@@ -486,10 +486,11 @@ def _is_complex_in_memory(x: Tensor) -> bool:
 def rotate_compiled(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """`rotate_by_pairs` through ``torch.compile``: one loop that reads and writes x once.
+    """Runs `rotate_by_pairs` through ``torch.compile``, which makes it one loop that reads x once and writes the result
+    once.
 
-    The first call compiles, so it takes much longer; sizes may change afterwards. Without a working compiler it warns
-    (``RuntimeWarning``) and rotates eagerly.
+    The first call compiles, so it takes much longer than later calls, whose tensors may have other sizes. Without a
+    working compiler the function warns (``RuntimeWarning``) and rotates eagerly.
     """
     if torch.compiler.is_compiling():
         return by_pairs(x, cos, sin, layout)
@@ -498,7 +499,7 @@ def rotate_compiled(
     try:
         return _compiled_by_pairs()(x, cos, sin, layout)
     except RuntimeError as error:
-        # if x was to blame, this fails as well
+        # If the failure was due to x, this raises an error as well.
         result = eager(x, cos, sin, layout)
         if isinstance(error, torch._dynamo.exc.BackendCompilerFailed):
             _WITHOUT_COMPILER.add(x.device.type)
@@ -522,7 +523,7 @@ def _compiled_by_pairs() -> Form:
     return torch.compile(by_pairs, dynamic=True, fullgraph=True)
 
 
-# The forms by the names that `rotation_cost` uses: each is called as form(x, cos, sin, layout).
+# The forms by the names that `rotation_cost` uses. Each is called as form(x, cos, sin, layout).
 FORMS = types.MappingProxyType(
     {
         "dense": rotate_dense,
@@ -538,7 +539,7 @@ FORMS = types.MappingProxyType(
 
 
 def _product(equation: str, left: Tensor, right: Tensor) -> Tensor:
-    """einsum in the wider of the two types, regardless of autocast; the result has the type of
+    """Computes an einsum in the wider of the two types, regardless of autocast. The result has the type of
     ``right``."""
     wide = torch.result_type(left, right)
     with torch.autocast(right.device.type, enabled=False):

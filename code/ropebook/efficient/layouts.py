@@ -1,4 +1,4 @@
-"""Converts between the two layouts: the order of a head's entries, and of a projection's rows."""
+"""Converts between the two layouts by reordering a head's entries or a projection's rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ropebook.shapes import Int, Shaped
 def interleaved_to_half(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """The order with x_half = x_interleaved[..., order]: shape (dim,), int64. The first entries of all pairs, then the second.
+    """The order for which x_half = x_interleaved[..., order]: first the first entries of all pairs, then the second
+    ones. Shape (dim,), int64.
 
-    Entries from index ``rotary_dim`` (default ``dim``) on stay where they are.
+    Entries from index ``rotary_dim`` (default ``dim``) on are not moved.
 
     >>> interleaved_to_half(6)
     tensor([0, 2, 4, 1, 3, 5])
@@ -28,7 +29,7 @@ def interleaved_to_half(
 def half_to_interleaved(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """The inverse order, with x_interleaved = x_half[..., order].
+    """The inverse order, for which x_interleaved = x_half[..., order]. Shape (dim,), int64.
 
     >>> half_to_interleaved(6)
     tensor([0, 3, 1, 4, 2, 5])
@@ -43,12 +44,12 @@ def convert_weight(
     to: str,
     rotary_dim: int | None = None,
 ) -> Shaped[Tensor, "rows ..."]:
-    """The weight (or bias) of a query or key projection, its outputs reordered for the other layout.
+    """Reorders the outputs of a query or key projection, given its weight or bias, for the other layout.
 
-    ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,); ``n_heads`` counts the
-    heads of this projection, so with grouped heads it is the number of key heads for keys. ``to`` is the layout you
-    want; the weight is in the other one. Scores stay the same only if queries *and* keys are converted; values and
-    outputs never are.
+    ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,). ``n_heads`` counts
+    the heads of this projection; with grouped heads, keys have fewer than queries. ``to`` is the layout you want; the
+    weight must be in the other one. Scores stay the same only if queries *and* keys are converted. The projections of
+    values and outputs are never converted.
 
     >>> convert_weight(torch.arange(8.0), n_heads=2, head_dim=4, to="half")
     tensor([0., 2., 1., 3., 4., 6., 5., 7.])

@@ -1,4 +1,5 @@
-"""The rotation that models use: one function for any backend, and the module with its table of cosines and sines."""
+"""The rotation for use in models: one function for all backends, and a module that keeps a table of cosines and
+sines."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from ropebook.shapes import Float, Real
 
 BACKENDS = ("eager", "compiled", "triton")
 
-# (inv_freq, length) -> (inv_freq, attention_factor): see RotaryEmbedding
+# A function (inv_freq, length) -> (inv_freq, attention_factor); see RotaryEmbedding.
 Scaling = Callable[[Tensor, int | None], tuple[Tensor, float]]
 
 
@@ -47,14 +48,18 @@ def apply_rotary(
     backend: str | None = None,
     in_place: bool = False,
 ) -> Vectors:
-    """Rotates x; the result has the same shape and type. This is the form to use.
+    """Rotates x; the result has the same shape and type. Use this function in your own code.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
-    entries are rotated and the rest pass through. ``layout``: "half" for Llama, Qwen, Gemma, Mistral and GPT-NeoX as
-    transformers has them, "interleaved" for Meta's own Llama and GPT-J. If it is left out, a ``FutureWarning`` says that it is
-    "interleaved" for now and will have to be given. ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the
-    kernel in ``ropebook.triton_kernel``), or ``None``: triton on CUDA where it can run, otherwise eager. ``in_place``:
-    x is overwritten and returned, with the rules of `rotate_in_place`; there is no backend to choose then.
+    entries are rotated and the rest are left unchanged.
+
+    ``layout``: "half" for Llama, Qwen, Gemma, Mistral and GPT-NeoX in transformers, "interleaved" for Meta's own Llama
+    and GPT-J. If it is left out, it is "interleaved", and a ``FutureWarning`` says that a later release will require
+    it.
+
+    ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the kernel in ``ropebook.triton_kernel``), or
+    ``None``, which means triton on CUDA where it can run, and otherwise eager. ``in_place``: x is overwritten and
+    returned, under the rules of `rotate_in_place`, and you can't choose a backend.
     """
     layout = checks.layout_said(layout)
     fit(x, cos, sin, layout, partial=True)
@@ -73,9 +78,11 @@ def apply_rotary_qk(
     backend: str | None = None,
     in_place: bool = False,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
-    """Rotates q and k by the same positions, each as `apply_rotary` does, in one launch if the backend can.
+    """Rotates q and k by the same positions, as `apply_rotary` would each of them, and in a single launch if the
+    backend can do that.
 
-    ``in_place``: two tensors that share memory are refused (``ValueError``), because the shared part would be rotated twice.
+    ``in_place``: two tensors that share memory are refused (``ValueError``), because the shared part would be rotated
+    twice.
     """
     layout = checks.layout_said(layout)
     fit(q, cos, sin, layout, partial=True)
@@ -88,8 +95,8 @@ def apply_rotary_qk(
 def _overwritten(
     tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
 ) -> tuple[Tensor, ...]:
-    """The tensors, after `rotate_in_place` has rotated the first entries of each. ``ValueError`` if they share
-    memory."""
+    """Rotates the first entries of each tensor with `rotate_in_place`, and returns the tensors. ``ValueError`` if they
+    share memory."""
     if len(tensors) == 2:
         memory.check_apart(*tensors)
     for x in tensors:
@@ -105,8 +112,8 @@ def _rotated(
     backend: str | None,
     rows: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """`apply_rotary` for one tensor or two, checking only ``backend``. ``rows``: the `whole_rows` to rotate half-split
-    entries by, if there are any."""
+    """Does the work of `apply_rotary` for one tensor or two; only ``backend`` is checked. ``rows``: the `whole_rows` by
+    which to rotate half-split entries, or None."""
     if rows is not None and _better_as_one(tensors):
         q, k = tensors
         turned = rotate_few(torch.cat(tensors, 1), *rows)
@@ -120,7 +127,7 @@ def _rotated(
     form = compiled if backend == "compiled" else eager
     if _better_as_one(tensors):
         q, k = tensors
-        # widened once, and not in each step
+        # widen the data once instead of in each step
         wide = cast(torch.cat(tensors, 1), torch.promote_types(q.dtype, cos.dtype))
         turned = cast(_first_entries(form, wide, cos, sin, layout), q.dtype)
         return turned.split_with_sizes((q.shape[1], k.shape[1]), 1)
@@ -128,7 +135,7 @@ def _rotated(
 
 
 def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
-    """Whether q and k are so small (one token, say) that starting an operation takes longer than carrying it out."""
+    """Whether q and k are so small (one token, say) that launching an operation takes longer than carrying it out."""
     if len(tensors) < 2 or torch.compiler.is_compiling():
         return False
     q, k = tensors
@@ -138,7 +145,7 @@ def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
 def _first_entries(
     form: Form, x: Tensor, cos: Tensor, sin: Tensor, layout: str
 ) -> Tensor:
-    """x with its first entries rotated: as many as cos and sin cover."""
+    """Rotates the first entries of x, as many as cos and sin cover; the others are unchanged."""
     cos, sin = over_heads(x, cos, sin)
     rotary_dim = 2 * cos.shape[-1]
     if x.shape[-1] == rotary_dim:
@@ -148,8 +155,7 @@ def _first_entries(
 
 
 def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
-    """The backend of `apply_rotary`: the one named, or for None the one that suits these
-    tensors.
+    """Returns the backend for `apply_rotary`: the one named, or for None the one that suits these tensors.
 
     >>> choose_backend(None, (torch.zeros(1, 1, 1, 2),))
     'eager'
@@ -169,7 +175,7 @@ def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
 # --- The module -----------------------------------------------------------------------------------------------------
 
 
-# What cannot be changed once the module is built.
+# These attributes cannot be changed once the module is built.
 _FIXED = ("dim", "rotary_dim", "base", "inv_freq")
 
 
@@ -177,27 +183,27 @@ class RotaryEmbedding(nn.Module):
     """Rotates queries and keys by their positions: q (B, H_q, T, dim), k (B, H_kv, T, dim) to (q′, k′).
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
-    base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend`` as in `apply_rotary`. ``table_length``: the
-    initial number of rows of the table of cosines and sines (default 4096). The table starts at position 0 and
-    doubles when a text grows past its end. Rows much further away, as with the ``offset`` of a cache that was filled
-    elsewhere, are computed but not kept.
+    base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend``: as in `apply_rotary`. ``table_length``: the
+    initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and
+    doubles when a text grows past its end. Rows much further away are computed but not kept; they are needed, for
+    example, when the ``offset`` belongs to a cache that was filled elsewhere.
 
     ``scaling``: a method of context extension, as a function (inv_freq, length) -> (inv_freq, attention_factor).
-    inv_freq is (rotary_dim/2,), float64. length is the highest position + 1 where that follows from shapes and the
-    offset; it is ``None`` for a tensor of positions, which would have to be read back from the device. attention_factor
-    multiplies cos and sin, so what the rotated entries add to a score grows by its square, while the other entries
-    (from rotary_dim on) are unaffected. With scaling there is no table, because the frequencies may depend on the
-    length. A method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's base
-    and rotary_dim, and a named layout, because configs do not give one: ``ValueError`` otherwise.
+    inv_freq is (rotary_dim/2,), float64. length is the highest position + 1 if that follows from shapes and the offset.
+    It is ``None`` for a tensor of positions, which would have to be read back from the device. cos and sin are
+    multiplied by attention_factor, so the rotated entries' part of a score grows by its square; the other entries (from
+    rotary_dim on) are unaffected. With scaling there is no table, because the frequencies may depend on the length. A
+    method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's base and
+    rotary_dim, and an explicit layout, because configs do not give one; ``ValueError`` otherwise.
 
     ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it has no keyword-only
     arguments.
 
-    There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays float64 whatever
-    ``.half()``, ``.to(dtype)`` or autocast do to the model; angles are float64, cos and sin float32 (float64 for
-    float64 data). ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,) belong together and cannot be set
-    (``AttributeError``); for other frequencies, make another module with another base or ``scaling``. Reading
-    ``inv_freq`` gives a copy.
+    There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays float64 even if
+    ``.half()``, ``.to(dtype)`` or autocast changes the model's type. Angles are float64, cos and sin float32 (float64
+    for float64 data). ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,) depend on one another and
+    cannot be set (``AttributeError``); for other frequencies, make another module with another base or ``scaling``.
+    Reading ``inv_freq`` gives a copy.
 
     >>> rope = RotaryEmbedding(dim=4, layout="half")
     >>> q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4)
@@ -229,21 +235,22 @@ class RotaryEmbedding(nn.Module):
         if backend is not None:
             checks.choice("backend", backend, BACKENDS)
         self.backend = backend
-        # works under torch.device("meta") too
+        # so that this works under torch.device("meta") too
         with torch.device("cpu"):
             self._inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         self._kept: dict[tuple, tuple] | None = None
-        # for one half-split token: its position, and cos, sin and whole rows there
+        # for the last single half-split token: its position, and the cos, sin and whole rows for that position
         self._last: tuple | None = None
         self._table: tuple[Tensor, Tensor] | None = None
 
     @property
     def inv_freq(self) -> Float[Tensor, " pairs"]:
-        """θ_i, shape (rotary_dim/2,), float64: a copy, because changing it would not change the tables."""
+        """The frequencies θ_i, shape (rotary_dim/2,), float64. This is a copy; changing it does not change the
+        module."""
         return self._inv_freq.clone()
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in _FIXED and "_table" in self.__dict__:  # this is set last
+        if name in _FIXED and "_table" in self.__dict__:  # __init__ sets this last
             raise AttributeError(
                 f"{name} cannot be set once the module is made, got {textwrap.shorten(repr(value), 60)}; "
                 "make another RotaryEmbedding, with its base, or with scaling=lambda inv_freq, length: (other_inv_freq, 1.0)"
@@ -265,12 +272,12 @@ class RotaryEmbedding(nn.Module):
         tuple[Float[Tensor, "batch _ _ dim"], Float[Tensor, "batch _ _ dim"]]
         | Float[Tensor, "batch _ _ dim"]
     ):
-        """``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1.
+        """Rotates q and k by their positions and returns (q′, k′), or only q′ if there is no ``k``.
 
-        With a cache of keys, ``offset`` is the number of tokens already in it. Packed texts and left padding need
-        positions. Without ``k``, only q′ is returned. ``tokens_first``: q and k are (B, T, heads, dim), and so are the
-        results. ``in_place``: q and k are overwritten, with the rules of `rotate_in_place`; q and k that share memory
-        are refused too.
+        ``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1. With a
+        cache of keys, ``offset`` is the number of tokens already in it. Packed texts and left padding need
+        ``positions``. ``tokens_first``: q and k are (B, T, heads, dim), and so are the results. ``in_place``: q and k
+        are overwritten, under the rules of `rotate_in_place`; they are also refused if they share memory.
         """
         given = (q,) if k is None else (q, k)
         shapes = []
@@ -306,8 +313,8 @@ class RotaryEmbedding(nn.Module):
     def _places(
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """cos and sin for q (B, H, T, dim), computed or from the table, and their `whole_rows` if a single token is
-        rotated by those."""
+        """Returns cos and sin for q (B, H, T, dim), either computed or read from the table. If q is a single token that
+        is rotated by `whole_rows`, it returns those as well."""
         dtype = rope.wide(q.dtype)
         if positions is None and q.shape[2] == 1 and self.layout == "half":
             plain = q.is_cpu if self.backend is None else self.backend == "eager"
@@ -318,8 +325,8 @@ class RotaryEmbedding(nn.Module):
     def _last_place(
         self, q: Tensor, offset: int, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """cos and sin of one token, kept because all layers of a model ask for the same
-        token one after another."""
+        """Returns cos and sin for one token. They are kept, because the layers of a model ask for the same token one
+        after another."""
         place = offset, dtype, q.device
         if (
             type(offset) is int
@@ -330,7 +337,7 @@ class RotaryEmbedding(nn.Module):
         cos, sin = self._places_kept(q, None, offset, dtype)
         if self.scaling is not None or self.rotary_dim != self.dim:
             return cos, sin, None
-        # a later training step would refuse rows made in inference mode
+        # If these rows were made in inference mode, a later training step would refuse them.
         with torch.inference_mode(False):
             found = cos, sin, whole_rows(cos, sin)
         if ordinary(found[2][0]):
@@ -345,7 +352,7 @@ class RotaryEmbedding(nn.Module):
         place = (id(positions), offset, q.shape[::2], dtype, q.device)
         if place not in self._kept:
             tables = self._places_of(q, positions, offset, dtype)
-            # keep the positions too, so that no other tensor can get their id
+            # Keep the positions alive too, so that no other tensor can get their id.
             self._kept[place] = tables, positions
         return self._kept[place][0]
 
@@ -369,10 +376,9 @@ class RotaryEmbedding(nn.Module):
 
     @contextlib.contextmanager
     def keeping_tables(self) -> Iterator[None]:
-        """While this context is open, cos and sin of the same positions are computed only once, for all layers
-        of a model.
+        """A context in which cos and sin of the same positions are computed only once for all layers of a model.
 
-        The tensors of positions must not change in the meantime.
+        The tensors of positions must not change inside it.
 
         >>> rope, q = RotaryEmbedding(4, layout="half"), torch.ones(1, 2, 3, 4)
         >>> with rope.keeping_tables():
@@ -391,9 +397,9 @@ class RotaryEmbedding(nn.Module):
         *,
         length: int | None = None,
     ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-        """`cos_sin` of the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
+        """Computes `cos_sin` with the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
 
-        ``length`` is passed on to ``scaling``. Always computed, never looked up."""
+        ``length`` is passed on to ``scaling``. The table is not used."""
         rope.check_positions(positions)
         checks.choice("dtype", dtype, (torch.float32, torch.float64))
         return self._tables(positions, dtype, length)
@@ -412,7 +418,7 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         offset = checks.integer("offset", offset, minimum=0)
         end = offset + seq_len
-        # from a graph for all lengths, which must not depend on this text's length
+        # A symbolic end comes from a graph for all lengths, which must not depend on the length of this text.
         any_length = isinstance(end, torch.SymInt)
         if not any_length and end > rope.LARGEST_POSITION:
             raise ValueError(
@@ -427,15 +433,15 @@ class RotaryEmbedding(nn.Module):
             table = None
         rows = self.table_length if table is None else len(table[0])
         fits = table is not None and rows >= end
-        # Far from the table, skip the rows in between: an offset of a million needs one row, not a million.
-        # And only eager code grows the table, because a graph may own the memory of what it made.
+        # Far from the table we skip the rows in between: an offset of a million needs one row, not a million.
+        # Only eager code lets the table grow, because a graph may own the memory of the tensors that it made.
         far = end > 2 * rows and offset > seq_len
         if not fits and (far or torch.compiler.is_compiling()):
             return self._tables(torch.arange(offset, end, device=device), dtype)
         if not fits:
             while rows < end:
                 rows *= 2
-            # a later training step would refuse a table made in inference mode
+            # If the table were made in inference mode, a later training step would refuse it.
             with torch.inference_mode(False):
                 table = self._tables(torch.arange(rows, device=device), dtype)
             if ordinary(table[0]):
@@ -459,7 +465,7 @@ class RotaryEmbedding(nn.Module):
         return inv_freq, checks.number(name, factor, above=0)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True):
-        # .to(), .half() and the like come through here. The frequencies follow to a new device and are never cast.
+        # .to(), .half() and similar methods call this. The frequencies move to the new device but are never cast.
         super()._apply(fn, recurse)
         device = fn(torch.empty(0)).device
         # "meta" has no values, "mps" no float64
@@ -475,8 +481,7 @@ class RotaryEmbedding(nn.Module):
 def _check_scaling(
     scaling: Scaling | None, embedding: RotaryEmbedding, layout: str | None
 ) -> None:
-    """Check that scaling is a function and, if it was read from a config, that the module matches the
-    config."""
+    """Check that scaling is a function. If it was read from a config, check that the module matches the config."""
     if scaling is not None and not callable(scaling):
         raise TypeError(f"scaling must be a function or None, got {scaling!r}")
     if hasattr(scaling, "asked_of_rotary"):

@@ -1,7 +1,7 @@
 """Exercises with feedback: hand in a function or a word, and learn which mistake you made, if any.
 
 `check` takes the name of an exercise and an answer. Each chapter has a module of exercises, imported only when needed,
-so that a page depends only on its own chapter. `marking` is how answers are checked.
+so that a page depends only on its own chapter. `marking` checks the answers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ TASKS = {
     "decay": ("share", "turned", "leak"),
     "extrapolation": ("base", "parts", "bug"),
 }
-"""The tasks by chapter; in the chapter's module each task is a constant with its
-name in capitals."""
+"""The tasks of each chapter. In the chapter's module a task is a constant: its name in capitals."""
 
 
 class _Exercises(Mapping[str, Written | Rotation | Chosen]):

@@ -24,7 +24,7 @@ def _mask(scores: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor) -> Tensor:
-    """The correct answer: causal attention weights, (T, T)."""
+    """The right answer: causal attention weights, (T, T)."""
     return _seen(_scores(q, k), _mask(_scores(q, k)))
 
 

@@ -29,7 +29,7 @@ def _complex(x: Tensor) -> Tensor:
 
 
 def _neighbours(x: Tensor) -> Tensor:
-    """Brings the halves side by side."""
+    """Puts the two entries of each half-split pair side by side."""
     return torch.stack(x.chunk(2, -1), -1).flatten(-2)
 
 
@@ -63,7 +63,7 @@ AMPLITUDES = Written(
 
 
 def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor:
-    """The score of q at m and k at n, with a slip in one of its lines."""
+    """Computes the score of q at m and k at n, with a mistake in one of the lines."""
     query = torch.view_as_complex(q.unflatten(-1, (-1, 2)))
     key = torch.view_as_complex(k.unflatten(-1, (-1, 2)))
     query = query * torch.exp(1j * m * theta)

@@ -93,7 +93,7 @@ TURNED = Written(
 def claim(
     dim: int = 64, base: float = 10000.0, tokens: int = 2048, tries: int = 200
 ) -> Tensor:
-    """Scores by distance, "averaged over random vectors", with a slip that makes them decay."""
+    """Computes scores by distance, "averaged over random vectors", with a mistake that makes them decay."""
     q = torch.randn(tries, dim, dtype=torch.float64)
     k = q.clone()
     q_hat, k_hat = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))

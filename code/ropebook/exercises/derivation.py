@@ -99,7 +99,7 @@ SCORE = Written(
 def planted(
     q: Tensor, k: Tensor, positions: Tensor, base: float = 10000.0
 ) -> Tensor:
-    """Scores of q and k, (T, d), after a rotation with a slip in one of its lines."""
+    """Computes the scores of q and k, (T, d), after a rotation with a mistake in one of its lines."""
     theta = base ** (-torch.arange(0, q.shape[-1], 2) / q.shape[-1])
     angle = positions[:, None] * theta
     cos, sin = angle.cos(), angle.sin()

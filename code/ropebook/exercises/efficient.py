@@ -60,7 +60,8 @@ CONVERSION = Written(
 def planted(
     q: Tensor, k: Tensor, cache: list[Tensor], base: float = 10000.0
 ) -> Tensor:
-    """One step of generation: q and k of new tokens (T, d), keys of earlier ones in ``cache``. One line has a slip."""
+    """Does one step of generation. q and k (T, d) belong to new tokens; ``cache`` has the keys of earlier ones. One of
+    the lines has a mistake."""
     d, new = q.shape[-1], q.shape[-2]
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     positions = torch.arange(new)

@@ -93,7 +93,8 @@ def planted(
     length: int = 4096,
     base: float = 10000.0,
 ) -> Tensor:
-    """Scores of the newest token with dynamic NTK: q and new (1, d), ``keys`` rotated before. One line has a slip."""
+    """Computes the scores of the newest token with dynamic NTK. q and new are (1, d); ``keys`` were rotated earlier.
+    One of the lines has a mistake."""
     d, n = q.shape[-1], len(keys)
     s = max(1.0, (n + 1) / length)
     theta = (base * s ** (d / (d - 2))) ** (-torch.arange(0, d, 2) / d)

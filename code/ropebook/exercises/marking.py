@@ -1,4 +1,5 @@
-"""How answers are checked: an answer is right, or makes a known mistake, or the feedback shows where it is off."""
+"""How answers are checked. An answer is right, or it makes a known mistake, or the feedback shows where it goes
+wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class Feedback:
         return self.mistake is None
 
     def __str__(self) -> str:
-        """Whether the answer is right, and the feedback on it."""
+        """Says whether the answer is right, and gives the feedback."""
         return f"{'Right' if self.right else 'Not yet'}: {self.said}"
 
     __repr__ = __str__
@@ -36,7 +37,7 @@ class Feedback:
 @dataclass(frozen=True)
 class Written:
     """An exercise whose answer is a function. ``mistakes`` are wrong answers by name, each with its feedback.
-    ``cases`` are arguments for which the right answer and all mistakes differ.
+    ``cases`` are arguments for which the right answer and all mistakes give different results.
     """
 
     right: Callable
@@ -45,7 +46,7 @@ class Written:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """Which of the known answers this one matches in every case."""
+        """Gives the feedback for the known answer that this one matches in every case, or shows where it goes wrong."""
         found = []
         for case in self.cases:
             about = f"The arguments were {_short(case)}."
@@ -66,7 +67,7 @@ class Written:
         return self._shown(found, expected)
 
     def _shown(self, found: list, expected: list) -> Feedback:
-        """The first case in which the answer's shape or numbers are off."""
+        """Shows the first case in which the answer's shape or numbers are wrong."""
         for case, ours, theirs in zip(self.cases, found, expected, strict=True):
             if [x.shape for x in ours] != [x.shape for x in theirs]:
                 said = f"it should return {_shapes(theirs)}, and returned {_shapes(ours)}, for {_short(case)}."
@@ -89,7 +90,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Rotation:
-    """An exercise whose answer rotates q and k, (q, k, positions), for weights of one layout and base."""
+    """An exercise whose answer is a function (q, k, positions) that rotates q and k, for weights of one layout and
+    base."""
 
     layout: str
     base: float
@@ -98,7 +100,7 @@ class Rotation:
     hints: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, answer: object) -> Feedback:
-        """The first mistake that the diagnosis finds."""
+        """Gives the feedback on the first mistake that the diagnosis finds."""
         x = torch.ones(1, 1, 3, self.dim, dtype=torch.float64)
         about = f"q and k were (1, 1, 3, {self.dim}), positions (3,)."
         result = _returned(answer, [x.clone(), x.clone(), torch.arange(3)], about)
@@ -128,13 +130,13 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Chosen:
-    """An exercise whose answer is one of several words. ``options`` has a sentence for each."""
+    """An exercise whose answer is one of several words. ``options`` maps each word to the feedback on it."""
 
     right: str
     options: Mapping[str, str]
 
     def check(self, answer: object) -> Feedback:
-        """The feedback on this choice."""
+        """Gives the feedback on this choice."""
         if answer is None or answer is ...:
             names = ", ".join(map(repr, self.options))
             return Feedback("nothing", f"choose one of {names}.")
@@ -167,7 +169,7 @@ def _copied(case: tuple) -> list:
 
 
 def _tensors(result: object) -> list[Tensor]:
-    """A result as tensors in float64: a tensor, an array, a number, or several of these."""
+    """Converts a result (a tensor, an array, a number, or several of these) to tensors in float64."""
     if isinstance(result, tuple):
         return [tensor for one in result for tensor in _tensors(one)]
     if isinstance(result, (str, dict, set)):
@@ -203,7 +205,7 @@ def _short(case: tuple) -> str:
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
-    """Normal numbers in float64, the same each time.
+    """Draws normally distributed numbers, float64, the same every time.
 
     >>> random(2, 3).shape
     torch.Size([2, 3])

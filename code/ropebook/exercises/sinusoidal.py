@@ -114,7 +114,7 @@ STEP = Written(
 
 
 def planted(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
-    """An encoding (T, d) with a slip in one of its lines."""
+    """Computes an encoding (T, d), with a mistake in one of the lines."""
     pair = torch.arange(0, dim, 2, dtype=torch.float64)
     theta = base ** (-pair / dim)
     angles = positions.bfloat16()[:, None] * theta.bfloat16()
