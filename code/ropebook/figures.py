@@ -1,8 +1,8 @@
-"""Figures that follow the page's colours: one inline SVG for light, dark and print.
+"""Figures that follow the page's colours: a single inline SVG for light pages, dark pages and print.
 
-A chapter draws with matplotlib as usual. `display_figure` then writes the drawing as SVG in which every colour is a CSS
-variable of the page, with a light fallback, and text stays text. Nothing is painted behind the drawing, so there is no
-white box on a dark page.
+A chapter draws with matplotlib as usual. `display_figure` then writes the drawing as SVG. In it, every colour is a CSS
+variable of the page, with a fallback for light pages, and text remains text. The drawing has no background, so there is
+no white box on a dark page.
 
 >>> fig, ax = figure(300, 200)
 >>> _ = ax.plot([1, 2, 3], [1, 4, 9])
@@ -30,11 +30,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from ropebook import checks
 from ropebook.colours import PALETTE
 
-# The colours to draw with. To matplotlib each is an ordinary hexadecimal colour; in the page it becomes the variable.
+# The colours to draw with. To matplotlib they are ordinary hexadecimal colours; in the SVG they become CSS variables.
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
 BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL = COLOURS
 
-# JupyterLab's own variables come between ours and the light fallback, so that a dark JupyterLab gets light ink.
+# Where our variables are missing, JupyterLab's are tried before the light fallback, so that a dark JupyterLab gets
+# light ink.
 _IN_JUPYTER = {
     "ink": "content-font-color1",
     "muted": "content-font-color2",
@@ -44,7 +45,7 @@ _IN_JUPYTER = {
 
 
 def _variable(name: str, light: str) -> tuple[str, str]:
-    """The short name that a drawing uses, and the page's value for it.
+    """Returns the short name that a drawing uses for a colour, and its value as CSS.
 
     >>> _variable("ink", "#000000")
     ('ink', 'var(--fig-ink, var(--jp-content-font-color1, #000000))')
@@ -60,7 +61,7 @@ def _variable(name: str, light: str) -> tuple[str, str]:
 _VARIABLES = {light: _variable(name, light) for name, (light, _) in PALETTE.items()}
 
 _STYLE = {
-    "svg.fonttype": "none",  # text stays text: small, selectable, in the page's own font
+    "svg.fonttype": "none",  # text remains text: small, selectable, in the page's font
     "svg.hashsalt": "ropebook",
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
@@ -93,10 +94,10 @@ _STYLE = {
     "ytick.labelcolor": INK,
 }
 
-# Themes make captions pale and thin; ours are text to be read.
+# Themes make captions pale and thin, but ours should be as easy to read as the text.
 _CAPTION = "color: inherit; font: inherit; font-size: 0.92em; text-align: left; margin: 0.4em 0 0; padding: 0"
 UNDER_NAME = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
-"""The plate under a name that is written in a picture, as matplotlib's `bbox`."""
+"""The patch of background behind a name that is written in a picture, as matplotlib's `bbox`."""
 MOST_COLOURS = 4
 """The most colours, besides greys, that the lines of one panel may have."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -110,16 +111,17 @@ def figure(
     columns: int = 1,
     **options,
 ):
-    """An empty figure in the book's style: `(fig, ax)`, or `(fig, axes)` as an array for several panels.
+    """Makes an empty figure in the book's style: `(fig, ax)`, or `(fig, axes)` with an array of axes for several
+    panels.
 
-    `width` and `height` are in CSS pixels of the drawing, in which text is 12 pixels high; the page scales the
-    drawing to its column, up to a quarter larger. The session's matplotlib settings become the book's. Further
-    options go to `Figure.subplots`.
+    `width` and `height` are in CSS pixels; text in the drawing is 12 of these pixels high. The page scales the drawing
+    to its column, by at most a quarter. The session's matplotlib settings are changed to the book's. Further options
+    are passed to `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)
     matplotlib.rcParams.update(_STYLE)
-    # 72 points to the inch: one point, one pixel
+    # 72 points make an inch, so a point becomes a pixel.
     fig = Figure(figsize=(width / 72, height / 72), layout="constrained")
     FigureCanvasSVG(fig)
     return fig, fig.subplots(rows, columns, **options)
@@ -134,12 +136,12 @@ def heatmap(
     columns=None,
     form: str | None = "{:.2f}",
 ):
-    """A table of numbers as coloured cells: blue above zero, orange below, the more opaque the larger.
+    """Draws a table of numbers as coloured cells: blue above zero, orange below, and more opaque for larger numbers.
 
     Args:
         ax: the axes; its grid and ticks are replaced.
-        values: (rows, columns), at most 4096 cells; a NaN is written out and gets no colour.
-        limit: the absolute value that gets the full colour; by default the largest finite one.
+        values: (rows, columns), at most 4096 cells; NaN is written as text and gets no colour.
+        limit: the absolute value that gets the full colour; by default the largest finite absolute value.
         rows, columns: labels of the rows and the columns.
         form: how a number is written in its cell; None leaves the cells without numbers.
     """
@@ -159,8 +161,7 @@ def heatmap(
         limit = finite.max() if finite.size and finite.max() > 0 else 1.0
     checks.number("limit", limit, above=0)
     for (row, column), value in np.ndenumerate(values):
-        # At most 0.6 opaque, so that numbers in the page's text colour stay readable on any cell,
-        # light or dark.
+        # At most 0.6 opaque, so that numbers in the page's text colour can be read on any cell, light or dark.
         if value > 0 or value < 0:
             alpha = 0.6 * min(abs(value) / limit, 1.0)
             colour = BLUE if value > 0 else ORANGE
@@ -195,7 +196,7 @@ def heatmap(
 
 
 def powers(axis, base: int = 10) -> None:
-    """Ticks at the powers of `base` on a logarithmic axis (`ax.xaxis`, `ax.yaxis`), written as 10⁻³ in plain text."""
+    """Sets ticks at the powers of `base` on a logarithmic axis (`ax.xaxis`, `ax.yaxis`), in plain text such as 10⁻³."""
     checks.choice("base", base, (2, 10))
 
     def label(value, _position):
@@ -207,14 +208,16 @@ def powers(axis, base: int = 10) -> None:
 
 
 def svg(fig, alt: str) -> str:
-    """The figure as one `<svg>` element for a page: themed, without a background, the same bytes every time.
+    """Writes the figure as one `<svg>` element for a page. It follows the theme, has no background, and is the same to
+    the byte every time.
 
     Args:
         fig: a matplotlib figure drawn with this module's colours only.
-        alt: what is to be seen, in at least 20 characters; it becomes the element's accessible name.
+        alt: what the figure shows, in at least 20 characters; it becomes the element's accessible name.
 
     Raises:
-        ValueError: a text that is too short or a file name; a colour or a bitmap that cannot follow the theme.
+        ValueError: `alt` is too short or is a file name; or the figure has a colour that cannot follow the theme, or a
+            bitmap.
     """
     if (
         not isinstance(alt, str)
@@ -248,7 +251,7 @@ def svg(fig, alt: str) -> str:
         "role": "img",
         "aria-label": alt.strip(),
         "viewBox": root.get("viewBox"),
-        # matplotlib leaves out `fill` where it is black, so black follows the ink.
+        # matplotlib leaves out `fill` for black shapes, so the default fill is the colour of the text.
         "style": f"{variables}; fill: var(--ink); stroke-linejoin: round; "
         f"display: block; width: 100%; max-width: {1.25 * width:.0f}px; height: auto",
     }
@@ -256,8 +259,8 @@ def svg(fig, alt: str) -> str:
 
 
 def _tidy(root) -> set[str]:
-    """Drop what a page does not need and replace colours by variables; returns the short names of the variables in
-    use."""
+    """Drop what a page does not need and replace colours with variables; returns the short names of the variables
+    used."""
     used = {"ink"}
 
     def variable(match):
@@ -281,7 +284,7 @@ def _tidy(root) -> set[str]:
         if element.get("transform", "").startswith("rotate(-0 "):
             del element.attrib["transform"]
         if style := element.get("style"):
-            # the page's own font
+            # so that the page's font is used
             style = re.sub(r"font-family: [^;]*(; )?", "", style)
             element.set("style", re.sub("#[0-9a-fA-F]{6}", variable, style))
         for name in ("d", "x", "y", "width", "height", "transform"):
@@ -345,11 +348,11 @@ def name_line(
     """Write a line's name beside one of its points, in its colour.
 
     Args:
-        line: of a panel, as `ax.plot` returns it.
-        name: what to write.
+        line: a line of a panel, as `ax.plot` returns it.
+        name: the name to write.
         at: the point's index.
-        offset: in pixels to the right and up. The text begins there if it lies to the right of the point, ends there if to
-            the left, and is centred if above or below.
+        offset: where the text goes, in pixels to the right of the point and above it. Text to the right of the point
+            begins there, text to the left ends there, and text directly above or below is centred.
     """
     x, y = line.get_data()
     right, _ = offset
@@ -367,7 +370,7 @@ def name_line(
 
 
 def _check_grammar(fig) -> None:
-    """Raises ValueError if the lines of a figure are not told apart as the book does it."""
+    """Raises ValueError if a figure breaks the book's rules for telling lines apart."""
     if fig.legends or any(ax.get_legend() is not None for ax in fig.axes):
         raise ValueError(
             "a figure has no legend: name each line beside it, with name_line"
@@ -383,12 +386,12 @@ def _check_grammar(fig) -> None:
 
 
 def display_figure(fig, alt: str, caption: str | None = None) -> None:
-    """Show the figure in a notebook and on the site, with its accessible name and, below it, a caption.
+    """Show the figure in a notebook and on the site, with its accessible name and a caption below it.
 
     Args:
         fig: a matplotlib figure drawn with this module's colours only.
-        alt: what is to be seen, in at least 20 characters.
-        caption: plain text under the figure, for everybody: what to look at, or where and when it was measured.
+        alt: what the figure shows, in at least 20 characters.
+        caption: plain text under the figure that says what to look at, or where and when the data were measured.
 
     Raises:
         ValueError: as `svg`, and for a legend, or more than `MOST_COLOURS` colours in one panel.

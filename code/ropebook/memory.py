@@ -1,7 +1,7 @@
-"""Finds entries of strided tensors that share memory, which a step in place would rotate more than once.
+"""Finds entries of strided tensors that share memory, because an operation in place would rotate them more than once.
 
-Entry (i, j, …) of a tensor lies at start + i·s₁ + j·s₂ + …, with its strides s. Two entries share memory if two such
-sums are equal. The strides alone decide that; no values are read.
+Entry (i, j, …) of a tensor with strides s₁, s₂, … is at the address start + i·s₁ + j·s₂ + … Two entries share memory if
+two such sums are equal. Only the strides and sizes matter for that, so no values are read.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ Terms = list[tuple[int, int, int]]  # (stride, smallest factor, largest factor)
 def repeats(x: Tensor) -> bool:
     """Whether two entries of x share memory, as in an expanded view.
 
-    Inside ``torch.compile`` it only notices expanded axes, because sizes are symbols there, which cannot be
-    sorted.
+    Inside ``torch.compile`` it notices only expanded axes, because the sizes are symbols there and cannot be sorted.
 
     >>> repeats(torch.zeros(3, 4).T), repeats(torch.zeros(1, 4).expand(3, 4))
     (False, True)
@@ -36,10 +35,10 @@ def repeats(x: Tensor) -> bool:
         if step <= reach:
             break
         reach += step * most
-    else:  # each stride is larger than the smaller ones can reach together, as in every slice and transpose
+    else:  # Each stride exceeds the distance that all smaller strides can span together, as in slices and transposes.
         return False
-    # Take the largest stride along which two entries differ, by at least 1; along smaller strides
-    # anything goes.
+    # Consider the largest stride along which two entries differ. Along it their indices differ by at least 1; along the
+    # smaller strides the difference can be anything.
     return any(
         _reach([(step, 1, most), *((s, -n, n) for s, n in reversed(axes[:at]))], 0)
         for at, (step, most) in enumerate(axes)
@@ -47,8 +46,8 @@ def repeats(x: Tensor) -> bool:
 
 
 def check_writable(name: str, x: Tensor) -> None:
-    """``ValueError`` if entries of x share memory (`repeats`), because a step in place would change
-    it several times."""
+    """Raises ``ValueError`` if entries of x share memory (`repeats`), because an operation in place would change that
+    memory several times."""
     if repeats(x):
         raise ValueError(
             f"{name} must hold each number once to be rotated in place, got shape {tuple(x.shape)} with strides "
@@ -57,8 +56,8 @@ def check_writable(name: str, x: Tensor) -> None:
 
 
 def check_apart(q: Tensor, k: Tensor) -> None:
-    """``ValueError`` if q and k share memory, because steps in place on both would change it twice. Inside
-    ``torch.compile``, which has no addresses, it only notices the same tensor passed twice.
+    """Raises ``ValueError`` if q and k share memory, because operations in place on both would change it twice. Inside
+    ``torch.compile``, which has no addresses, this notices only the same tensor passed twice.
     """
     compiling = torch.compiler.is_compiling()
     if q is k or (not compiling and share(q, k)):
@@ -69,7 +68,7 @@ def check_apart(q: Tensor, k: Tensor) -> None:
 
 
 def share(x: Tensor, y: Tensor) -> bool:
-    """Whether some entry of x overlaps one of y in memory. Two slices of one tensor need not.
+    """Whether some entry of x overlaps an entry of y in memory. Two slices of the same tensor may or may not.
 
     >>> both = torch.zeros(4, 6)
     >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])
@@ -77,7 +76,8 @@ def share(x: Tensor, y: Tensor) -> bool:
     """
     if x.device != y.device or x.is_meta or x.numel() == 0 or y.numel() == 0:
         return False
-    # In bytes: they overlap if, for some entries and some of their bytes, the two addresses are equal.
+    # We count in bytes. The tensors overlap if some byte of an entry of x has the same address as some byte of an entry
+    # of y.
     limits = {1: [1 - y.element_size(), x.element_size() - 1]}
     for tensor, side in ((y, 0), (x, 1)):
         for stride, size in zip(tensor.stride(), tensor.shape, strict=True):
@@ -89,7 +89,8 @@ def share(x: Tensor, y: Tensor) -> bool:
 
 
 def _reach(terms: Terms, target: int) -> bool:
-    """Whether Σ factor·stride = target for whole factors within their limits; the largest strides first."""
+    """Whether Σ factor·stride = target for some whole factors within their limits. ``terms`` start with the largest
+    stride."""
     if not terms:
         return target == 0
     if target % math.gcd(*(step for step, _, _ in terms)):

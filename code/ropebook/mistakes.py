@@ -1,8 +1,8 @@
-"""A gallery of mistakes: rotations as found in published code and explanations, each wrong in one way, and the
-measurements that find them.
+"""A gallery of mistakes: rotations that were found in published code and explanations, each wrong in one way, and the
+measurements that detect them.
 
-None of them raises an error, and all return tensors of the right shapes. Here a rotation takes q, k, v (…, T, d) and
-their positions (T,) and returns q′, k′, v′.
+None of them raises an error, and all return tensors of the right shapes. Every rotation here takes q, k, v (…, T, d)
+and their positions (T,) and returns q′, k′, v′.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def missing_sin(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """k·cos + rotate_half(k), with the sine forgotten; q is rotated correctly."""
+    """The sine is forgotten for k, which becomes k·cos + rotate_half(k); q is rotated correctly."""
     angles = rope.angles(positions, q.shape[-1], base)
     k1, k2 = split_pairs(k, layout)
     cos = angles.cos()
@@ -71,8 +71,7 @@ def ignored_positions(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The argument ``positions`` exists but is never read: every text starts at 0 and has no
-    gaps."""
+    """The argument ``positions`` is never read, so every text is rotated as if it started at 0 and had no gaps."""
     return correct(q, k, v, torch.arange(q.shape[-2]), base=base, layout=layout)
 
 
@@ -85,7 +84,7 @@ def degrees(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """mθ_i taken as degrees: every pair rotates 57 times too slowly."""
+    """mθ_i is taken to be in degrees, so every pair rotates 57 times too slowly."""
     angles = rope.angles(positions, q.shape[-1], base).deg2rad()
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
@@ -99,7 +98,8 @@ def halved_dim(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """θ_i = base^(−2i/(d/2)): half the head dimension in the exponent, which is the right result for base²."""
+    """The exponent has half the head dimension, θ_i = base^(−2i/(d/2)). That is the right result for a base of
+    base²."""
     return correct(q, k, v, positions, base=base**2, layout=layout)
 
 
@@ -112,8 +112,8 @@ def swapped_layout(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """cos and sin laid out for one layout, the quarter turn for the other: the two entries of a pair get
-    different angles."""
+    """cos and sin are arranged for one layout, but the quarter turn is that of the other, so the two entries of a pair
+    get different angles."""
     angles = rope.angles(positions, q.shape[-1], base)
     wide = join_pairs(angles, angles, layout)
     quarter = rotate_half if layout == "interleaved" else rotate_every_two
@@ -133,7 +133,7 @@ def other_layout(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """A proper rotation, of q and k alike, in the layout that the weights were not trained for."""
+    """q and k are rotated properly, but in the layout that the weights were not trained for."""
     other = "half" if checks.layout(layout) == "interleaved" else "interleaved"
     return correct(q, k, v, positions, base=base, layout=other)
 
@@ -147,7 +147,7 @@ def rotated_values(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """v is rotated as well."""
+    """v is rotated, as well as q and k."""
     angles = rope.angles(positions, q.shape[-1], base)
     return tuple(_turn(x, angles, layout) for x in (q, k, v))
 
@@ -161,7 +161,8 @@ def bf16_table(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """cos and sin rounded to bfloat16, and q and k wider than that: a table loaded from a half-precision checkpoint."""
+    """cos and sin are rounded to bfloat16 while q and k are wider, as when a table is loaded from a half-precision
+    checkpoint."""
     cos, sin = rounded_cos_sin(positions, q.shape[-1], base, rounded="table")
     turned = (rotate_by_pairs(x, cos, sin, layout) for x in (q, k))
     return *turned, v
@@ -176,7 +177,7 @@ def query_only(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """q is rotated, k is not: the score depends on m, not on m − n."""
+    """q is rotated but k is not, so the score depends on m instead of m − n."""
     q, _, _ = correct(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 
@@ -190,7 +191,7 @@ def key_value(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """k and v are rotated, q is not: the right function on the wrong two of three."""
+    """k and v are rotated but q is not: the right function is applied to the wrong two tensors."""
     _, k, v = rotated_values(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 
@@ -213,11 +214,11 @@ MISTAKES: Mapping[str, Callable[..., Rotated]] = types.MappingProxyType(
 
 
 class Diagnosis(NamedTuple):
-    """The results of `diagnose`: each is the largest deviation from what a rotation must do, 0 up to rounding if it
-    does."""
+    """The results of `diagnose`. Each is the largest deviation from a property that a rotation must have; it is 0 up to
+    rounding if the rotation has it."""
 
-    lengths: float  # | |q′|/|q| − 1 |, and of k: a rotation keeps lengths
-    start: float  # |q′ − q| at position 0, and of k: nothing is rotated there
+    lengths: float  # | |q′|/|q| − 1 |, the same for k: a rotation preserves lengths
+    start: float  # |q′ − q| at position 0, the same for k: nothing is rotated there
     shift: float  # change of the scores when all positions move by the same amount
     scores: float  # error of the scores at positions 0, 1, 2, …
     gaps: float  # error of the scores at positions with gaps
@@ -225,10 +226,9 @@ class Diagnosis(NamedTuple):
     output: float  # change of softmax(scores) v′ when all positions move by the same amount
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
-        """The names of the measurements above ``tolerance``, that is of the tests that
-        notice the mistake."""
+        """The names of the measurements above ``tolerance``. A test of one of these would notice the mistake."""
         measured = self._asdict().items()
-        # written so that NaN is noticed too
+        # written so that NaN counts as a mistake
         return tuple(name for name, size in measured if not size <= tolerance)
 
 
@@ -242,10 +242,9 @@ def diagnose(
     shift: int = 100,
     generator: torch.Generator | None = None,
 ) -> Diagnosis:
-    """Measure a rotation (one of `MISTAKES`, or any function with their signature) on random q, k, v in
-    float64.
+    """Measure a rotation (one of `MISTAKES`, or any function with their signature) on random q, k, v in float64.
 
-    Scores are divided by √d. Positions with gaps are 0, 3, 6, …; the shift is by ``shift`` positions.
+    Scores are divided by √d. The positions with gaps are 0, 3, 6, …; all positions move by ``shift``.
 
     >>> diagnose(correct).caught_by()
     ()
@@ -282,9 +281,9 @@ def diagnose(
 def compared(
     rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
 ) -> dict[str, list]:
-    """The columns of a table: the name of each rotation, and what `diagnose` measures, or None where it passes.
+    """The columns of a table with the name of each rotation and the results of `diagnose`, or None for those that pass.
 
-    All are measured on the same random numbers. ``options`` are those of `diagnose`.
+    All rotations are measured on the same random numbers. ``options`` are passed to `diagnose`.
 
     >>> compared({"correct": correct, "values too": rotated_values})["scores"]
     [None, None]

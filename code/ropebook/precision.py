@@ -1,7 +1,8 @@
-"""Which numbers in a rotation may be rounded: one step is done in a narrow type, all others in float64.
+"""Which numbers in a rotation may be rounded? One step is done in a narrow type, all others in float64.
 
-On its way to a score a number can be rounded as a position, a frequency, an angle, a finished cosine or sine, or as a
-rotated query or key. The functions round one of these and measure what that does to the tables and to scores.
+In the computation of a score, we can round the positions, the frequencies, the angles, the finished cosines and sines,
+or the rotated queries and keys. The functions here round one of these and measure the effect on the tables and on
+scores.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ def rounded_cos_sin(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str | None = None,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-    """cos mθ_i and sin mθ_i in float64, with one step done in ``dtype``: each positions.shape + (dim/2,).
+    """Computes cos mθ_i and sin mθ_i in float64, with one step done in ``dtype``: each positions.shape + (dim/2,).
 
-    ``rounded``: "positions" (m is rounded), "inv_freq" (θ is), "angles" (m, θ and their product are, as when all of it is
-    computed in dtype), "table" (the finished cos and sin are), or ``None`` for the exact values. In float16 positions from
-    65520 on are infinite, and their cosines NaN.
+    ``rounded`` says what is rounded: "positions" (m), "inv_freq" (θ), "angles" (m, θ and their product, as if
+    everything were computed in dtype), "table" (the finished cos and sin), or ``None`` (nothing). In float16,
+    positions from 65520 on become infinite, and their cosines NaN.
 
     >>> cos, _ = rounded_cos_sin(torch.tensor([256, 257]), dim=2, rounded="positions")
     >>> bool(cos[0] == cos[1])  # bfloat16 has no 257
@@ -66,7 +67,7 @@ def table_error(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
 ) -> Float[Tensor, " *shape"]:
-    """The largest error of cos or sin over the pairs, at each position: shape positions.shape, float64, at most 2.
+    """The largest error of any pair's cos or sin, at each position: shape positions.shape, float64, at most 2.
 
     >>> errors = table_error(torch.tensor([1, 257]), 64, rounded="positions")
     >>> errors[0].item(), errors[1].item() > 0.8
@@ -79,12 +80,12 @@ def table_error(
 
 
 class ScoreError(NamedTuple):
-    """How far scores are off, as a share of |q||k|; the result of `score_error`."""
+    """The errors of scores as shares of |q||k|; the result of `score_error`."""
 
     rms: Float[Tensor, " *shape"]
-    """Root mean square over random q and k, whose directions are independent and all equally likely."""
+    """The root mean square over random q and k. Their directions are independent, and all are equally likely."""
     worst: Float[Tensor, " *shape"]
-    """The largest over all q and k that are not 0."""
+    """The largest error over all q and k other than 0."""
 
 
 def score_error(
@@ -97,18 +98,20 @@ def score_error(
     rounded: str = "table",
     generator: torch.Generator | None = None,
 ) -> ScoreError:
-    """How far the score of a query at m and a key at m − ``distance`` is off, at each m of ``positions``: float64.
+    """The error of the score of a query at m and a key at m − ``distance``, at each m of ``positions``: float64.
 
-    The exact score depends on ``distance`` alone; so should the error, but if ``rounded`` is an early step it does not.
-    ``rounded`` is a step of `rounded_cos_sin`, or "result": everything exact, then the rotated q and k are rounded
-    to ``dtype``.
+    The exact score depends only on ``distance``. So should the error, but if ``rounded`` is an early step it depends on
+    m as well. ``rounded`` is a step of `rounded_cos_sin`, or "result", which means that the rotation is exact and then
+    the rotated q and k are rounded to ``dtype``.
 
-    For a step of `rounded_cos_sin` the error is qᵀEk with one `pair_errors` e_i for each pair, so both numbers are exact:
-    ``worst`` is the operator norm of E, max e_i, reached by q and k that lie in that pair alone, and ``rms`` is its
-    Frobenius norm by d, √(2Σe_i²)/d. For "result", ``worst`` is the least upper bound, 2δ + δ², where δ = u/(1 + u) is
-    the largest share by which ``dtype`` rounds a number and 1 + 2u its first number after 1. Rotated q and k whose
-    entries all are just above 1 + u come as close to it as you like, at any position. Its ``rms`` is measured, over
-    1000 pairs of q and k that ``generator`` draws.
+    For a step of `rounded_cos_sin` the error is qᵀEk, where each pair i contributes a block of size e_i (`pair_errors`)
+    to E. So both numbers are exact. ``worst`` is the operator norm of E, max e_i, which q and k reach if they are zero
+    outside that pair. ``rms`` is the Frobenius norm of E divided by d, √(2Σe_i²)/d.
+
+    For "result", ``worst`` is the least upper bound, 2δ + δ². Here δ = u/(1 + u) is the largest share by which
+    ``dtype`` rounds a number, and 1 + 2u is its first number after 1. Rotated q and k whose entries are all just above
+    1 + u come as close to this bound as you like, at any position. ``rms`` is measured over 1000 pairs of q and k that
+    ``generator`` draws.
 
     >>> m = torch.tensor([10, 1_000_000])
     >>> score_error(m, 64, dtype=torch.float32, rounded="angles").worst < 0.1
@@ -148,10 +151,11 @@ def pair_errors(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
 ) -> Float[Tensor, "*shape pairs"]:
-    """The largest error of each pair's part of the score, as a share of the lengths of that pair of q and of k.
+    """The largest error of each pair's part of the score, as a share of that pair's length in q times its length in k.
 
-    Query at m, key at m − ``distance``, one step of `rounded_cos_sin` done in ``dtype``. With z for cos + i·sin, pair i
-    adds Re(q k̄ z_m z̄_n) to the score, so an error of e = ẑ_m ẑ̄_n − z_m z̄_n shows in full where q k̄ points along ē.
+    The query is at m, the key at m − ``distance``, and one step of `rounded_cos_sin` is done in ``dtype``. If z is cos
+    + i·sin and ẑ the rounded z, a pair adds Re(q k̄ z_m z̄_n) to the score. The error is then Re(q k̄ e) with e = ẑ_m
+    ẑ̄_n − z_m z̄_n, and it is largest if q k̄ has the direction of ē.
 
     >>> pair_errors(torch.tensor([1001]), 4, rounded="positions") > 0.5  # bfloat16 has no 1001: it is taken for 1000
     tensor([[ True, False]])

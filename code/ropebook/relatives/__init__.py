@@ -1,16 +1,13 @@
 """Relatives of RoPE: other ways to encode position, behind one interface, ``scheme.score(q, k, m, n)``.
 
-Notation: query q at position m, key k at position n, distance Δ = m − n, d entries of a head, H heads, h = 1 … H. Tensors are
-(…, heads, seq, dim). A score is q·k/√d as changed by the scheme, before mask and softmax.
+Notation: query q at position m, key k at position n, distance Δ = m − n, d entries in a head, H heads, h = 1 … H.
+Tensors are (…, heads, seq, dim). A score is q·k/√d with the scheme's changes, before mask and softmax.
 
-- `scheme`: what all schemes have in common, and the one without positions.
+- `scheme`: the interface of all schemes, and the scheme without positions.
 - `absolute`: a table that is added to the tokens.
-- `slopes`, `buckets`, `curves`: a bias that depends on the distance: ALiBi; T5; Sandwich,
-  KERPLE, FIRE.
-- `transformer_xl`, `counted`: a bias that also depends on the content: Transformer-XL,
-  CoPE.
-- `turned`: multiplication instead of a bias: RoPE, xPos, and RoPE in every other
-  layer.
+- `slopes`, `buckets`, `curves`: biases that depend on the distance: ALiBi; T5; Sandwich, KERPLE and FIRE.
+- `transformer_xl`, `counted`: biases that also depend on the content: Transformer-XL and CoPE.
+- `turned`: multiplication instead of a bias: RoPE, xPos, and RoPE in every other layer.
 - `attending`: attention with any of them, in plain code and fused.
 - `direction`: whether a scheme can tell left from right.
 - `cost`, `facts`: what each costs, and who uses it.

@@ -1,4 +1,4 @@
-"""Positions added to the tokens: a learned or computed table, which reaches queries and keys through their
+"""Positions that are added to the tokens: a learned or computed table, which affects queries and keys through their
 projections."""
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ropebook.sinusoidal.codes import whole_positions
 
 
 class Absolute(Scheme):
-    """(q + W_Q p_m)·(k + W_K p_n)/√d: what adding p to the tokens does to a score, with p a learned table.
+    """Adds a learned table p to the tokens, so the score becomes (q + W_Q p_m)·(k + W_K p_n)/√d.
 
-    ``length`` positions have a vector of ``width`` entries; any other position raises ``ValueError``. The projections
-    ``w_q`` and ``w_k`` (heads, dim, width) are the layer's own; here they start out random.
+    The first ``length`` positions have a vector of ``width`` entries; any other position raises ``ValueError``. The
+    projections ``w_q`` and ``w_k`` (heads, dim, width) are those of the layer; here they start out random.
     """
 
     def __init__(self, n_heads: int, dim: int, length: int, width: int):
@@ -36,8 +36,7 @@ class Absolute(Scheme):
     def places(
         self, name: str, positions: Tensor, projection: Tensor
     ) -> Float[Tensor, "heads seq dim"]:
-        """The projected vectors of these positions; ``TypeError`` for positions that are not whole
-        numbers."""
+        """The projected vectors of these positions; ``TypeError`` for positions that are not whole numbers."""
         last = len(self.table) - 1
         note = f" ({last + 1} vectors were learned, no more)"
         whole = whole_positions(name, positions, 0, last, note)

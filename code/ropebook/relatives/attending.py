@@ -1,6 +1,7 @@
-"""Attention with any scheme, three times: plain code, torch's fused function, and FlexAttention.
+"""Attention with any scheme, implemented three times: in plain code, with torch's fused function, and with
+FlexAttention.
 
-They give the same result, but need different amounts of memory: see `ropebook.relatives.cost`.
+All three give the same result, but they need different amounts of memory: see `ropebook.relatives.cost`.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ Values = Float[Tensor, "batch heads seq width"]
 def attend(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """The attention output for a text at positions 0 … T − 1, in plain code.
+    """Computes attention for a text at positions 0 … T − 1, in plain code.
 
-    ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together, here and in the other two.
+    ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together; `attend_fused` and `attend_flex`
+    raise the same.
     """
     places = _places(scheme, q, k, v)
     scores = scheme.score(q, k, places, places)
@@ -40,7 +42,7 @@ def attend(
 def attend_fused(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """`attend`, with ``torch.nn.functional.scaled_dot_product_attention``: the bias is passed as a mask."""
+    """Computes `attend` with ``torch.nn.functional.scaled_dot_product_attention``, which gets the bias as a mask."""
     places = _places(scheme, q, k, v)
     q, k, added = scheme.parts(q, k, places, places)
     if added is None:
@@ -49,7 +51,7 @@ def attend_fused(
     if causal:
         seen = causal_mask(q.shape[-2], device=q.device)
         added = added.masked_fill(~seen, -math.inf)
-    # the same for each text of the batch
+    # The bias is the same for every text of the batch.
     added = added.expand(*q.shape[:-1], k.shape[-2])
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=added)
 
@@ -63,12 +65,11 @@ def attend_flex(
     causal: bool = False,
     flex: Callable | None = None,
 ) -> Values:
-    """`attend`, with FlexAttention, for a scheme that adds nothing or a bias that depends
-    on the distance.
+    """Computes `attend` with FlexAttention, for a scheme that adds nothing or a bias that depends on the distance.
 
-    The bias is one number per distance and head, looked up where a score is computed, so it takes (heads, 2T − 1)
-    numbers instead of (heads, T, T). ``flex``: ``flex_attention`` itself, or compiled. ``TypeError`` for any other
-    scheme.
+    The bias is one number per distance and head, looked up whenever a score is computed, so it takes (heads, 2T − 1)
+    numbers instead of (heads, T, T). ``flex``: ``flex_attention`` itself, or a compiled version of it. ``TypeError``
+    for any other scheme.
     """
     from torch.nn.attention.flex_attention import (
         create_block_mask,
@@ -91,8 +92,7 @@ def attend_flex(
 
 
 def _places(scheme: Scheme, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The positions 0 … T − 1, after checking the scheme, and that q, k and v
-    belong to one text."""
+    """Checks the scheme, and that q, k and v can belong to one text; returns the positions 0 … T − 1."""
     if not isinstance(scheme, Scheme):
         raise TypeError(
             f"scheme must be a Scheme of ropebook.relatives, such as Rope(64), got {scheme!r}"

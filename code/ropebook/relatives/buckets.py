@@ -17,8 +17,7 @@ from ropebook.shapes import Float, Int, Real
 from ropebook.sinusoidal import relative_positions
 
 BUCKETS, FARTHEST = 32, 128
-"""T5's settings: the number of ranges, and a distance in tokens at which the last one
-has begun."""
+"""T5's settings: the number of ranges, and a distance in tokens that is certainly in the last one."""
 
 
 def t5_bucket(
@@ -30,9 +29,10 @@ def t5_bucket(
 ) -> Int[Tensor, " *shape"]:
     """The index of each distance's range: int64, from 0.
 
-    Half of the ranges are one distance wide, the others grow logarithmically up to ``farthest``; the last one covers
-    everything farther. Keys after the query (m − n < 0) are in range 0; with ``bidirectional`` they get the second half
-    of the ranges, whose number must then be even. A fractional distance is rounded towards 0; ``ValueError`` for NaN.
+    Half of the ranges contain a single distance each. The others grow logarithmically up to ``farthest``, and the last
+    one contains everything farther. Keys after the query (m − n < 0) are in range 0. With ``bidirectional`` they get
+    the second half of the ranges instead, and ``buckets`` must be even. A fractional distance is rounded towards 0;
+    ``ValueError`` for NaN.
 
     >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
     tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
@@ -56,10 +56,10 @@ def _one_sided(apart: Tensor, buckets: int, farthest: int) -> Tensor:
 
 
 class T5Buckets(Bias):
-    """A learned ``weight`` (heads, buckets), looked up by the range of m − n. It starts at zero, which is a model
-    without positions.
+    """A bias that is looked up in a learned table, ``weight`` (heads, buckets), by the range of m − n. The table starts
+    at zero, so at first the model has no positions.
 
-    ``bidirectional``: for encoders, which see both sides.
+    ``bidirectional``: for encoders, whose queries may attend to both sides.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class T5Buckets(Bias):
         super().__init__()
         checks.integer("n_heads", n_heads, minimum=1)
         self.farthest, self.bidirectional = farthest, bidirectional
-        # raises now what it would raise later
+        # so that unsuitable arguments raise an error here rather than later
         t5_bucket(torch.zeros(1), buckets, farthest, bidirectional=bidirectional)
         self.weight = nn.Parameter(torch.zeros(n_heads, buckets))
 
@@ -95,7 +95,7 @@ def t5_bias(
     *,
     bidirectional: bool = False,
 ) -> Float[Tensor, "heads queries keys"]:
-    """The weight of each head at the range of each distance m − n."""
+    """Looks up the weight of each head for the range of each distance m − n."""
     buckets = t5_bucket(
         apart, weight.shape[1], farthest, bidirectional=bidirectional
     )
@@ -105,8 +105,8 @@ def t5_bias(
 def imitated(
     bias: Bias, buckets: int = BUCKETS, farthest: int = FARTHEST
 ) -> T5Buckets:
-    """T5's imitation of another bias that depends on the distance: each range gets the value at its middle distance,
-    the last range the one at its first distance, on both sides. Nothing is learned here.
+    """Makes T5's buckets imitate another bias that depends on the distance. On both sides, each range gets the bias at
+    its middle distance, and the last range the bias at its first distance. Nothing is learned here.
 
     >>> from ropebook.relatives import ALiBi
     >>> imitated(ALiBi(1)).bias([300], [299, 0]).detach()

@@ -1,4 +1,4 @@
-"""What each scheme costs, by count: learned numbers, operations, and memory."""
+"""The counted cost of each scheme: learned numbers, operations, and memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from ropebook import checks
 
 
 class Cost(NamedTuple):
-    """For one layer of H heads of width d and a text of T tokens, beyond attention without positions.
+    """What a scheme adds to the cost of attention without positions, for a layer with H heads of width d and T tokens.
 
-    ``learned``: numbers. ``flops``: operations for each score of a head; ``per_token``: for each token of a head.
-    ``held``: numbers that plain code keeps in memory; ``fused``: numbers that a fused kernel reads if it computes the
-    bias of each score from the head and the two positions; None where the bias depends on the content as well.
+    ``learned``: how many numbers are learned. ``flops``: operations for each score of a head. ``per_token``: operations
+    for each token of a head. ``held``: how many numbers plain code keeps in memory. ``fused``: how many numbers a fused
+    kernel reads if it computes the bias of each score from the head and the two positions; None if the bias also
+    depends on the content.
     """
 
     learned: int
@@ -25,9 +26,9 @@ class Cost(NamedTuple):
 def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     """The `Cost` of a scheme by its name in `ropebook.relatives.FACTS`.
 
-    Transformer-XL's R is as wide as all heads together; FIRE's network has a width of 32, and CoPE 64 places. Learned
-    absolute positions and T5's table exist once per model, everything else in each layer. For alternating layers, the
-    mean of both kinds.
+    Transformer-XL's R is as wide as all heads together; FIRE's network has a width of 32, and CoPE has 64 places. A
+    model has only one table of learned absolute positions, and only one of T5's; everything else exists in each layer.
+    For alternating layers, the cost is the mean of both kinds.
 
     >>> cost("alibi", 8, 64, 1024).held, cost("alibi", 8, 64, 1024).fused
     (8388608, 8)
@@ -37,9 +38,9 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     T = checks.integer("length", length, minimum=1)
     D = H * d
     square = H * T * T
-    # each distance is projected, and each query meets each distance
+    # Each distance is projected, and each query is multiplied with each distance.
     both = (2 * T - 1) / T
-    # a network of one number, 32 hidden ones, and one for each head
+    # a network with one input, 32 hidden numbers, and one output for each head
     network = 2 * 32 + 32 + 2 * 32 * H
     costs = {
         "nothing": Cost(0, 0, 0, 0, 0),
@@ -49,7 +50,7 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
         "xpos": Cost(0, 0, 8 * d, 2 * T * d, 2 * T * d),
         "alibi": Cost(0, 2, 0, square, H),
         "t5": Cost(32 * H, 1, 0, square, 32 * H),
-        # one row of sums, which each head divides by its number
+        # There is one row of sums, and each head divides it by its own number.
         "sandwich": Cost(0, 1, 0, square, 2 * T - 1),
         "kerple": Cost(2 * H, 1, 0, square, 2 * H),
         "transformer_xl": Cost(

@@ -1,4 +1,4 @@
-"""Left and right: whether a scheme tells the direction, and what supplies it otherwise."""
+"""Left and right: whether a scheme can tell the direction in which a key lies, and what a causal mask adds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reversal(
     *,
     causal: bool = False,
 ) -> float:
-    """How much a layer's output changes, beyond the order of its rows, when the text is read backwards: the largest
+    """How much a layer's output changes when the text is read backwards, apart from the order of its rows: the largest
     difference, as a share of the largest output. 0 means that the layer cannot tell a text from its mirror image.
     """
     forwards = attend(scheme, q, k, v, causal=causal)
@@ -31,8 +31,8 @@ def reversal(
 def future_share(
     scheme: Scheme, n_heads: int, dim: int, length: int
 ) -> Float[Tensor, " heads"]:
-    """The weight that the query in the middle gives to keys after it, if no key fits better than another (q = k = 0)
-    and there is no mask."""
+    """The weight that the query in the middle of a text gives to the keys after it, if all keys fit equally well (q = k
+    = 0) and there is no mask."""
     checks.integer("length", length, minimum=3)
     nothing = torch.zeros(n_heads, length, dim, dtype=torch.float64)
     places = torch.arange(length)

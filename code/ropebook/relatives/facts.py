@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 
 class Facts(NamedTuple):
-    """``enters``: added to tokens, to scores, or multiplied into queries and keys. ``sees``: the position, or the
-    distance. ``learned``: what is trained. ``beyond``: what happens beyond the trained length L. ``used_by``: models.
-    ``source``: a key of the bibliography."""
+    """Facts about a scheme. ``enters``: where it enters the model: it is added to tokens, added to scores, or
+    multiplied into queries and keys. ``sees``: whether it uses the position or the distance. ``learned``: what is
+    trained. ``beyond``: what happens beyond the trained length L. ``used_by``: models that use it. ``source``: a key
+    in the bibliography."""
 
     title: str
     enters: str
@@ -133,7 +134,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         ),
     }
 )
-"""The schemes by name: first those that the chapter explains, then those that it only lists."""
+"""Facts about the schemes by name: first the schemes that the chapter explains, then those that it only lists."""
 
 
 def facts_table() -> dict[str, list[str]]:

@@ -23,8 +23,8 @@ from ropebook.shapes import Float
 def given(
     scheme: Scheme, apart: Float[torch.Tensor, " distances"], dim: int, heads: int
 ) -> Float[torch.Tensor, "heads distances"]:
-    """The scores at these distances m − n for q = k = (1, …, 1), minus the one at distance 0: the distance's
-    contribution."""
+    """The contribution of the distance to a score: the scores at these distances m − n for q = k = (1, …, 1), minus the
+    score at distance 0."""
     q, k = (torch.ones(heads, len(apart), dim, dtype=torch.float64) for _ in "qk")
     at = torch.cat((torch.zeros(1, dtype=torch.float64), -apart))
     k = torch.cat((k[:, :1], k), 1)
@@ -33,9 +33,9 @@ def given(
 
 
 def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
-    """What six schemes add to a score, against the distance, in each head."""
+    """Plots what six schemes add to a score against the distance, for each head."""
     apart = torch.arange(farthest + 1, dtype=torch.float64)
-    # schemes whose heads are all alike are drawn once
+    # If all heads of a scheme are alike, only one is drawn.
     panels = (
         ("ALiBi", ALiBi(heads), heads, MUTED),
         ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, MUTED),
@@ -64,7 +64,7 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
 
 
 def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
-    """What each scheme costs, by count: columns of a table, in the order of `FACTS`."""
+    """The columns of a table that shows the counted cost of each scheme, in the order of `FACTS`."""
     found = {name: cost(name, n_heads, dim, length) for name in FACTS}
     return {
         "scheme": [FACTS[name].title for name in found],
@@ -80,7 +80,7 @@ def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
 
 
 def time_columns(measured: dict) -> dict[str, list]:
-    """The times of ``results.load("relatives")``: columns of a table, a row for each scheme."""
+    """The columns of a table that shows the times in ``results.load("relatives")``, with a row for each scheme."""
     times = {
         (entry["scheme"], entry["way"]): entry["ms"]
         for entry in measured["entries"]

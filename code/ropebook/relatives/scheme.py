@@ -1,5 +1,4 @@
-"""What all schemes have in common: the score of a query with a key, from both vectors and both
-positions."""
+"""The interface of all schemes: a score is computed from a query, a key, and the positions of both."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ from ropebook.sinusoidal import relative_positions
 
 
 class Parts(NamedTuple):
-    """The parts of a score: the q and k whose q·k/√d is taken, and the bias added to it,
-    or None."""
+    """The parts of a score q·k/√d + bias: the vectors q and k, and the bias, or None if there is none."""
 
     q: Tensor
     k: Tensor
@@ -28,7 +26,7 @@ class Scheme(nn.Module):
     """A way to encode position. A subclass defines its `parts`; `score` and attention follow from them."""
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
-        """The score's parts; the arguments are those of `score`, checked."""
+        """The score's parts; the arguments are those of `score`, which has checked them."""
         raise NotImplementedError
 
     def score(
@@ -47,19 +45,17 @@ class Scheme(nn.Module):
         return scores if added is None else scores + added.to(scores)
 
     def size(self) -> int:
-        """How many numbers are learned."""
+        """How many numbers the scheme learns."""
         return sum(weight.numel() for weight in self.parameters())
 
 
 class Bias(Scheme):
-    """A scheme that adds to the score a bias that depends only on the head and the
-    positions."""
+    """A scheme that adds a bias to the score. The bias depends only on the head and the positions."""
 
     def bias(
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
-        """The bias for queries at ``m`` and keys at ``n``; float64 if it is computed rather than
-        learned."""
+        """The bias for queries at ``m`` and keys at ``n``; float64 if it is computed rather than learned."""
         raise NotImplementedError
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
@@ -72,15 +68,15 @@ class Bias(Scheme):
 
 
 class Nothing(Scheme):
-    """No positions at all: the score is q·k/√d. Any information on order has to come from a causal mask (Haviv et al.
-    2022)."""
+    """A scheme without positions: the score is q·k/√d. Only a causal mask can give the model information about the
+    order (Haviv et al. 2022)."""
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
         return Parts(q, k, None)
 
 
 def distances(m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
-    """Δ = m − n of each query with each key, float64.
+    """The distance Δ = m − n between each query and each key, float64.
 
     >>> distances([0, 5], [0, 1, 2])
     tensor([[ 0., -1., -2.],
@@ -90,7 +86,7 @@ def distances(m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
 
 
 def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tensor]:
-    """The positions as tensors, if they and the vectors fit together; else ``TypeError`` or ``ValueError``."""
+    """Converts the positions to tensors. ``TypeError`` or ``ValueError`` if they and the vectors don't fit together."""
     for name, x in (("q", q), ("k", k)):
         if checks.floating(name, x).ndim < 3:
             raise ValueError(
@@ -112,10 +108,10 @@ def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tenso
 
 
 def first_share(length: int) -> Float[Tensor, " length"]:
-    """The weight that each query gives the first key under a causal mask where all scores are equal: 1/(m + 1).
+    """The weight that each query gives to the first key under a causal mask if all scores are equal: 1/(m + 1).
 
-    This is how a layer without positions can tell where it is: mark the first token, and the mean of the values gives
-    m.
+    This is how a layer without positions can find out the position of a token: if the value of the first token carries
+    a mark, the mean of the values shows 1/(m + 1), and so m.
 
     >>> first_share(4)
     tensor([1.0000, 0.5000, 0.3333, 0.2500], dtype=torch.float64)

@@ -1,5 +1,4 @@
-"""ALiBi: every score loses an amount proportional to the distance, with a different slope
-in each head.
+"""ALiBi: an amount proportional to the distance is subtracted from every score, with a different slope in each head.
 
 Source: Press et al. 2022, *Train Short, Test Long*, section 3, and its published code for numbers of heads that
 aren't powers of two.
@@ -18,8 +17,9 @@ from ropebook.sinusoidal import relative_positions
 
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
-    """2^(−8h/H), h = 1 … H, for H a power of two, float64. For other H, the slopes of the largest power P below H,
-    then every other slope of 2P, from the first, until there are H.
+    """The slopes of H heads, float64: 2^(−8h/H), h = 1 … H, if H is a power of two. Otherwise they are the slopes for P
+    heads, where P is the largest power of two below H, followed by every other slope for 2P heads, starting with the
+    first, until there are H slopes.
 
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -37,8 +37,8 @@ def _slopes(power: int) -> Tensor:
 
 
 class ALiBi(Bias):
-    """``−slope_h |m − n|``. ``signed``: −slope_h (m − n), the form written for decoders, which raises scores where n >
-    m. In float64, unless the module is cast.
+    """The bias is ``−slope_h |m − n|``. With ``signed`` it is −slope_h (m − n), as it is written for decoders; this
+    form raises scores where n > m. The bias is float64, unless the module is cast.
 
     >>> ALiBi(2).bias([1], [0, 1, 2])[0]
     tensor([[-0.0625,  0.0000, -0.0625]], dtype=torch.float64)
@@ -55,7 +55,7 @@ class ALiBi(Bias):
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
         apart = relative_positions(m, n)
-        # 0 − x, because a plain minus would turn 0 into −0
+        # We write 0 − x, because −x would turn 0 into −0.
         apart = 0 - (apart if self.signed else apart.abs())
         slopes = self.slopes.to(apart.device)[:, None, None]
         return slopes * apart.to(slopes)

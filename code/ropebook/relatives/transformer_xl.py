@@ -1,4 +1,4 @@
-"""Transformer-XL: four terms, in two of which a learned vector replaces the query.
+"""Transformer-XL: the score has four terms, and in two of them a learned vector replaces the query.
 
 Source: Dai et al. 2019, *Transformer-XL*, section 3.3 and appendix B.
 """
@@ -18,10 +18,10 @@ from ropebook.sinusoidal import FourTerms, encoding
 
 
 class TransformerXL(Scheme):
-    """[(q + u)·k + (q + v)·W_R R_Δ]/√d, with R_Δ the sinusoid of the distance, all sines before all cosines.
+    """The score is [(q + u)·k + (q + v)·W_R R_Δ]/√d. R_Δ is the sinusoid of the distance, all sines before all cosines.
 
-    ``u`` and ``v`` (heads, dim) replace the query's position; W_R, ``w_r`` (heads, dim, width), makes something like a
-    key out of a distance. All are learned.
+    ``u`` and ``v`` (heads, dim) replace the query's position. W_R, ``w_r`` (heads, dim, width), turns a distance into
+    something like a key. All three are learned.
     """
 
     def __init__(self, n_heads: int, dim: int, width: int, base: float = 10000.0):
@@ -36,7 +36,7 @@ class TransformerXL(Scheme):
     def keys_of(
         self, apart: Float[Tensor, " *shape"]
     ) -> Float[Tensor, "heads *shape dim"]:
-        """W_R R_Δ for each distance."""
+        """Computes W_R R_Δ for each distance."""
         waves = encoding(apart, self.width, self.base, torch.float64)
         waves = waves[..., concatenated_order(self.width)].to(self.w_r)
         return torch.einsum("hdw,...w->h...d", self.w_r, waves)
@@ -46,7 +46,7 @@ class TransformerXL(Scheme):
             raise ValueError(
                 f"q must have (heads, dim) {tuple(self.u.shape)}, as the scheme has, got {tuple(q.shape[-3::2])}"
             )
-        # each distance once, however often it occurs
+        # Compute each distance only once, even if it occurs more often.
         every, which = distances(m, n).unique(return_inverse=True)
         asking = q + self.v[:, None].to(q)
         by_each = asking @ self.keys_of(every).to(q).transpose(-2, -1)
@@ -55,7 +55,7 @@ class TransformerXL(Scheme):
         return Parts(q + self.u[:, None].to(q), k, added)
 
     def terms(self, q: Tensor, k: Tensor, m: Positions, n: Positions) -> FourTerms:
-        """The score's terms q·k, q·W_R R_Δ, u·k, v·W_R R_Δ, each over √d: (…, heads, queries, keys)."""
+        """The score's four terms q·k, q·W_R R_Δ, u·k and v·W_R R_Δ, each divided by √d: (…, heads, queries, keys)."""
         m, n = fit(q, k, m, n)
         of_distance = self.keys_of(distances(m, n)).to(q)
         u, v = (one[:, None].to(q).expand(q.shape) for one in (self.u, self.v))
@@ -76,8 +76,8 @@ class TransformerXL(Scheme):
         q: Float[Tensor, "... heads seq dim"],
         k: Float[Tensor, "... heads seq dim"],
     ) -> Float[Tensor, "... heads seq seq"]:
-        """The scores of a text with itself, from 2T − 1 distances instead of T²: each query with every distance, and
-        each row shifted into place (`shifted`)."""
+        """The scores of a text with itself, from only 2T − 1 distances instead of T²: every query is multiplied with
+        every distance, and then each row is shifted into place (`shifted`)."""
         length = q.shape[-2]
         apart = torch.arange(length - 1, -length, -1).double()
         of_distance = self.keys_of(apart).to(q)
@@ -90,11 +90,11 @@ class TransformerXL(Scheme):
 def shifted(
     x: Shaped[Tensor, "*batch seq both"],
 ) -> Shaped[Tensor, "*batch seq seq"]:
-    """Row m of x (T, 2T − 1), whose columns are the distances T − 1 … −(T − 1), shifted so that column n has distance m
-    − n: (T, T).
+    """Shifts the rows of x (T, 2T − 1) so that in the result (T, T), column n of row m has distance m − n. The columns
+    of x are the distances T − 1 … −(T − 1).
 
-    Put a column of zeros first, then read the same numbers in rows that are one shorter: each row starts one entry
-    further on. This needs no lookups.
+    We put a column of zeros first, and then read the same numbers in rows that are one entry shorter. Each row then
+    starts one entry later, so no lookups are needed.
 
     >>> shifted(torch.tensor([[1, 0, -1], [1, 0, -1]]))
     tensor([[ 0, -1],

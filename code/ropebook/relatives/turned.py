@@ -1,5 +1,4 @@
-"""Schemes that multiply: RoPE rotates queries and keys, and xPos also shrinks their product with the
-distance.
+"""Schemes that multiply: RoPE rotates queries and keys, and xPos also makes their product smaller at larger distances.
 
 Source of xPos: Sun et al. 2023, *A Length-Extrapolatable Transformer*, section 3 and its published code.
 """
@@ -26,7 +25,7 @@ class Rope(Scheme):
         self.dim, self.base = dim_and_base(dim, base)
 
     def turned(self, x: Tensor, places: Tensor) -> Tensor:
-        """x (…, seq, dim) with each vector rotated by its position (seq,)."""
+        """Rotates each vector of x (…, seq, dim) by its position (seq,)."""
         tables = cos_sin(places, inv_freq(self.dim, self.base), wide(x.dtype))
         return apply_rotary(x, *tables, layout="interleaved")
 
@@ -39,23 +38,23 @@ class Rope(Scheme):
 
 
 class XPos(Rope):
-    """RoPE with pair i of the query times ζ_i^(m/512) and of the key times ζ_i^(−n/512), ζ_i = (2i/d +
-    0.4)/1.4.
+    """RoPE that also multiplies pair i of the query by ζ_i^(m/512) and pair i of the key by ζ_i^(−n/512), where ζ_i =
+    (2i/d + 0.4)/1.4.
 
-    Together that is ζ_i^(Δ/512): less than 1 to the left of the query and more than 1 to the right, so it is for
-    decoders. Each factor by itself grows with the position, so there is a limit (`reach`) beyond which numbers
+    Together that gives ζ_i^(Δ/512), which is less than 1 for keys before the query and more than 1 for keys after it,
+    so the scheme is for decoders. The key's factor alone grows with the position, so beyond a limit (`reach`) numbers
     overflow.
     """
 
     SCALE, GAMMA = 512, 0.4
 
     def zeta(self) -> Float[Tensor, " pairs"]:
-        """ζ_i, (d/2,), float64, from 0.4/1.4 upwards."""
+        """The factors ζ_i, (d/2,), float64, in rising order from 0.4/1.4."""
         share = torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim
         return (share + self.GAMMA) / (1 + self.GAMMA)
 
     def scaled(self, x: Tensor, powers: Tensor) -> Tensor:
-        """x (…, seq, dim) with pair i multiplied by ζ_i^power (seq,)."""
+        """Multiplies pair i of each vector of x (…, seq, dim) by ζ_i^power, with the vector's own power (seq,)."""
         factors = self.zeta().to(powers.device) ** powers[:, None]
         return x * factors.repeat_interleave(2, -1).to(x)
 
@@ -65,7 +64,7 @@ class XPos(Rope):
         return Parts(self.scaled(q, m), self.scaled(k, -n), None)
 
     def reach(self, dtype: torch.dtype) -> int:
-        """The last position at which the first pair's factor, ζ_0^(−n/512), fits this type.
+        """The last position at which the largest factor, the first pair's ζ_0^(−n/512), does not overflow in this type.
 
         >>> XPos(64).reach(torch.float16), XPos(64).reach(torch.float32)
         (4532, 36260)
@@ -75,10 +74,9 @@ class XPos(Rope):
 
 
 def in_turn(schemes: Sequence[Scheme], n_layers: int) -> list[Scheme]:
-    """The scheme of each layer: the given schemes in order, over and over.
+    """The scheme of each layer: the given schemes in order, repeated until every layer has one.
 
-    With ``[Rope(64), Nothing()]`` every other layer has no positions, so it finds content equally well at any
-    distance.
+    With ``[Rope(64), Nothing()]`` every other layer has no positions, so it finds content equally well at any distance.
 
     >>> [type(one).__name__ for one in in_turn([Rope(64), Rope(64), XPos(64)], 4)]
     ['Rope', 'Rope', 'XPos', 'Rope']
