@@ -1,4 +1,4 @@
-"""What was measured elsewhere: JSON files with their provenance, written whole and read by the chapters."""
+"""Stored measurements: JSON files with their provenance, which benchmarks write and the chapters read."""
 
 import json
 import os
@@ -12,30 +12,30 @@ from typing import BinaryIO
 from ropebook import checks
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
-# "trials": the trained models and their numbers; "real": measurements of a published model, one file each
+# "trials" has the trained models and their results, "real" the measurements of a published model, a file for each.
 _MODELS, _PUBLISHED = "trials", "real"
-# where downloadable notebooks carry them
+# where downloadable notebooks have their copy of the results
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
 _PROVENANCE = ("device", "torch", "date", "seed", "command")
 
 
 def load(name: str) -> dict:
-    """The result `name` as it was saved: a dictionary whose keys include "provenance".
+    """Loads the result `name` as it was saved: a dictionary whose keys include "provenance".
 
     Args:
         name: the file's name in `results/` without its ending.
 
     Raises:
-        ValueError: a name with other characters than letters, digits, `_` and `-`.
-        FileNotFoundError: no such result; the message lists the ones that exist.
+        ValueError: the name has characters other than letters, digits, `_` and `-`.
+        FileNotFoundError: there is no such result; the message lists those that exist.
     """
     return json.loads(find(name).read_text(encoding="utf-8"))
 
 
 def find(name: str, kind: str = "json") -> Path:
-    """The path of the result `name`, a file of this kind, such as "json" or "safetensors". Raises as `load`
-    does."""
+    """Returns the path of the result `name`, a file of this kind, such as "json" or "safetensors". Raises the same
+    errors as `load`."""
     _checked(name)
     folders = (
         _BESIDE_THE_CODE,
@@ -53,17 +53,17 @@ def find(name: str, kind: str = "json") -> Path:
 
 
 def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
-    """Write `data` with its provenance to `results/<name>.json`, whole or not at all; returns the path.
+    """Write `data` with its provenance to `results/<name>.json`, either completely or not at all, and return the path.
 
     Args:
         name: letters, digits, `_` and `-`.
-        data: what was measured; finite numbers, strings, lists, dictionaries.
+        data: the measurements: finite numbers, strings, lists, dictionaries.
         provenance: as `ropebook.device.provenance` gives it.
-        folder: "" for `results/` itself, or one of the folders in it: "trials", "real". `load` finds it by its name alone.
+        folder: "" for `results/` itself, or one of the folders in it: "trials", "real". `load` needs only the name.
 
     Raises:
-        ValueError: a bad name, another folder, a number that is not finite, data that already holds "provenance", or a provenance
-            without device, torch, date, seed and command.
+        ValueError: the name is bad, the folder is not one of these, a number is not finite, the data already have
+            "provenance", or the provenance lacks device, torch, date, seed or command.
     """
     _checked(name)
     if "provenance" in data:
@@ -89,10 +89,11 @@ def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which is moved to `path` once everything is written; if writing fails, nothing is
-    left."""
+    """A context that gives a file to write to. Once everything is written, the file is moved to `path`; if writing
+    fails, nothing is left of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the target, so that the replacement is one step: a reader never meets half a file.
+    # The temporary file is in the target's folder, so that replacing the target is one step and nobody can read half a
+    # file.
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -106,7 +107,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def caption(result: dict) -> str:
-    """One line on where a result comes from, for the caption of its figure or table.
+    """A line that says where a result comes from, for the caption of its figure or table.
 
     >>> where = {"device": "CPU", "torch": "2.6.0", "date": "2026-01-31", "seed": 0, "command": "make bench"}
     >>> caption({"provenance": where | {"threads": 2}})

@@ -1,11 +1,10 @@
-"""What every chapter builds on: frequencies, positions, angles, cosines and sines, pairs.
+"""The basis of every chapter: frequencies, positions, angles, cosines and sines, pairs.
 
 Notation: position m, dimension d (even), pair index i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per
-position. Angles mθ_i are computed in float64, and only the finished cosine or sine is cast down. For a device
-without float64 (mps), the angles are computed on the CPU.
+position. Angles mθ_i are computed in float64, and only the finished cosine or sine is cast to a smaller type. For a
+device without float64 (mps), the angles are computed on the CPU.
 
-Functions check their arguments, except those that say "without checks", which are for callers who have checked
-already.
+The functions check their arguments, except for those described as "without checks", whose callers have done that.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.shapes import Float, Int, Real, Shaped
 
-# Up to here the float64 angle mθ is right to 1e-6 radian. Far beyond, it would be wrong without any warning.
+# Up to this position the float64 angle mθ is right to 1e-6 radian. Far beyond, it would be wrong without any warning.
 LARGEST_POSITION = 2**31
 
 # A tensor, or anything that NumPy can turn into an array; see `angles`.
@@ -38,10 +37,10 @@ def inv_freq(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str | None = None,
 ) -> Float[Tensor, " pairs"]:
-    """The frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), from 1 downwards.
+    """The frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), in falling order from 1.
 
-    ``dtype`` is float64 or float32. Half types are refused: an angle is mθ_i, and a frequency that is wrong by up
-    to one part in 256 (bfloat16) puts the angle a whole radian off once it has reached 256 radians.
+    ``dtype`` is float64 or float32. Half types are refused. In bfloat16 a frequency can be wrong by one part in 256, so
+    the angle mθ_i would be off by a whole radian once it has reached 256 radians.
 
     >>> inv_freq(8)
     tensor([1.0000, 0.1000, 0.0100, 0.0010], dtype=torch.float64)
@@ -53,9 +52,9 @@ def inv_freq(
 
 
 def wavelengths(dim: int, base: float = 10000.0) -> Float[Tensor, " pairs"]:
-    """The wavelengths λ_i = 2π/θ_i: how many positions each pair needs for one turn. Shape (dim/2,), float64.
+    """The wavelengths λ_i = 2π/θ_i, the number of positions that each pair needs for one turn. Shape (dim/2,), float64.
 
-    The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which falls short of 2π·base.
+    The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which is less than 2π·base.
 
     >>> [round(length) for length in wavelengths(8).tolist()]
     [6, 63, 628, 6283]
@@ -64,7 +63,7 @@ def wavelengths(dim: int, base: float = 10000.0) -> Float[Tensor, " pairs"]:
 
 
 def dim_and_base(dim: int, base: float) -> tuple[int, float]:
-    """An even dimension and a base of at least 1.
+    """Checks and returns a dimension, which must be even, and a base, which must be at least 1.
 
     >>> dim_and_base(64, 10000)
     (64, 10000.0)
@@ -80,8 +79,8 @@ def angles(
 ) -> Float[Tensor, "... pairs"]:
     """The angles mθ_i in radians: shape positions.shape + (dim/2,), float64.
 
-    ``positions``: a tensor, array, list or number; integers, float32 or float64; negative and fractional ones too,
-    at most 2^31 in size. Half types are refused, for bfloat16 itself cannot tell 256 from 257.
+    ``positions``: a tensor, array, list or number; integers, float32 or float64. They may be negative or fractional,
+    and are at most 2^31 in absolute value. Half types are refused, because bfloat16 cannot tell 256 from 257.
 
     >>> angles(3, dim=4)
     tensor([3.0000, 0.0300], dtype=torch.float64)
@@ -94,10 +93,10 @@ def angles(
 def turns(
     positions: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... pairs"]:
-    """How many turns each pair has made: mθ_i/2π, shape positions.shape + (dim/2,), float64.
+    """How many turns each pair has completed: mθ_i/2π, shape positions.shape + (dim/2,), float64.
 
-    The fractional part is where the clock's hand points. At m = L − 1 it tells which pairs have been at every
-    angle within a text of L words.
+    The fractional part is the direction in which the clock's hand points. At m = L − 1, the pairs with at least one
+    turn are those that have been at every angle within a text of L words.
 
     >>> turns(511, dim=4)
     tensor([81.3282,  0.8133], dtype=torch.float64)
@@ -106,7 +105,8 @@ def turns(
 
 
 def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
-    """``value`` as a tensor of int64, float32 or float64, every entry at most `LARGEST_POSITION` in size.
+    """Converts ``value`` to a tensor of int64, float32 or float64, with no entry above `LARGEST_POSITION` in absolute
+    value.
 
     >>> as_positions("positions", [0, 1.5])
     tensor([0.0000, 1.5000], dtype=torch.float64)
@@ -115,11 +115,11 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
     if not isinstance(value, Tensor):
         given = value
         try:
-            # float64 for Python's floats, where torch rounds
+            # NumPy keeps Python's floats in float64, while torch would round them.
             value = torch.from_numpy(numpy.array(given, order="C"))
         except (TypeError, ValueError):
             raise TypeError(f"{name} must be {allowed}, got {given!r}") from None
-        # an empty list contains no floats either
+        # An empty list contains no floats, so its positions count as integers.
         if value.numel() == 0 and isinstance(given, (list, tuple)):
             value = value.long()
     if value.dtype not in (*_INTEGERS, *_WIDE):
@@ -129,9 +129,9 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
 
 
 def check_positions(positions: Tensor) -> None:
-    """``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64; ``ValueError`` for one beyond ±2^31
-    or NaN. Values on an accelerator are not read, because that would mean waiting for it, and neither are those in a
-    compiled graph.
+    """Raises ``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64, and ``ValueError`` if one
+    of them is beyond ±2^31 or NaN. Values on an accelerator are not read, because that would mean waiting for it.
+    Values in a compiled graph are not read either.
     """
     allowed = "positions must be"
     if not isinstance(positions, Tensor):
@@ -145,8 +145,7 @@ def check_positions(positions: Tensor) -> None:
 
 
 def float64_device(device: torch.device) -> torch.device:
-    """Where to compute in float64 for this device: on the device itself, or on the CPU for mps, which has no
-    float64.
+    """The device on which to compute in float64: this device itself, or the CPU for mps, which has no float64.
 
     >>> float64_device(torch.device("mps"))
     device(type='cpu')
@@ -155,8 +154,7 @@ def float64_device(device: torch.device) -> torch.device:
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """The type in which numbers of this type are rotated: float64 for float64, float32
-    for all others.
+    """The type in which numbers of this type are rotated: float64 for float64, float32 for all others.
 
     >>> wide(torch.bfloat16)
     torch.float32
@@ -165,7 +163,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def in_float64(x: Shaped[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """x in float64, on its own device if that has float64, otherwise on the CPU.
+    """Converts x to float64, on its device if that has float64, otherwise on the CPU.
 
     >>> in_float64(torch.tensor([1, 2]))
     tensor([1., 2.], dtype=torch.float64)
@@ -181,12 +179,13 @@ def cos_sin(
     inv_freq: Float[Tensor, " pairs"],
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-    """cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
+    """Computes cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
 
     ``positions``: integers, float32 or float64, any shape, checked by `check_positions`. If their values may not be
-    read, cos and sin of a position beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64. The angles
-    are computed in float64 and only the finished cosine and sine are cast to ``dtype``, float32 or float64: float32
-    cannot tell 2^24 from 2^24 + 1, and long before that its angles are off by 2^−24 of themselves.
+    read, cos and sin of a position beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64.
+
+    The angles are computed in float64, and only the finished cosine and sine are cast to ``dtype``, float32 or float64.
+    In float32, 2^24 and 2^24 + 1 are the same number, and long before that its angles are off by 2^−24 of themselves.
 
     >>> cos, sin = cos_sin(torch.tensor([0, 1]), inv_freq(4))
     >>> sin
@@ -203,8 +202,8 @@ def cos_sin(
 
 
 def check_frequencies(inv_freq: Tensor) -> None:
-    """``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64; ``ValueError`` if it contains
-    NaN or infinity, which is checked only when its values can be read (`checks.readable`)."""
+    """Raises ``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64, and ``ValueError`` if it contains NaN
+    or infinity. The latter is checked only when its values can be read (`checks.readable`)."""
     if checks.floating("inv_freq", inv_freq).dtype not in _WIDE:
         raise TypeError(
             f"inv_freq must be float32 or float64, got {inv_freq.dtype}"
@@ -239,8 +238,8 @@ def _for_onnx() -> bool:
     return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
 
 
-# A compiler would merge cosine and sine into the loop over the heads and recompute them in float64 for each head. It
-# leaves a custom operator alone.
+# Without a custom operator, a compiler would merge cosine and sine into the loop over the heads, and recompute them in
+# float64 for each head.
 tables_kept = torch.library.custom_op(
     "ropebook::cos_sin",
     _tables,
@@ -263,8 +262,8 @@ def _keep_for_backward(ctx, inputs: tuple, output: tuple) -> None:
 
 
 def _tables_backward(ctx, of_cos: Tensor, of_sin: Tensor) -> tuple:
-    """The derivative of cos φ is −sin φ, that of sin φ is cos φ, and φ = mθ has derivatives θ by
-    m and m by θ."""
+    """Returns the gradients of m and θ. The derivative of cos φ is −sin φ, that of sin φ is cos φ, and the derivative
+    of φ = mθ is θ with respect to m, and m with respect to θ."""
     positions, inv_freq = ctx.saved_tensors
     m, theta = in_float64(positions), inv_freq.double()
     cos, sin = tables_kept(m, theta.to(m.device), torch.float64)
@@ -303,7 +302,7 @@ def join_pairs(
     second: Shaped[Tensor, "*shape pairs"],
     layout: str = "interleaved",
 ) -> Shaped[Tensor, "*shape 2*pairs"]:
-    """The inverse of `split_pairs`: two tensors (…, d/2) to one (…, d).
+    """The inverse of `split_pairs`: joins two tensors (…, d/2) to one (…, d).
 
     >>> join_pairs(torch.tensor([0, 2]), torch.tensor([1, 3]))
     tensor([0, 1, 2, 3])
@@ -337,7 +336,7 @@ def join(
 
 
 def check_pairs(x: Tensor, name: str = "x") -> None:
-    """``TypeError`` unless x is a tensor, ``ValueError`` unless it has pairs: (…, d) with d even."""
+    """Raises ``TypeError`` unless x is a tensor, and ``ValueError`` unless it has pairs: (…, d) with d even."""
     if checks.tensor(name, x).ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
         shape = tuple(x.shape)
         raise ValueError(
@@ -346,10 +345,10 @@ def check_pairs(x: Tensor, name: str = "x") -> None:
 
 
 def concatenated_order(dim: int) -> Int[Tensor, " dim"]:
-    """The order that turns the interleaved encoding into all sines, then all cosines: shape (dim,), int64.
+    """The order that puts all sines of the interleaved encoding first, and then all cosines: shape (dim,), int64.
 
-    ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (M2M100 and FSMT
-    differ in more: their θ_i = base^(−i/(d/2 − 1)), which is our base raised to the power d/(d − 2).)
+    ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (In M2M100 and
+    FSMT, the frequencies differ as well: θ_i = base^(−i/(d/2 − 1)), as if our base were raised to the power d/(d − 2).)
 
     >>> concatenated_order(6)
     tensor([0, 2, 4, 1, 3, 5])

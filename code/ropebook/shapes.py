@@ -1,9 +1,9 @@
 """The notation for shapes in signatures: ``Float[Tensor, "batch heads seq dim"]`` is a tensor of real numbers with
 these axes.
 
-Axes with the same name have the same size; ``...`` means any axes, ``*rows`` any axes that are the same wherever the
-name is. The notation is jaxtyping's, and the tests check every call against it. Without jaxtyping it only informs
-readers.
+Axes with the same name have the same size. ``...`` means any axes; ``*rows`` means any axes, but the same ones wherever
+the name occurs. The notation is that of jaxtyping, and the tests check every call against it. Without jaxtyping it only
+informs readers.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
-# A cell of more characters takes several lines on a phone, and its column must not be narrow.
+# A cell with more characters than this takes several lines on a phone, so its column must not be too narrow.
 SENTENCE = 24
-# Read out but not seen: says what bold letters mean. Styled inline, so it works wherever the table is
-# shown.
+# This text is read out but not seen; it says what bold type means. It is styled inline, so that it works wherever the
+# table is shown.
 SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
     'overflow: hidden; white-space: nowrap"> (best)</span>'
@@ -29,7 +29,8 @@ SPOKEN = (
 
 
 class Forms:
-    """One thing in several forms, by MIME type: a notebook shows the richest one it knows, `print` the text."""
+    """Something in several forms, by MIME type. A notebook shows the richest form that it supports, `print` the
+    text."""
 
     def __init__(self, forms: Mapping[str, object]) -> None:
         self.forms = dict(forms)
@@ -42,16 +43,16 @@ class Forms:
 
 
 def show(*objects, docstrings: bool = True) -> None:
-    """Display the source of functions or classes as highlighted code: the source that runs and that the tests test.
+    """Display the source of functions or classes as highlighted code. It is the same source that runs and is tested.
 
-    It is displayed as Markdown, which notebooks and the site highlight in their own colours.
+    The output is Markdown, which notebooks and the site highlight in their own colours.
 
     Args:
         objects: functions or classes whose source file can be read.
-        docstrings: False leaves out the docstrings, for when the chapter's text already says the same.
+        docstrings: False leaves out the docstrings, in case the chapter's text already says the same.
 
     Raises:
-        TypeError: for something that has no Python source.
+        TypeError: one of the objects has no Python source.
     """
     if not objects:
         raise TypeError(
@@ -69,7 +70,7 @@ def show(*objects, docstrings: bool = True) -> None:
         if not docstrings:
             source = _without_docstrings(source)
         fence = "```"
-        while fence in source:  # a docstring may contain a fence itself
+        while fence in source:  # a docstring may itself contain a fence
             fence += "`"
         where = f"{item.__module__.replace('.', '/')}.py, line {first}"
         markdown = (
@@ -105,7 +106,7 @@ def check(
     at_most: float | None = None,
     at_least: float | None = None,
 ) -> None:
-    """Print a claim with the measured error and the allowed one; raise if it does not hold.
+    """Print a claim with the measured number and the bound on it; raise an error if the claim does not hold.
 
     >>> check("the rows sum to one", 1.2e-7, at_most=1e-6)
     the rows sum to one: 1.2e-07 (at most 1e-06)
@@ -113,9 +114,9 @@ def check(
     the outputs differ: 0.31 (at least 0.1)
 
     Args:
-        claim: what is claimed, as a clause.
-        measured: the number; a tensor or array of one element will do.
-        at_most, at_least: the bounds, inclusive; at least one of them.
+        claim: a clause that states the claim.
+        measured: the number; it may be a tensor or array with one element.
+        at_most, at_least: the bounds, inclusive; at least one must be given.
 
     Raises:
         AssertionError: the number is outside the bounds, or NaN.
@@ -159,18 +160,18 @@ def table(
     * best
 
     Args:
-        columns: the head of each column, with its unit, and its cells from top to bottom: text, numbers, or None where
-            there is nothing to say. The first column names the rows.
+        columns: the head of each column, with its unit, and its cells from top to bottom: text, numbers, or None for an
+            empty cell. The first column names the rows.
         caption: what the table shows.
-        best: heads of columns whose smallest or largest number is the best, as ``{head: "min"}`` or ``{head: "max"}``.
-            It is marked, more than once if it occurs more than once.
-        formats: how the numbers of a column are written, ``{head: ".3g"}``; of the others, integers with commas, the
-            rest with three digits.
+        best: the columns in which the best number is marked: ``{head: "min"}`` if it is the smallest, ``{head: "max"}``
+            if it is the largest. If it occurs several times, each of them is marked.
+        formats: how the numbers of a column are written, such as ``{head: ".3g"}``. In other columns, integers are
+            written with commas, other numbers with three digits.
 
     Raises:
-        ValueError: no column, columns of different lengths or without a cell, an empty caption, a head in ``best`` or
-            ``formats`` that is no column, a column in ``best`` without a number.
-        TypeError: a head or a caption that is not text, a cell that is neither text nor a number nor None.
+        ValueError: there is no column; the columns have different lengths, or no cells; the caption is empty; a head in
+            ``best`` or ``formats`` is not a column; or a column in ``best`` has no number.
+        TypeError: a head or the caption is not text, or a cell is neither text nor a number nor None.
     """
     if not isinstance(caption, str):
         raise TypeError(f"caption must be text, got {caption!r}")
@@ -184,7 +185,7 @@ def table(
 def _cells(
     columns: Mapping, best: Mapping, formats: Mapping
 ) -> tuple[dict[str, list[str]], dict[str, set[int]]]:
-    """The columns as text, and for each heading the rows with the best entries."""
+    """Returns the columns as text, and for each heading the rows with the best entries."""
     lengths = {head: len(cells) for head, cells in columns.items()}
     if not lengths or len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(
@@ -231,7 +232,8 @@ def _text(head: str, cell: object, form: str | None) -> str:
 
 
 def _number(cell: object) -> int | float | None:
-    """The number in a cell, also in a tensor or array of one element or in a text such as '1,024'; else None."""
+    """The number in a cell, or None. The cell may also be a tensor or array with one element, or a text such as
+    '1,024'."""
     if hasattr(cell, "item"):
         try:
             cell = cell.item()
@@ -277,7 +279,7 @@ def _kind(cells: list[str]) -> str:
 def _html(
     texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
 ) -> str:
-    """The table in a box that scrolls where the page is too narrow."""
+    """The table as HTML, in a box that scrolls if the page is too narrow."""
     kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
         f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
@@ -290,7 +292,7 @@ def _html(
         cells = []
         for column, head in enumerate(texts):
             tag = '<th scope="row"' if column == 0 else "<td"
-            # A hyphen would be lower and narrower than a minus.
+            # A hyphen is lower and narrower than a minus sign.
             text = escape(re.sub(r"^-(?=[\d.∞])", "−", texts[head][row]))
             if row in marked.get(head, ()):
                 text = f"<strong>{text}{SPOKEN}</strong>"
@@ -323,7 +325,8 @@ def _plain(
 
 
 def difference(a, b) -> float:
-    """The largest absolute difference between the entries of two tensors or arrays of one shape; NaN if any is NaN.
+    """The largest absolute difference between the entries of two tensors or arrays of the same shape; NaN if any is
+    NaN.
 
     >>> import torch
     >>> difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))
@@ -346,15 +349,15 @@ def difference(a, b) -> float:
 def glue(**numbers) -> None:
     """Store numbers for the page's prose, which shows them by name: ``{glue:text}`name:.2f```. Nothing is printed.
 
-    In a notebook this needs nothing but IPython; it writes what MyST-NB's own ``glue`` writes.
+    In a notebook this needs only IPython; it writes the same output as MyST-NB's ``glue``.
 
     >>> glue(largest=0.25)  # doctest: +SKIP
 
     Args:
-        numbers: by name; a tensor or array of one element will do, and so will a text.
+        numbers: the numbers by name. A text, or a tensor or array with one element, is accepted too.
 
     Raises:
-        ValueError: a tensor or array of more than one element.
+        ValueError: a tensor or array has more than one element.
     """
     for name, value in numbers.items():
         if hasattr(value, "item"):
@@ -373,5 +376,5 @@ def glue(**numbers) -> None:
 
 
 def _values(x):
-    """A tensor without its gradient; anything else unchanged."""
+    """Detaches a tensor from its graph; returns anything else unchanged."""
     return x.detach() if hasattr(x, "detach") else x

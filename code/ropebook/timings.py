@@ -1,7 +1,7 @@
-"""Measurements of the rotation (`results/rotary.json`) next to counts: columns of tables, and the roofline.
+"""Tables and a roofline plot of the rotation's measured times (`results/rotary.json`), next to what we count by hand.
 
-``measured`` is ``results.load("rotary")`` throughout. A column is a list under its heading, as `ropebook.show.table`
-takes it. A *pass* reads and writes all heads once; a *copy* is the time of one, measured in the same run.
+``measured`` is ``results.load("rotary")`` throughout. The functions return columns for `ropebook.show.table`: lists by
+their headings. A *pass* reads and writes all heads once; a *copy* is the time of one pass, measured in the same run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, list]
 
-# The benchmark's names of forms, and what tables call them.
+# The names of forms in the benchmark, and their names in tables.
 TITLES = {
     "limit": "copy",
     "dense": "matrix",
@@ -34,9 +34,10 @@ SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
 
 
 def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
-    """The entry of one form in one part of the file, such as ``measured["cpu"]["float32"]``; None if it has none.
+    """The entry of a form in one part of the file, such as ``measured["cpu"]["float32"]``, or None if there is none.
 
-    If a form was timed writing into several kinds of memory, this is the time with new memory, the common case.
+    If a form was timed with several kinds of memory for its result, this is the entry for newly allocated memory, the
+    common case.
     """
     found = [
         one
@@ -48,7 +49,7 @@ def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
 
 
 def passes(form: str, layout: str) -> float:
-    """How often a form moves all heads through memory, by count: once is the minimum.
+    """How many times a form reads and writes all heads, counted by hand. The minimum is 1.
 
     >>> passes("sparse", "half"), passes("compiled", "half")
     (5.0, 1.0)
@@ -58,7 +59,7 @@ def passes(form: str, layout: str) -> float:
 
 
 def in_short(measured: dict, layout: str = "interleaved") -> Columns:
-    """One row for each form, in one layout: its counts, and its time for a long text and for one token."""
+    """A table for one layout, with a row for each form: its counts, and its times for a long text and for one token."""
     checks.layout(layout)
     long, one = measured["cpu"]["float32"], measured["cpu"]["one_token"]
     shape = long["shape"]
@@ -91,7 +92,8 @@ def in_short(measured: dict, layout: str = "interleaved") -> Columns:
 
 
 def counts(head_dim: int, n_heads: int) -> Columns:
-    """What each form costs for one token in float32, by `rotation_cost`; layouts that cost the same share a row."""
+    """A table of the cost of each form for one token in float32, by `rotation_cost`. Layouts that cost the same share a
+    row."""
     rows = []
     for form in FORMS:
         found = {
@@ -127,7 +129,7 @@ def counts(head_dim: int, n_heads: int) -> Columns:
 
 
 def long_text(measured: dict) -> Columns:
-    """Times of the forms over a long text, float32 next to bfloat16, with the counted passes."""
+    """A table of the forms' times for a long text, in float32 and bfloat16, with the counted passes."""
     wide, narrow = measured["cpu"]["float32"], measured["cpu"]["bfloat16"]
     limits = [entry(part, "limit")["ms"] for part in (wide, narrow)]
     rows = []
@@ -170,7 +172,7 @@ def long_text(measured: dict) -> Columns:
 
 
 def few_tokens(measured: dict) -> Columns:
-    """Microseconds for one token and for 64, in both layouts."""
+    """A table of microseconds for one token and for 64 tokens, in both layouts."""
     parts = [measured["cpu"][name] for name in ("one_token", "short")]
     heads = ["form"]
     heads += [
@@ -190,7 +192,7 @@ def few_tokens(measured: dict) -> Columns:
 
 
 def decoding(measured: dict) -> Columns:
-    """Microseconds per layer for one token through a model, float32 next to bfloat16, and the ratio to
+    """A table of microseconds per layer when one token goes through a model, in float32 and bfloat16, and the ratio to
     transformers."""
     part = measured["cpu"]["decoding"]
     pairs = zip(
@@ -213,8 +215,8 @@ def decoding(measured: dict) -> Columns:
 
 
 def peers(measured: dict, length: str = "long") -> Columns:
-    """A row for our code and for each other library: its time as a multiple of transformers'.
-    The median is followed by the first and last decile of the ratios within a round."""
+    """A table with a row for our code and for each other library: its time as a multiple of transformers'. The median
+    is followed by the first and last decile of the ratios within a round."""
     cases = _cases(measured, length)
     rows = [
         (name, SHORT[layout], *(_ratio(_of(case, name)) for case in cases))
@@ -224,8 +226,8 @@ def peers(measured: dict, length: str = "long") -> Columns:
 
 
 def peer_errors(measured: dict) -> Columns:
-    """The same libraries' errors over the long text, compared with float64: root mean square and the
-    worst."""
+    """A table of the same libraries' errors for the long text, compared with float64: the root mean square and the
+    largest."""
     cases = [c for c in _cases(measured, "long") if c["direction"] == "forward"]
     kinds = ("rms", "worst")
     rows = [
@@ -248,7 +250,7 @@ def _cases(measured: dict, length: str) -> list[dict]:
 
 
 def _rotating(cases: list[dict]) -> list[tuple[str, str]]:
-    """Names and layouts of all implementations, ours first."""
+    """The names and layouts of all implementations, with ours first."""
     entries = cases[0]["entries"]
     return [(one["name"], one["layout"]) for one in entries if one["layout"]]
 
@@ -265,7 +267,7 @@ def _ratio(entry: dict) -> str:
 
 
 def stores(measured: dict) -> Columns:
-    """How long products, sums and copies take on one thread, by where the result is written."""
+    """A table of how long products, sums and copies take on one thread, depending on where the result is written."""
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
         ("what", "ms", "times the first"),
@@ -274,8 +276,7 @@ def stores(measured: dict) -> Columns:
 
 
 def shares(measured: dict) -> Columns:
-    """Where the compiled form's time goes: a copy, new memory pages, and the rest of the
-    loop."""
+    """A table that splits the compiled form's time into a copy, new memory pages, and the rest of the loop."""
     rows = []
     for layout, share in measured["cpu"]["float32"]["shares_ms"].items():
         loop = share["arithmetic"] + share["tables"]
@@ -299,14 +300,14 @@ def shares(measured: dict) -> Columns:
 
 
 def roofline(measured: dict) -> Figure:
-    """Each form at its counted operations per byte and its measured speed, and as a line the limit that memory
-    bandwidth sets."""
+    """Plots each form's measured speed against its counted operations per byte, and a line for the limit that is set by
+    the memory bandwidth."""
     from ropebook.figures import BLUE, MUTED, ORANGE, figure
 
     part = measured["cpu"]["float32"]
     shape = part["shape"]
     tokens, heads = shape["tokens"], shape["q_heads"] + shape["k_heads"]
-    # GB/s, measured with the copy
+    # in GB/s, measured by copying
     bandwidth = part["bytes"] / entry(part, "limit")["ms"] / 1e6
     # the label's position relative to its point
     labels = {

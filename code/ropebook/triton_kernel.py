@@ -1,15 +1,15 @@
 """One launch for q and k: the rotation as a fused kernel, written in Triton.
 
-A rotation moves far more bytes than it computes, so the kernel is built around what it reads: a program takes a few
-tokens, loads their cosines and sines once and keeps them in registers, then walks over the heads of q and of k: over
-all of them if there are enough tokens to occupy the whole device, otherwise over a share of them. Both numbers of a
-pair meet in one thread; interleaved rows are loaded whole and split there. Arithmetic is float32 for all types
-(float64 for float64), and only the stored result is cast down. The backward pass is the same kernel with −sin: the
-rotation by −mθ.
+Moving the data takes much longer than computing the rotation, so the kernel is designed to read as little as possible.
+A program takes a few tokens, loads their cosines and sines once and keeps them in registers. Then it goes through the
+heads of q and k: through all of them if there are enough tokens to occupy the whole device, otherwise through a part of
+them. Both numbers of a pair are handled by the same thread; interleaved rows are loaded whole and split there. The
+arithmetic is float32 for all types (float64 for float64), and only the stored result is cast back. The backward pass is
+the same kernel with −sin, because it rotates by −mθ.
 
-It runs on CUDA. Without such a device Triton can interpret it, slowly, in NumPy: set ``TRITON_INTERPRET=1`` before Triton
-is imported. Triton itself is optional: this module imports without it, and `available` says whether it can
-run.
+The kernel runs on CUDA. Without such a device Triton can interpret it, slowly, in NumPy: set ``TRITON_INTERPRET=1``
+before Triton is imported. Triton is optional. This module can be imported without it, and `available` says whether the
+kernel can run.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ except ImportError:
 
 DATA_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
-# How many numbers of one tensor a program holds at a time: 16 per thread of four warps, or two loads of 16 bytes in
+# How many numbers of one tensor a program keeps at a time: 16 per thread with four warps, or two loads of 16 bytes in
 # bf16.
 TILE = 2048
 
-# How many programs keep a large GPU busy: 16 of four warps each on each of some 130
-# multiprocessors.
+# How many programs keep a large GPU busy: it has some 130 multiprocessors, each with 16 programs of four warps.
 PROGRAMS = 2048
 
 
@@ -42,7 +41,7 @@ PROGRAMS = 2048
 
 
 def _jit(function: Callable) -> Callable:
-    """`triton.jit` if Triton is installed; the plain function remains accessible, so that its source can be
+    """Applies `triton.jit` if Triton is installed. The plain function remains accessible, so that its source can be
     shown."""
     if triton is None:
         return function
@@ -79,7 +78,7 @@ def rotary_kernel(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """Rotates BLOCK_TOKENS tokens of one sequence, and BLOCK_HEADS out of every STRIDE heads of q and k; addresses in
+    """Rotates BLOCK_TOKENS tokens of one sequence, in BLOCK_HEADS out of every STRIDE heads of q and k. Addresses are
     int64."""
     blocks = tl.cdiv(tokens, BLOCK_TOKENS)
     batch = (tl.program_id(0) // blocks).to(tl.int64)
@@ -125,10 +124,10 @@ def rotate_heads(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """This program's heads of x at the tokens ``token``: in each head, 2·PAIRS entries are rotated and PASSED more are
-    copied."""
+    """Handles this program's heads of x at the tokens ``token``. In each head it rotates 2·PAIRS entries and copies
+    PASSED more."""
     first_head = tl.program_id(1).to(tl.int64) * BLOCK_HEADS
-    # constant bounds, because with NumPy 2.4 and newer, Triton 3.6 cannot interpret a loop up to an argument
+    # The bounds are constants, because with NumPy 2.4 and newer, Triton 3.6 cannot interpret a loop up to an argument.
     for start in range(0, HEADS, STRIDE):  # pragma: no branch
         head = start + first_head + tl.arange(0, BLOCK_HEADS)[:, None, None]
         there = (head < HEADS) & (token < tokens)[None, :, None]
@@ -160,7 +159,7 @@ def rotate_heads(
             tl.store(out + out_row + rest * out_strides[3], passed, mask=inside)
 
 
-# Fixed when Triton is imported.
+# This is fixed when Triton is imported.
 INTERPRETED = triton is not None and not isinstance(
     rotary_kernel, triton.JITFunction
 )
@@ -177,7 +176,7 @@ def _launch(
     layout: str,
     inverse: bool,
 ) -> None:
-    """Rotate one tensor or two into ``outs``, which may be the tensors themselves."""
+    """Rotate one or two tensors and write the results to ``outs``, which may be the same tensors."""
     if not any(x.numel() for x in xs):
         return
     q, q_out, k, k_out = xs[0], outs[0], xs[-1], outs[-1]
@@ -185,10 +184,10 @@ def _launch(
     batch, _, tokens, dim = q.shape
     pairs = cos.shape[-1]
     cos, sin = cos.expand(batch, tokens, pairs), sin.expand(batch, tokens, pairs)
-    # In place, the entries that are not rotated need no copy.
+    # In place, there is no need to copy the entries that are not rotated.
     passed = 0 if outs is xs else dim - 2 * pairs
     block_pairs = triton.next_power_of_2(pairs)
-    # The tile grows first along heads or tokens, whichever are closer together in memory.
+    # The tile first grows along heads or tokens, whichever are closer together in memory.
     rows = max(1, TILE // (2 * block_pairs))
     many_heads, many_tokens = map(
         triton.next_power_of_2, (max(q_heads, k_heads), tokens)
@@ -199,14 +198,14 @@ def _launch(
     else:
         block_tokens = min(many_tokens, rows)
         block_heads = min(many_heads, rows // block_tokens)
-    # Cosines and sines of a token are loaded once for each share of its heads, so once if the heads stay together.
+    # Each program loads the cosines and sines of its tokens, so they are loaded only once if one program has all heads.
     blocks = batch * triton.cdiv(tokens, block_tokens)
     shares = min(
         triton.next_power_of_2(triton.cdiv(PROGRAMS, blocks)),
         many_heads // block_heads,
     )
     grid = (blocks, shares)
-    # Triton launches on the current device, which need not be the tensors'.
+    # Triton launches on the current device, which may not be the tensors' device.
     with torch.cuda.device_of(q):
         rotary_kernel[grid](
             q, k, q_out, k_out, cos, sin,
@@ -228,10 +227,9 @@ def _launch(
 
 
 class _Rotation(torch.autograd.Function):
-    """The rotation of one tensor or two, whose gradient is the rotation by the opposite angles.
+    """The rotation of one or two tensors for autograd. Its backward pass rotates the gradients by the opposite angles.
 
-    It keeps cos and sin, never q and k. A gradient is never rotated in place, because it may be used
-    elsewhere too.
+    It keeps cos and sin, but never q and k. A gradient is never rotated in place, because it may be used elsewhere too.
     """
 
     @staticmethod
@@ -261,22 +259,22 @@ def rotary(
     layout: str = "interleaved",
     in_place: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Rotate q and k by the angles of cos and sin, in one launch: (q′, k′), of their shapes and types.
+    """Rotate q and k by the angles of cos and sin, in one launch, and return (q′, k′) with the same shapes and types.
 
     Args:
         q: (batch, heads, tokens, head_dim), bfloat16, float16, float32 or float64; any strides.
-        k: the same except for its number of heads; or None, to rotate only q.
+        k: the same as q except for its number of heads; or None, to rotate only q.
         cos, sin: (tokens, rotary_dim/2), or (batch, tokens, rotary_dim/2), float32 or float64, rotary_dim <= head_dim.
             They get no gradient.
         layout: "interleaved" rotates the pairs (2i, 2i+1), "half" the pairs (i, i + rotary_dim/2).
         in_place: write into q and k themselves and return them. Nothing is allocated.
 
-    Entries beyond rotary_dim pass through unchanged. Arithmetic is float32 (float64 for float64 data); the result is
-    cast down once. Gradients flow to q and k, to any order: each is the rotation by the opposite angles.
+    Entries beyond rotary_dim are left unchanged. The arithmetic is float32 (float64 for float64 data), and only the
+    result is cast back. q and k get gradients, which are rotated by the opposite angles; higher derivatives work too.
 
     Raises:
         RuntimeError: Triton is not installed, or q is on a device that it cannot run on.
-        TypeError, ValueError: an argument of the wrong type, shape, device or layout.
+        TypeError, ValueError: an argument has the wrong type, shape, device or layout.
 
     >>> q, k = torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[[[3.0, 4.0]]]])
     >>> cos, sin = torch.tensor([[0.0]]), torch.tensor([[1.0]])  # a quarter of a turn
@@ -297,7 +295,7 @@ def rotary(
     if reason is not None:
         raise RuntimeError(reason)
     xs = tuple(named.values())
-    # Autograd allows only one output for a function that changes a view, so then q and k get a launch each.
+    # If a function changes a view, autograd allows it only one output. In that case q and k get a launch each.
     if (
         in_place
         and any(x.requires_grad for x in xs)
@@ -310,9 +308,9 @@ def rotary(
 
 
 def available(device: torch.device | str | None = None) -> bool:
-    """Whether `rotary` runs on tensors of ``device`` (None: CUDA if it is there, else the CPU).
+    """Whether `rotary` runs on tensors of ``device`` (None: CUDA if there is one, else the CPU).
 
-    On CUDA it needs Triton, elsewhere Triton's interpreter.
+    On CUDA it needs Triton; elsewhere it needs Triton's interpreter.
 
     >>> available("meta")
     False

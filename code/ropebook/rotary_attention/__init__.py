@@ -1,13 +1,13 @@
-"""Multi-head attention with RoPE, and what is built on it.
+"""Multi-head attention with RoPE, and a language model that uses it.
 
-- `layer`: the attention, and what its output reveals about positions.
+- `layer`: the attention layer, and a test of whether its output depends on absolute positions.
 - `cache`: the keys and values of all tokens so far.
 - `packing`: several texts in one row, and padding.
 - `llama`: a whole language model.
 
-Tensors are (batch, heads, seq, head_dim), masks are boolean with **True where a query may attend to a key**, as in
-chapter *Attention*. Positions are integers counted from 0: of shape (seq,) if all rows share them, or (batch,
-seq).
+Tensors are (batch, heads, seq, head_dim). Masks are boolean, with **True where a query may attend to a key**, as in
+chapter *Attention*. Positions are integers counted from 0, of shape (seq,) if all rows have the same positions, or
+(batch, seq).
 """
 
 from ropebook.rotary_attention.cache import KVCache

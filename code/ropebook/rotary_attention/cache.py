@@ -1,4 +1,4 @@
-"""The keys and values of all tokens so far."""
+"""The key/value cache, which keeps the keys and values of all tokens so far."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ropebook import checks
 class KVCache:
     """One layer's rotated keys and values of all tokens so far, with memory for ``max_len`` tokens.
 
-    A key is rotated once, by its own position, and never again: the score depends on the distance only, and the next
-    query brings its own rotation. Frequencies that change while the text grows, as in dynamic scaling, break this,
-    because the keys in the cache keep the old ones. So layers refuse a cache with such frequencies. Only
-    :class:`ropebook.extrapolation.ExtendedAttention` accepts one, with unrotated keys, or if you explicitly ask for
-    "rotated" ones.
+    A key is rotated once, by its own position, and never again. That is enough, because every query is rotated by its
+    own position too, and then the score depends only on the distance. It fails if the frequencies change while the text
+    grows, as in dynamic scaling, because the keys in the cache were rotated with the old frequencies. So layers with
+    such frequencies refuse a cache. Only :class:`ropebook.extrapolation.ExtendedAttention` accepts one: with unrotated
+    keys, or if you explicitly ask for "rotated" keys.
 
     Memory is allocated when the first keys arrive, for their batch size, dtype and device. It is overwritten in place,
-    so a cache is for inference: under ``torch.no_grad()``.
+    so use a cache only for inference, under ``torch.no_grad()``.
 
     >>> from ropebook.rotary_attention import RotaryAttention
     >>> layer, cache = RotaryAttention(8, n_heads=2, layout="half"), KVCache(max_len=6)
@@ -36,7 +36,7 @@ class KVCache:
         self.length = 0
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each; return those of all tokens so far.
+        """Keep ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each, and return those of all tokens so far.
 
         ``ValueError`` if their shape, dtype or device doesn't match the cache, or if there is no room for them; the
         cache is then unchanged.
@@ -52,14 +52,14 @@ class KVCache:
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
     def reset(self) -> None:
-        """Empty it: the next keys may be of another batch size, dtype or device."""
+        """Empty the cache. The next keys may have another batch size, dtype or device."""
         self.length = 0
         self.__dict__.pop("keys", None)
         self.__dict__.pop("values", None)
 
     def crop(self, length: int) -> None:
-        """Keep only the first ``length`` tokens, for example after a wrong guess at the next tokens; the next token
-        goes to position ``length``.
+        """Keep only the first ``length`` tokens, for example after wrongly guessing the next tokens. The next token
+        then goes to position ``length``.
 
         >>> cache = KVCache(max_len=6)
         >>> cache.append(torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5, 8))[0].shape
@@ -71,7 +71,7 @@ class KVCache:
         self.length = checks.integer("length", length, 0, self.length)
 
     def reorder(self, rows: Tensor) -> None:
-        """Row i becomes what row ``rows[i]`` was, as beam search needs it. ``rows``: int64, (batch,); a row may occur
+        """Replace row i by row ``rows[i]``, as beam search requires. ``rows``: int64, (batch,); a row may occur
         twice."""
         if not isinstance(rows, Tensor) or rows.dtype != torch.int64:
             found = getattr(rows, "dtype", type(rows).__name__)
@@ -89,7 +89,7 @@ class KVCache:
             checks.entries("rows", rows, 0, batch - 1)
         rows = rows.to(self.keys.device)
         for kept in (self.keys, self.values):
-            # index_select makes a copy, so no row is overwritten before it is read
+            # index_select makes a copy, so no row is overwritten before it has been read.
             kept[:, :, : self.length] = kept[:, :, : self.length].index_select(
                 0, rows
             )

@@ -1,4 +1,4 @@
-"""Multi-head attention with rotated queries and keys, and what its output reveals about positions.
+"""Multi-head attention with rotated queries and keys, and a test of whether its output depends on absolute positions.
 
 Sources: Su et al. 2021, *RoFormer*, section 3.2.2 and equation (34): queries and keys are rotated, values are not.
 """
@@ -22,10 +22,11 @@ from ropebook.rotary_attention.cache import KVCache
 class RotaryAttention(MultiHeadAttention):
     """Self-attention in which every head rotates its queries and keys by their positions; values are not rotated.
 
-    ``dim``: width of the model. ``n_heads``, ``n_kv_heads`` (default ``n_heads``, a divisor of it): heads of the
-    queries, and of the keys and values. ``head_dim`` (default dim / n_heads): even. ``bias`` is for all four
-    projections. ``rotary``: options of :class:`ropebook.efficient.RotaryEmbedding`, such as ``base``, ``layout``,
-    ``rotary_dim`` and ``scaling``; all heads share them, and d is ``head_dim``.
+    ``dim``: width of the model. ``n_heads``: number of query heads. ``n_kv_heads`` (default ``n_heads``): number of key
+    and value heads, which must divide ``n_heads``. ``head_dim`` (default dim / n_heads): width of a head, even.
+    ``bias``: whether the four projections have a bias. ``rotary``: options of
+    :class:`ropebook.efficient.RotaryEmbedding`, such as ``base``, ``layout``, ``rotary_dim`` and ``scaling``; they are
+    the same for all heads, and the frequencies are those for d = ``head_dim``.
 
     >>> layer = RotaryAttention(16, n_heads=4, n_kv_heads=2, base=500000.0, layout="half")
     >>> layer(torch.zeros(1, 5, 16)).shape
@@ -60,15 +61,14 @@ class RotaryAttention(MultiHeadAttention):
 
     @property
     def follows_length(self) -> bool:
-        """Whether the rotation changes as the text grows, so that rotated keys cannot be kept."""
+        """Whether the rotation changes as the text grows. If it does, rotated keys cannot be kept."""
         scaling = getattr(self.rotary, "scaling", None)
         return getattr(scaling, "follows_length", False)
 
     def project(
         self, x: Tensor, positions: Tensor | None = None, offset: int = 0
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The rotated queries, the rotated keys and the values of ``x``: (batch, heads, seq,
-        head_dim) each."""
+        """Returns the rotated queries, the rotated keys and the values of ``x``: (batch, heads, seq, head_dim) each."""
         q, k, v = super().project(x)
         q, k = self.rotary(q, k, positions, offset=offset)
         return q, k, v
@@ -83,17 +83,18 @@ class RotaryAttention(MultiHeadAttention):
         cache: KVCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """(batch, seq, dim) to (batch, seq, dim), or with ``return_weights`` the pair (output, weights).
+        """Maps x (batch, seq, dim) to an output of the same shape, or with ``return_weights`` to the pair (output,
+        weights).
 
         ``positions``: (seq,) or (batch, seq); by default the tokens follow those in ``cache``, or start at 0.
-        ``mask`` and ``is_causal``: as in `ropebook.attention.attention_weights`; the keys are those in the cache
-        and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq). "Causal" refers to
-        the order in the row, whatever the positions are. Weights have that shape, too.
+        ``mask`` and ``is_causal``: as in `ropebook.attention.attention_weights`. The keys are first those in the cache
+        and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq), which is also the
+        shape of the weights. "Causal" refers to the order in the row, even if the positions have another order.
 
         ``ValueError`` for a ``cache`` if the frequencies follow the length: see :class:`KVCache`.
 
-        Computed by ``torch.nn.functional.scaled_dot_product_attention``, which never forms the weights; if you ask
-        for them, by the book's own function.
+        The output is computed by ``torch.nn.functional.scaled_dot_product_attention``, which never forms the weights.
+        If you ask for the weights, the book's own function computes it.
         """
         checks.floating("x", x)
         if x.dim() != 3 or x.shape[-1] != self.dim:
@@ -110,13 +111,12 @@ class RotaryAttention(MultiHeadAttention):
             # one new token may attend to everything
             is_causal = False
         if mask is not None or cached:
-            # torch's own is_causal excludes a mask, and aligns the first query with the first key
+            # torch's is_causal allows no mask besides, and aligns the first query with the first key.
             shape = (batch, self.n_heads, seq_len, cached + seq_len)
             mask = whole_mask(mask, is_causal, shape, x.device)
             is_causal = False
         offset = cached if positions is None else 0
-        # ExtendedAttention has the attribute; "rotated" there is safe, or was explicitly asked
-        # for
+        # ExtendedAttention has this attribute. If it is "rotated" there, that is safe or was explicitly requested.
         if cache is not None and getattr(self, "keep", None) != "rotated":
             scaling = getattr(self.rotary, "scaling", None)
             if self.follows_length:
@@ -125,8 +125,8 @@ class RotaryAttention(MultiHeadAttention):
                     f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
                 )
             if scaling is not None and positions is None:
-                # with a tensor of positions, a custom function without the attribute gets no length to follow,
-                # either
+                # A custom function may lack the attribute. If it gets a tensor of positions, it gets no length to
+                # follow either.
                 positions = torch.arange(cached, cached + seq_len, device=x.device)
                 offset = 0
         q, k, v = self.project(x, positions, offset)
@@ -144,8 +144,7 @@ class RotaryAttention(MultiHeadAttention):
 def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
     """How much the outputs change when every position moves by ``shift``, relative to the largest output.
 
-    Zero up to rounding if scores depend on positions only through their distance. ``x``: (batch, seq,
-    dim).
+    The result is zero up to rounding if scores depend only on the distance between positions. ``x``: (batch, seq, dim).
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
     >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half", dtype=torch.float64)
@@ -159,8 +158,8 @@ def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
 
 
 class RotatedValueAttention(RotaryAttention):
-    """A mistake, kept to be measured: values are rotated too, so when the text moves by t positions, the output is
-    multiplied by R_t. It reveals absolute positions.
+    """A mistake that we keep in order to measure it: values are rotated too. When the text moves by t positions, the
+    output of each head is multiplied by R_t, so it reveals absolute positions.
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
     >>> layer = RotatedValueAttention(16, n_heads=2, layout="half", dtype=torch.float64)

@@ -1,6 +1,7 @@
 """A whole language model like Llama.
 
-Source: Touvron et al. 2023, *LLaMA*, section 2.2: RMSNorm before each part of a layer, SwiGLU, RoPE in every layer.
+Source: Touvron et al. 2023, *LLaMA*, section 2.2. There is an RMSNorm before each part of a layer, a SwiGLU, and RoPE
+in every layer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ropebook.rotary_attention.packing import (
 
 
 class SwiGLU(nn.Module):
-    """W_down (silu(W_gate x) * W_up x): (…, dim) to (…, dim). Source: Shazeer 2020, *GLU Variants Improve Transformer*.
+    """Computes W_down (silu(W_gate x) * W_up x): (…, dim) to (…, dim). Source: Shazeer 2020, *GLU Variants Improve
+    Transformer*.
 
     >>> SwiGLU(dim=4, hidden_dim=6)(torch.zeros(1, 3, 4)).shape
     torch.Size([1, 3, 4])
@@ -53,10 +55,9 @@ class SwiGLU(nn.Module):
 
 
 class LlamaLayer(nn.Module):
-    """x + attention(norm(x)), then x + mlp(norm(x)): (batch, seq, dim) to (batch, seq, dim).
+    """Computes x + attention(norm(x)), and then x + mlp(norm(x)): (batch, seq, dim) to (batch, seq, dim).
 
-    Word vectors are never rotated: each layer rotates the queries and keys that it computes from
-    them.
+    Word vectors are never rotated. Each layer rotates the queries and keys that it computes from them.
 
     >>> layer = LlamaLayer(RotaryAttention(8, 2, layout="half"), SwiGLU(8, 16), norm_eps=1e-6)
     >>> layer(torch.zeros(1, 3, 8)).shape
@@ -90,11 +91,11 @@ class LlamaLayer(nn.Module):
 
 
 class LlamaModel(nn.Module):
-    """A language model like Llama: tokens (batch, seq) to logits (batch, seq, vocab_size).
+    """A language model like Llama, which maps tokens (batch, seq) to logits (batch, seq, vocab_size).
 
-    ``dim``: width; ``hidden_dim``: width inside the SwiGLU; ``tied``: the last projection shares the embedding's
-    weights. ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models; ``head_dim``
-    and ``rotary`` are those of :class:`RotaryAttention`. No dropout.
+    ``dim``: the width. ``hidden_dim``: the width inside the SwiGLU. ``tied``: whether the last projection shares the
+    embedding's weights. ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models.
+    ``head_dim`` and ``rotary`` mean the same as in :class:`RotaryAttention`. There is no dropout.
 
     >>> model = LlamaModel(10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> model(torch.tensor([[1, 2, 3]])).shape
@@ -134,7 +135,7 @@ class LlamaModel(nn.Module):
 
         n_layers = checks.integer("n_layers", n_layers, minimum=1)
         self.layers = nn.ModuleList(layer() for _ in range(n_layers))
-        for other in self.layers[1:]:  # one table of cosines and sines serves all
+        for other in self.layers[1:]:  # all layers share one table of cosines
             other.attention.rotary = self.layers[0].attention.rotary
         self.embedding = nn.Embedding(self.vocab_size, dim, **like)
         self.norm = nn.RMSNorm(dim, eps=norm_eps, **like)
@@ -149,8 +150,8 @@ class LlamaModel(nn.Module):
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Tensor:
-        """``positions`` and ``mask`` are passed to every layer, see :class:`RotaryAttention`; ``caches``: one per
-        layer, all of the same length (`new_caches`)."""
+        """Returns the logits. ``positions`` and ``mask`` are passed to every layer (see :class:`RotaryAttention`).
+        ``caches``: one for each layer, all of the same length (`new_caches`)."""
         self._check_tokens(tokens)
         if caches is None:
             caches = [None] * len(self.layers)
@@ -165,7 +166,8 @@ class LlamaModel(nn.Module):
 
     @contextlib.contextmanager
     def _same_places(self) -> Iterator[None]:
-        """Computes cosines and sines once for all layers. A compiler does that by itself."""
+        """A context in which cosines and sines are computed once for all layers. A compiler does that without our
+        help."""
         with contextlib.ExitStack() as stack:
             if not torch.compiler.is_compiling():
                 for rotary in {layer.attention.rotary for layer in self.layers}:
@@ -197,13 +199,14 @@ class LlamaModel(nn.Module):
     def embed(
         self, tokens: Tensor, positions: Tensor | None, offset: int
     ) -> Tensor:
-        """(batch, seq) to (batch, seq, dim). A word is embedded without its position, which only enters in the layers.
-        A subclass that adds positions to words does it here; ``offset`` is the number of cached tokens.
+        """Maps tokens (batch, seq) to vectors (batch, seq, dim). A word's vector doesn't contain its position, which
+        only enters in the layers. A subclass that adds positions to words overrides this method; ``offset`` is the
+        number of cached tokens.
         """
         return self.embedding(tokens)
 
     def new_caches(self, max_len: int) -> list[KVCache]:
-        """An empty cache for every layer, with room for ``max_len`` tokens."""
+        """Makes an empty cache for every layer, with room for ``max_len`` tokens."""
         return [KVCache(max_len) for _ in self.layers]
 
     @torch.no_grad()
@@ -213,13 +216,13 @@ class LlamaModel(nn.Module):
         new_tokens: int,
         lengths: Sequence[int] | Tensor | None = None,
     ) -> Tensor:
-        """Continues ``tokens`` (batch, seq) by ``new_tokens``, each the most likely one: (batch, seq +
-        new_tokens).
+        """Continues ``tokens`` (batch, seq) by ``new_tokens`` tokens, always choosing the most likely one: (batch, seq
+        + new_tokens).
 
-        ``lengths``: the prompts' lengths, at least 1; the prompts then end at the end of their rows
-        (:func:`left_padded`). The prompt goes through the model once, and after it one token at a time, because the
-        caches keep the rest. If the frequencies follow the length, no cache is valid, so the whole text goes through
-        the model for each token, and all prompts must have the same length.
+        ``lengths``: the prompts' lengths, at least 1; the prompts must then end where their rows end
+        (:func:`left_padded`). The prompt goes through the model once. After that only one token at a time does, because
+        the caches have the keys and values of the others. If the frequencies follow the length, no cache is valid, so
+        the whole text goes through the model for each token, and all prompts must have the same length.
         """
         self._check_tokens(tokens)
         new_tokens = checks.integer("new_tokens", new_tokens, minimum=1)
@@ -231,7 +234,7 @@ class LlamaModel(nn.Module):
                 f"lengths must be one for each of {batch} rows, got {len(segments)}"
             )
         empty = (segments[:, -1] == 0).nonzero()
-        if len(empty):  # there would be padding to continue from
+        if len(empty):  # such a row has nothing but padding to continue from
             raise ValueError(
                 f"lengths[{empty[0].item()}] must be an integer >= 1 and <= {seq_len}, got 0"
             )
@@ -279,14 +282,16 @@ class LlamaModel(nn.Module):
         layout: str = "half",
         **rotary,
     ) -> LlamaModel:
-        """The model of transformers' ``LlamaForCausalLM``: its ``state_dict()``, copied, and its ``config``.
+        """Makes a model from the ``state_dict()`` and the ``config`` of transformers' ``LlamaForCausalLM``. The weights
+        are copied.
 
-        There the layout is "half". For ``layout="interleaved"`` the rows of the query and key projections are put in
-        the other order, head by head: the scores, and so the logits, stay the same.
-        ``rotary``: further options of ``RotaryEmbedding``. A config that asks for something this model can't do is
-        refused: another ``model_type`` or ``hidden_act``; without ``scaling``, a ``rope_type`` other than "default" or
-        keys in ``rope_parameters`` that belong to another; and without ``rotary_dim``, a ``partial_rotary_factor``
-        below 1.
+        transformers' layout is "half". For ``layout="interleaved"`` the rows of the query and key projections are
+        reordered head by head, so that the scores, and therefore the logits, stay the same. ``rotary``: further options
+        of ``RotaryEmbedding``.
+
+        A config that asks for something this model can't do is refused: another ``model_type`` or ``hidden_act``;
+        without ``scaling``, a ``rope_type`` other than "default", or keys in ``rope_parameters`` that belong to another
+        type; and without ``rotary_dim``, a ``partial_rotary_factor`` below 1.
         """
         checks.choice("config.model_type", config.model_type, ["llama"])
         checks.choice("config.hidden_act", config.hidden_act, ["silu"])
@@ -360,7 +365,7 @@ _OUR_NAMES = {
 
 
 def _our_name(name: str) -> str:
-    """What a weight of transformers' Llama is called here.
+    """Returns the name that a weight of transformers' Llama has here.
 
     >>> _our_name("model.layers.0.self_attn.o_proj.weight")
     'layers.0.attention.out_proj.weight'

@@ -1,4 +1,4 @@
-"""Several texts in one row, and texts padded on the left: their positions and masks."""
+"""Positions and masks for several texts in one row, and for texts that are padded on the left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.attention import padding_mask
 
 
 def packed_positions(segment_ids: Tensor) -> Tensor:
-    """Positions that start at 0 in every text of a row; (…, seq) in and out, int64.
+    """Counts positions from 0 in every text of a row; the result (…, seq) is int64.
 
     ``segment_ids``: integers; a run of equal ids is one text.
 
@@ -26,11 +26,12 @@ def packed_positions(segment_ids: Tensor) -> Tensor:
 
 
 def packed_mask(segment_ids: Tensor, q_len: int | None = None) -> Tensor:
-    """Boolean (…, 1, q_len, seq): True where query and key belong to the same text. The axis of size 1 is for the
-    heads.
+    """A boolean mask (…, 1, q_len, seq): True where query and key belong to the same text. The axis of size 1 is for
+    the heads.
 
-    ``segment_ids`` (…, seq) as in :func:`packed_positions`. The queries are the last ``q_len`` tokens of the row
-    (default: all of it), as in decoding with a cache. The layer's ``is_causal`` does the rest.
+    ``segment_ids`` (…, seq): as in :func:`packed_positions`. The queries are the last ``q_len`` tokens of the row
+    (default: all tokens), as in decoding with a cache. The mask does not hide later tokens of the same text; use the
+    layer's ``is_causal`` for that.
 
     >>> packed_mask(torch.tensor([7, 7, 8])).int().squeeze()
     tensor([[1, 1, 0],
@@ -49,10 +50,11 @@ def left_padded(
     seq_len: int,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Segments (batch, seq_len) of texts that end at the row's end: 0 for the padding before them, 1 for the text.
+    """Segment ids (batch, seq_len) for texts that end where their row ends: 0 for the padding before a text, 1 for the
+    text.
 
-    Padding is treated as one more text in the row. So it changes nothing for the real text, and its own queries still
-    have something to attend to.
+    Padding is treated as one more text in the row. So the real text is not affected by it, and the queries of the
+    padding still have something to attend to.
 
     >>> segments = left_padded([1, 3], 3)
     >>> segments
@@ -66,7 +68,8 @@ def left_padded(
 
 
 def _runs(segment_ids: Tensor) -> Tensor:
-    """The number of the run that each entry belongs to: equal ids that do not touch are two texts, not one."""
+    """Numbers the runs of equal ids, and returns each entry's number. Equal ids that are not neighbours belong to
+    different texts."""
     if (
         not isinstance(segment_ids, Tensor)
         or segment_ids.is_floating_point()

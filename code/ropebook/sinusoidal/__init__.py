@@ -1,5 +1,4 @@
-"""Sinusoidal positions: where they come from, what a model can read from them, and what adding them
-to words does.
+"""Sinusoidal positions: where they come from, what a model can learn from them, and the effect of adding them to words.
 
 Notation: position m (of the query) and n (of the key), distance Δ = m − n, dimension d (even), pair index
 i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per position. The encoding of position m is the vector
@@ -8,13 +7,13 @@ i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per positio
 
 as in Vaswani et al., "Attention Is All You Need" (2017), section 3.5.
 
-Angles are computed in float64 and only the finished sine or cosine is cast down. For a device without float64 (mps)
-the angles are computed on the CPU.
+Angles are computed in float64, and only the finished sine or cosine is cast to a smaller type. For a device without
+float64 (mps), the angles are computed on the CPU.
 
 - `vectors`: the encoding, and the effect of rounding.
 - `codes`: counting, fractions, binary digits.
 - `distances`: the step as a matrix, the product of two encodings.
-- `uniqueness`: how nearly the code repeats itself.
+- `uniqueness`: how close the code comes to repeating itself.
 - `adding`: a score in four terms, and the order of the entries.
 - `heads`: what one head can compute from the positions.
 - `modules`: layers that add positions.

@@ -1,5 +1,5 @@
-"""How adding positions splits a score into four terms, and why the order of the entries does not matter
-to trained weights."""
+"""How adding positions splits a score into four terms, and why the order of the entries makes no difference to trained
+weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FourTerms(NamedTuple):
 
     @property
     def total(self) -> Tensor | float:
-        """The score itself: the sum of the four."""
+        """The score itself, which is the sum of the four terms."""
         return (
             self.content
             + self.content_position
@@ -41,12 +41,12 @@ class FourTerms(NamedTuple):
 
 
 def four_terms(x: Tensor, y: Tensor, p: Tensor, q: Tensor) -> FourTerms:
-    """The score (x + p)·(y + q) in its four terms x·y, x·q, p·y, p·q.
+    """Splits the score (x + p)·(y + q) into its four terms x·y, x·q, p·y, p·q.
 
-    ``x`` is the query's word and ``p`` its position, ``y`` and ``q`` are the key's: broadcastable shapes (…, d),
-    floating point, the same d. Each term has the broadcast shape without d. Half types are multiplied in float32. With
-    weights, project first; the terms of (W_q(x + p))·(W_k(y + q)) are ``four_terms(x @ W_q.T, y @ W_k.T, p @ W_q.T, q
-    @ W_k.T)``.
+    ``x`` is the query's word and ``p`` its position; ``y`` is the key's word and ``q`` its position. They are floating
+    point, with shapes (…, d) that broadcast and the same d. Each term has the broadcast shape without d. Half types are
+    multiplied in float32. If there are weights, project first: the terms of (W_q(x + p))·(W_k(y + q)) are
+    ``four_terms(x @ W_q.T, y @ W_k.T, p @ W_q.T, q @ W_k.T)``.
 
     >>> terms = four_terms(*torch.tensor([[1.0, 2.0], [3.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
     >>> [term.item() for term in terms], terms.total.item()
@@ -84,11 +84,12 @@ def slide(
     shifts: Positions,
     base: float = 10000.0,
 ) -> FourTerms:
-    """The four terms as two words slide along the text together: positions m + t and n + t for every shift t.
+    """The four terms while two words slide along the text together: their positions are m + t and n + t, for every
+    shift t.
 
     ``x``, ``y``: word vectors (…, d); ``shifts``: shape (shifts,). Each term: (…, shifts), float64. The distance stays
-    m − n, so the term position·position stays as it is; the two cross terms do not: they depend on where in the text
-    the words are.
+    m − n, so the term position·position does not change. The two cross terms do change, because they depend on where in
+    the text the words are.
 
     >>> terms = slide(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), m=3, n=1, shifts=[0, 1, 2])
     >>> terms.position
@@ -128,8 +129,9 @@ def term_sizes(
 ) -> FourTerms:
     """The measured size (root mean square) of each of the four terms over random words at positions m and n.
 
-    Words have independent normal entries with standard deviation ``std``. Expected: std²·√d for word·word, std·√(d/2)
-    for each cross term at every m and n, and |K(m − n)| exactly for position·position, which no word changes.
+    Words have independent normal entries with standard deviation ``std``. We expect std²·√d for word·word and
+    std·√(d/2) for each cross term, at every m and n. For position·position the size is exactly |K(m − n)| for any
+    words.
 
     >>> sizes = term_sizes(9, 4, dim=128, generator=torch.Generator().manual_seed(0))
     >>> [round(size, 1) for size in sizes]
@@ -167,11 +169,11 @@ def pair_order(order: Positions) -> Tensor:
 
 
 def absorb_order(weight: Tensor, order: Positions) -> Tensor:
-    """The weights that undo a new order of the input: ``absorb_order(W, order) @ z[order]`` is ``W @ z``.
+    """Reorders weights so that they undo a new order of the input: ``absorb_order(W, order) @ z[order]`` is ``W @ z``.
 
-    ``weight``: (outputs, inputs), as in torch.nn.Linear; ``order``: a permutation of the inputs. This is why the order
-    of the frequencies does not matter before training: whatever W_q and W_k do with one order, other W_q and W_k do
-    with another, provided that words and positions are reordered alike.
+    ``weight``: (outputs, inputs), as in torch.nn.Linear. ``order``: a permutation of the inputs. This is why the order
+    of the frequencies does not matter before training: anything that W_q and W_k can do with one order, other W_q and
+    W_k can do with another, provided that words and positions are reordered in the same way.
 
     >>> absorb_order(torch.tensor([[1.0, 2.0, 3.0]]), [2, 0, 1])
     tensor([[3., 1., 2.]])

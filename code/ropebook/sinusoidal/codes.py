@@ -14,10 +14,9 @@ from ropebook.sinusoidal.vectors import FLOATS
 
 
 def counting(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The plainest code: position m is the number m. Shape (length, 1).
+    """The simplest code: position m is the number m. Shape (length, 1).
 
-    It grows without bound, and so does its product with anything. Half-precision types also run out
-    of integers:
+    It grows without bound, and so does its product with anything. Half-precision types also run out of integers:
 
     >>> counting(258, torch.bfloat16)[255:].flatten().tolist()
     [255.0, 256.0, 256.0]
@@ -30,12 +29,12 @@ def counting(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
 def fractions(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Counting, squeezed into 0 … 1: position m is m/(length − 1). Shape (length, 1); length at least 2.
 
-    Now the code stays small, but a step of one word depends on how long the text is:
+    Now the code stays small, but the size of a step from word to word depends on the length of the text:
 
     >>> fractions(3).flatten().tolist(), fractions(5).flatten().tolist()
     ([0.0, 0.5, 1.0], [0.0, 0.25, 0.5, 0.75, 1.0])
     """
-    # for a single word the fraction would be 0/0
+    # For a single word the fraction would be 0/0.
     length = checks.integer("length", length, minimum=2)
     checks.choice("dtype", dtype, FLOATS)
     m = torch.arange(length, dtype=torch.float64)[:, None]
@@ -71,8 +70,8 @@ def binary_periods(bits: int) -> Tensor:
 def binary_waves(positions: Positions, bits: int) -> Tensor:
     """The sinusoids inside the binary digits: shape positions.shape + (bits,), float64.
 
-    Wave j is −sin(2π(m + ½)/2^(j+1)): it has the period of digit j, and is positive exactly where the digit is 1. The
-    digit keeps only its sign. The ½ shifts the wave so that it is never 0 at a whole position.
+    Wave j is −sin(2π(m + ½)/2^(j+1)). It has the period of digit j, and it is positive exactly where the digit is 1, so
+    the digit is the sign of the wave. The ½ shifts the wave so that it is never 0 at a whole position.
 
     >>> (binary_waves(6, bits=3) > 0).long()
     tensor([0, 1, 1])
@@ -92,11 +91,10 @@ class CodeSummary(NamedTuple):
 
 
 def describe_codes(codes: Tensor) -> CodeSummary:
-    """Measure a position code: how large it is, how far apart neighbours are, and how many positions it
-    distinguishes.
+    """Measure a position code: how large it is, how far apart neighbours are, and how many positions it distinguishes.
 
-    ``codes``: (length, numbers per position), floating point, length at least 2. A good code has bounded norms, the
-    same step everywhere, whatever the length, and as many distinct rows as positions.
+    ``codes``: (length, numbers per position), floating point, length at least 2. A good code has bounded norms, steps
+    of the same size everywhere and for every length, and as many distinct rows as positions.
 
     >>> describe_codes(counting(4096, torch.bfloat16)).distinct
     769
@@ -118,11 +116,11 @@ def describe_codes(codes: Tensor) -> CodeSummary:
 
 
 def collisions(codes: Tensor) -> Tensor:
-    """The positions that share their code with an earlier position: shape (count, 2), rows (earliest, later),
+    """Finds the positions that share their code with an earlier position: shape (count, 2), rows (earliest, later),
     int64.
 
-    ``codes``: (length,) or (length, numbers per position), compared exactly as given, so round to a type first:
-    ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
+    ``codes``: (length,) or (length, numbers per position). They are compared without rounding, so round them to a type
+    first: ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
 
     >>> collisions(counting(262, torch.bfloat16))
     tensor([[256, 257],
@@ -148,8 +146,8 @@ def collisions(codes: Tensor) -> Tensor:
 def whole_positions(
     name: str, value: Positions, minimum: int, maximum: int, note: str = ""
 ) -> Tensor:
-    """``value`` as a tensor of whole positions from ``minimum`` to ``maximum``; errors call it ``name`` and end with
-    ``note``.
+    """Converts ``value`` to a tensor of whole positions from ``minimum`` to ``maximum``. Errors call it ``name`` and
+    end with ``note``.
 
     >>> whole_positions("m", [0, 7], minimum=0, maximum=7)
     tensor([0, 7])

@@ -1,4 +1,4 @@
-"""The pictures of the chapter's pages. Each function draws one and shows it, with a text alternative."""
+"""The pictures of the chapter's pages. Each function draws a picture and shows it with a text alternative."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_binary_waves(bits: int = 4) -> None:
-    """The binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
+    """Draws the binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
     from ropebook.figures import BLUE, INK, display_figure, figure
 
     bits = checks.integer("bits", bits, minimum=2, maximum=6)
@@ -47,8 +47,7 @@ def draw_binary_waves(bits: int = 4) -> None:
 
 
 def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
-    """The wavelengths of all hands for three bases, with the length of a text as a horizontal
-    line."""
+    """Draws the wavelengths of all hands for three bases, with the length of a text as a horizontal line."""
     from ropebook.figures import (
         BLUE,
         MUTED,
@@ -84,7 +83,7 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
 
 
 def draw_kernel(dim: int = 128, reach: int = 48) -> None:
-    """K(Δ) up to a distance, with the four distances whose values are closest marked."""
+    """Draws K(Δ) up to a distance, and marks the four distances whose values are closest."""
     from ropebook.figures import BLUE, MUTED, ORANGE, display_figure, figure
 
     distances = torch.arange(-checks.integer("reach", reach, minimum=2), reach + 1)
@@ -120,7 +119,7 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
 
 
 def draw_terms(terms: FourTerms) -> None:
-    """The four terms of a score and their sum along a text, as `slide` gives them for the shifts 0, 1, 2, …"""
+    """Draws the four terms of a score and their sum along a text, as `slide` gives them for the shifts 0, 1, 2, …"""
     from ropebook.figures import (
         BLUE,
         GREEN,
@@ -155,7 +154,7 @@ def draw_terms(terms: FourTerms) -> None:
 
 
 def draw_turns(dim: int = 128, length: int = 512) -> None:
-    """How many turns each hand completes within a text."""
+    """Draws how many turns each hand completes within a text."""
     from ropebook.figures import (
         BLUE,
         MUTED,

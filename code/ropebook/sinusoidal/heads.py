@@ -9,11 +9,11 @@ from ropebook import checks
 
 
 def head_matrix(a: Tensor, b: Tensor) -> Tensor:
-    """The matrix B with PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n), at every m and n: (dim, dim).
+    """The matrix B for which PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n) at every m and n: (dim, dim).
 
-    It stands for W_Qᵀ W_K. One block for each pair, [[a_i, b_i], [−b_i, a_i]], and zeros elsewhere: so it commutes with
-    every step M_t. ``a``, ``b``: (dim/2,), floating point. a = 1 and b = 0 give the distance kernel;
-    a_i = cos kθ_i, b_i = sin kθ_i give M_{−k} transposed, K(Δ − k).
+    In a head, B is W_Qᵀ W_K. It has a block [[a_i, b_i], [−b_i, a_i]] for each pair and zeros elsewhere, so it commutes
+    with every step M_t. ``a``, ``b``: (dim/2,), floating point. With a = 1 and b = 0 the result is the distance kernel.
+    With a_i = cos kθ_i and b_i = sin kθ_i, B is M_{−k} transposed, and the result is K(Δ − k).
 
     >>> head_matrix(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([[ 1.,  2.],

@@ -14,8 +14,8 @@ from ropebook.sinusoidal.vectors import encoding
 class SinusoidalEncoding(nn.Module):
     """Adds the sinusoidal encoding to word vectors: x (…, seq, dim) → x + PE, of the same shape and dtype.
 
-    It has no parameters or buffers, so training changes nothing, there is no longest text, and ``.half()`` has
-    nothing to round (it would round a buffer of frequencies, which would then be wrong). Half-precision types are
+    It has no parameters or buffers, so training changes nothing, texts may be of any length, and ``.half()`` has
+    nothing to round. (It would round a buffer of frequencies, which would then be wrong.) Half-precision types are
     added in float32 and rounded once.
 
     Vaswani et al. (2017) multiply the word vectors by √dim first and apply dropout afterwards; both are left to the
@@ -42,7 +42,7 @@ class SinusoidalEncoding(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """Adds one trained vector per position: x (…, seq, dim) → x + weight[positions], of the same shape.
+    """Adds a trained vector to each position: x (…, seq, dim) → x + weight[positions], of the same shape.
 
     This is how BERT and GPT-2 do it. ``weight`` is (max_length, dim), drawn from a normal distribution with standard
     deviation ``std`` (0.02 in BERT). Positions from max_length on have no vector, so they raise an error.
@@ -82,8 +82,8 @@ class LearnedPositions(nn.Module):
 
 
 def _positions_of(x: Tensor, positions: Positions | None, dim: int) -> Tensor:
-    """The positions of word vectors x, on their device: the given ones, checked against x, or by
-    default 0 … seq − 1."""
+    """Returns the positions of the word vectors x, on their device. Given positions are checked against x; the default
+    is 0 … seq − 1."""
     checks.floating("x", x)
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(

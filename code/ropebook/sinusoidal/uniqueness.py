@@ -1,4 +1,4 @@
-"""Is the code unique? The closest values of the kernel, the nearest returns, the exact period."""
+"""Is the code unique? We look for the closest values of the kernel, the closest returns, and the exact period."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ropebook.sinusoidal.distances import chord, distance_kernel
 
 
 class ClosestValues(NamedTuple):
-    """The two distances whose kernel values are closest: |K(first) − K(second)| = gap, known to within
+    """The two distances whose kernel values are closest: |K(first) − K(second)| = ``gap``, which is right to within
     ``error``."""
 
     first: int
@@ -24,8 +24,7 @@ class ClosestValues(NamedTuple):
 
 
 class ClosestReturn(NamedTuple):
-    """The distance after which the encoding returns closest to where it was: |PE_{m+distance} − PE_m| =
-    gap."""
+    """The distance after which the encoding is closest to its old value: |PE_{m+distance} − PE_m| = ``gap``."""
 
     distance: int
     gap: float
@@ -34,13 +33,13 @@ class ClosestReturn(NamedTuple):
 def closest_values(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestValues:
-    """Of the distances 0 … max_distance, the two whose values of K are closest.
+    """Finds the two distances from 0 to max_distance whose values of K are closest.
 
-    On whole distances of one sign K is one-to-one: for algebraic θ_i (any base that is a whole number or a float) equal
-    values would be a vanishing sum of exponentials of distinct algebraic numbers, which the theorem of Lindemann and
-    Weierstrass rules out. But N + 1 values in an interval of length d leave two within d/N of each other, so that in
-    any fixed precision the fingerprint stops being unique. ``error`` bounds the float64 error of ``gap``: a gap below
-    it says only that float64 cannot tell the two apart.
+    Among whole distances that are not negative, no two have the same K. If the θ_i are algebraic (as they are for any
+    base that is a whole number or a float), equal values would mean that a sum of exponentials of distinct algebraic
+    numbers vanishes, which the Lindemann–Weierstrass theorem rules out. But of N + 1 values in an interval of length d,
+    two must be within d/N of each other, so in any fixed precision the fingerprint stops being unique. ``error`` bounds
+    the float64 error of ``gap``; a gap below it says only that float64 cannot tell the two values apart.
 
     >>> found = closest_values(100, dim=64)
     >>> found.gap > found.error
@@ -55,7 +54,8 @@ def closest_values(
     gaps = values.diff()
     narrowest = int(gaps.argmin())
     first, second = sorted(order[narrowest : narrowest + 2].tolist())
-    # Two values, each with an angle error of a few units in the last place of Δθ_i, and the rounding of a sum of d/2.
+    # Each of the two values has an angle error of a few units in the last place of Δθ_i, and the rounding error of a
+    # sum of d/2 numbers.
     largest_angles = max_distance * inv_freq(dim, base).sum().item()
     error = 2 * 2**-51 * (largest_angles + (dim / 2) ** 2)
     return ClosestValues(first, second, gaps[narrowest].item(), error)
@@ -64,11 +64,10 @@ def closest_values(
 def closest_return(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestReturn:
-    """Of the distances 1 … max_distance, the one after which the encoding returns closest to where it
-    was.
+    """Finds the distance from 1 to max_distance after which the encoding is closest to its old value.
 
-    The whole vector is exactly unique on whole positions, for every base and dim: θ_0 = 1 radian, and two different
-    whole numbers never differ by a multiple of 2π. The gap says how narrowly.
+    On whole positions the vector is always unique, for every base and dim, because θ_0 = 1 radian, and two different
+    whole numbers never differ by a multiple of 2π. The gap says by how little two of them can differ.
 
     >>> closest_return(1000, dim=2).distance  # 710/113 is nearly 2π
     710
@@ -82,12 +81,12 @@ def closest_return(
 
 
 def exact_period(dim: int, base: float = 10000.0) -> float | None:
-    """The period of the encoding over *real* positions, or ``None`` where it has none.
+    """The period of the encoding over *real* positions, or ``None`` if it has none.
 
-    All pairs return together exactly if the frequencies are commensurate, that is if base^(2/dim) is a rational number
-    p/q (in lowest terms): then θ_i = (q/p)^i, and the period is 2π·p^(dim/2 − 1). Otherwise the encoding is only almost
-    periodic. On whole positions it has no period at all, since every period is a multiple of 2π.
-    ``base`` is taken as the exact value of the float.
+    All pairs return at the same time if and only if the frequencies are commensurate, which means that base^(2/dim) is
+    a rational number p/q (in lowest terms). Then θ_i = (q/p)^i, and the period is 2π·p^(dim/2 − 1). Otherwise the
+    encoding is only almost periodic. On whole positions it has no period at all, since every period is a multiple of
+    2π. ``base`` is taken to be the exact value of the float.
 
     >>> round(exact_period(8, base=10000) / (2 * math.pi))
     1000
@@ -104,9 +103,9 @@ def exact_period(dim: int, base: float = 10000.0) -> float | None:
 
 
 def _whole_root(value: int, degree: int) -> int | None:
-    """The whole number whose ``degree``-th power is ``value``, if there is one."""
+    """The whole number whose ``degree``-th power is ``value``, or None if there is none."""
     low, high = 1, 1 << -(-value.bit_length() // degree)
-    # Bisection in integers: a float root is a guess for numbers this long.
+    # We bisect with integers, because for numbers this long a root in floating point is only a guess.
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if middle**degree < value else (low, middle)

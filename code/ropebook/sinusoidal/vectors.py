@@ -1,4 +1,4 @@
-"""The encoding itself, the common mistake in it, and the angles that occur in a text of a given length."""
+"""The encoding itself, a common mistake in computing it, and the angles that occur in a text of a given length."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 def unseen_angles(
     positions: Positions, length: int, dim: int, base: float = 10000.0
 ) -> Tensor:
-    """How far each pair's angle is from all its angles in a text of ``length`` words, in radians, from 0 to π.
+    """How far each pair's angle is from the nearest angle that it has in a text of ``length`` words: in radians, from 0
+    to π.
 
-    Within the text pair i sweeps the arc from 0 to (length − 1)θ_i; on that arc the result is 0, and for a pair that
-    completed a turn it is 0 everywhere. Shape positions.shape + (dim/2,), float64; ``positions`` as in `angles`.
+    Within the text pair i sweeps the arc from 0 to (length − 1)θ_i. On that arc the result is 0; for a pair that
+    completes a turn it is 0 everywhere. Shape positions.shape + (dim/2,), float64; ``positions``: as in `angles`.
 
     >>> unseen_angles([99, 150], length=101, dim=4)  # the second pair has swept 1 radian
     tensor([[0.0000, 0.0000],
@@ -47,8 +48,9 @@ def encoding(
 ) -> Tensor:
     """The sinusoidal encoding PE of any positions: shape positions.shape + (dim,), interleaved.
 
-    Entry 2i is sin mθ_i, entry 2i + 1 is cos mθ_i. ``positions`` as in `angles`; the result is on their device (float64
-    under mps: on the CPU). ``dtype`` is float64, float32, bfloat16 or float16; the angles are float64 whatever it is.
+    Entry 2i is sin mθ_i, entry 2i + 1 is cos mθ_i. ``positions``: as in `angles`. The result is on their device, except
+    that for mps a float64 result is on the CPU. ``dtype`` is float64, float32, bfloat16 or float16; the angles are
+    always float64.
 
     >>> encoding([0, 1], dim=4, dtype=torch.float64)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -56,7 +58,7 @@ def encoding(
     """
     checks.choice("dtype", dtype, FLOATS)
     result = interleave(angles(positions, dim, base)).to(dtype)
-    # float64 stays on the angles' device
+    # A float64 result stays on the device of the angles.
     if isinstance(positions, Tensor) and dtype != torch.float64:
         result = result.to(positions.device)
     return result
@@ -68,10 +70,11 @@ def encoding_all_in(
     base: float = 10000.0,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """The common mistake, kept for comparison: `encoding` with positions, frequencies and angles all in ``dtype``.
+    """A common mistake, kept for comparison: computes `encoding` with positions, frequencies and angles all in
+    ``dtype``.
 
-    In bfloat16 and float16 the angle loses its digits as m grows, and soon the encoding belongs to some other
-    position. In float16 positions from 65520 on become infinite and their encoding NaN.
+    In bfloat16 and float16 the angle loses digits as m grows, and soon the result is the encoding of some other
+    position. In float16, positions from 65520 on become infinite, and their encoding NaN.
     """
     checks.choice("dtype", dtype, FLOATS)
     positions = as_positions("positions", positions)
@@ -82,7 +85,7 @@ def encoding_all_in(
 
 
 class RoundingError(NamedTuple):
-    """The largest error of any entry of an encoding, as `rounding_error` measures it."""
+    """The largest error of any entry of an encoding, measured by `rounding_error`."""
 
     cast_last: float
     throughout: float
@@ -94,11 +97,13 @@ def rounding_error(
     base: float = 10000.0,
     dtype: torch.dtype = torch.bfloat16,
 ) -> RoundingError:
-    """The largest error in ``dtype`` against float64: cast last (`encoding`), and throughout (`encoding_all_in`).
+    """The largest error in ``dtype`` compared with float64, once if only the result is cast (`encoding`), and once if
+    everything is computed in ``dtype`` (`encoding_all_in`).
 
-    Cast last, it is half the spacing of the numbers below 1: 2^−9 in bfloat16, 2^−12 in float16, 2^−25 in float32 (and
-    2^−25 more in the half types, which torch reaches by way of float32). Throughout, it grows to as much as 2: a
-    sine of −1 where +1 belongs (and NaN, where float16 positions overflow).
+    If only the result is cast, the error is at most half the spacing of the numbers below 1: 2^−9 in bfloat16, 2^−12 in
+    float16, 2^−25 in float32 (and 2^−25 more in the half types, which torch casts by way of float32). If everything is
+    computed in ``dtype``, the error grows to as much as 2, because a sine can be −1 where it should be +1; it is NaN
+    where float16 positions overflow.
 
     >>> rounding_error(range(4096), dim=64, dtype=torch.bfloat16).cast_last <= 2**-9 + 2**-25
     True
@@ -117,7 +122,7 @@ def rounding_error(
 
 
 def interleave(radians: Tensor) -> Tensor:
-    """Sines and cosines of angles (…, d/2), alternating: (…, d).
+    """Alternates the sines and cosines of angles (…, d/2): (…, d).
 
     >>> interleave(torch.tensor([0.0, math.pi / 2]))[:2]
     tensor([0., 1.])
