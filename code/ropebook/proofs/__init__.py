@@ -1,9 +1,9 @@
 """The checks of the book's equations, one module per chapter, and the registry that the ledger of equations reads.
 
-An *identity* is a function that builds the two sides, and sympy decides whether they are equal. A *definition* names
-the function that implements it and compares it with the formula written out; a *statement* is measured. Each check has
-a wrong twin, the same with one slip in it (a flipped sign, a sine for a cosine), which must be refused: a check that
-accepts its twin checks nothing.
+The check of an *identity* builds the two sides, and sympy decides whether they are equal. The check of a *definition*
+names the function that implements it, and compares that function with the formula, written out. The check of a
+*statement* measures it. Each check has a wrong twin: the same check with one mistake in it (a flipped sign, a sine for
+a cosine). The twin must fail, because a check that accepts its twin would accept anything.
 
     @identity("eq-double-angle", "t", twin="a cosine for the sine")
     def double_angle(wrong=False):
@@ -37,13 +37,12 @@ from ropebook.show import Forms
 
 Pairs = list[tuple[sympy.Basic, sympy.Basic]]
 OUTCOMES = "application/vnd.ropebook.outcomes+json"
-"""The MIME type for the site in what `verify` displays: a list with the `outcome` of each
-equation."""
+"""The MIME type of the output that `verify` displays for the site: a list with the `outcome` of each equation."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One measured comparison: what is compared, how far it is off, and how far it may be."""
+    """One measured comparison: what is compared, the error, and the largest error that is allowed."""
 
     what: str
     error: float
@@ -51,7 +50,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        return self.error <= self.allowed  # NaN never does
+        return self.error <= self.allowed  # false for NaN
 
 
 @dataclass(frozen=True)
@@ -67,12 +66,11 @@ class Proof:
     symbols: tuple[str, ...]
     """The free symbols of the identity, as LaTeX prints them."""
     twin: str
-    """What is wrong with the twin."""
+    """The mistake in the twin."""
     source: str
-    """Where the check is: "ropebook/proofs/sinusoidal.py:40"."""
+    """The file and line of the check, such as "ropebook/proofs/sinusoidal.py:40"."""
     implements: str = ""
-    """For a definition, the function that implements it:
-    "ropebook.rope.inv_freq"."""
+    """For a definition, the function that implements it, such as "ropebook.rope.inv_freq"."""
 
     @property
     def says(self) -> str:
@@ -88,11 +86,10 @@ def identity(
 ) -> Callable[[Callable[..., Pairs]], Callable[..., Pairs]]:
     """Register a function as the proof of the equation ``label``.
 
-    The function takes ``wrong=False`` and returns the pairs (left, right) of sympy expressions that must be equal,
-    scalars or matrices; with ``wrong=True`` those of its twin, which must differ. ``symbols`` names the free symbols as
-    LaTeX prints them, so that a proof with other letters than the page's is noticed (`pairs`); ``twin`` says what is
-    wrong with the twin. Raises ``ValueError`` for a malformed label or one that is already
-    taken.
+    With ``wrong=False`` the function returns the pairs (left, right) of sympy expressions, scalars or matrices, that
+    must be equal. With ``wrong=True`` it returns those of its twin, which must differ. ``symbols`` names the free
+    symbols as LaTeX prints them, so that `pairs` notices if a proof uses other letters than the page. ``twin`` says
+    what is wrong with the twin. Raises ``ValueError`` for a malformed label or one that is already taken.
     """
     return _register(label, "identity", twin, symbols=symbols)
 
@@ -102,8 +99,8 @@ def definition(
 ) -> Callable[[Callable], Callable]:
     """Register the check of a definition: function(wrong=False) -> list[Claim].
 
-    ``implements`` is the full name of the function or class that computes it. Raises ``ValueError`` if there is no
-    such thing, or for a bad label or an empty twin.
+    ``implements`` is the full name of the function or class that computes it. Raises ``ValueError`` if that doesn't
+    exist, the label is bad, or the twin is empty.
     """
     module, _, name = implements.rpartition(".")
     try:
@@ -120,7 +117,8 @@ def definition(
 
 
 def statement(label: str, *, twin: str) -> Callable[[Callable], Callable]:
-    """Register the check of a statement: function(wrong=False) -> list[Claim]. Raises ``ValueError`` as `identity`."""
+    """Register the check of a statement: function(wrong=False) -> list[Claim]. Raises ``ValueError`` as `identity`
+    does."""
     return _register(label, "statement", twin)
 
 
@@ -154,15 +152,15 @@ def _register(
 
 
 def registry() -> MappingProxyType[str, Proof]:
-    """All proofs by label, from every module in this package. Read-only."""
+    """All proofs by label, from every module in this package, as a read-only mapping."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return MappingProxyType(_REGISTRY)
 
 
 def find(label: str) -> Proof:
-    """The proof of one equation. Only the module of its chapter, which the label names, is imported, so that a page
-    depends only on the proofs it shows. Raises ``KeyError`` for a label that nothing checks."""
+    """Finds the proof of an equation. The label names the chapter, and only that chapter's module is imported, so that
+    a page depends only on the proofs that it shows. Raises ``KeyError`` for a label that nothing checks."""
     for module in pkgutil.iter_modules(__path__):
         if f"{label}-".startswith(f"eq-{module.name.replace('_', '-')}-"):
             importlib.import_module(f"{__name__}.{module.name}")
@@ -170,10 +168,10 @@ def find(label: str) -> Proof:
 
 
 def pairs(proof: Proof, wrong: bool = False) -> Pairs:
-    """The two sides of each equality of an identity, or of its wrong twin, checked for form.
+    """Returns the two sides of each equality of an identity, or of its wrong twin, after checking their form.
 
-    Raises ``ValueError`` if there are none (there would be nothing to prove), or if the identity's free
-    symbols are not those that were declared; ``TypeError`` if a side is not a sympy expression or matrix.
+    Raises ``ValueError`` if there are no equalities, so that nothing would be proved, or if the identity's free symbols
+    are not those that were declared. Raises ``TypeError`` if a side is not a sympy expression or matrix.
     """
     found = list(proof.function(wrong=wrong))
     if not found:
@@ -200,7 +198,7 @@ def pairs(proof: Proof, wrong: bool = False) -> Pairs:
 
 
 def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
-    """What the check of a definition or statement, or its wrong twin, measured; ``ValueError`` if that is
+    """Returns what the check of a definition or statement, or its wrong twin, measured. ``ValueError`` if it measured
     nothing."""
     found = list(proof.function(wrong=wrong))
     if not found:
@@ -211,22 +209,22 @@ def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
 
 
 def holds(proof: Proof) -> bool:
-    """Whether the check holds: for an identity, whether sympy simplifies every left − right to zero (numbers can
-    only refute it); otherwise whether every claim is within its allowed error."""
+    """Whether the check holds. An identity holds if sympy simplifies every left − right to zero; numbers are used only
+    to refute it. Other checks hold if every claim is within its allowed error."""
     return all(one.holds for one in _evidence(proof))
 
 
 def refused(proof: Proof) -> bool:
-    """Whether the wrong twin fails completely: the slip must break every equality and every claim."""
+    """Whether the wrong twin fails completely: its mistake must break every equality and every claim."""
     return not any(one.holds for one in _evidence(proof, wrong=True))
 
 
 def verify(*labels: str) -> None:
-    """Check each equation and its wrong twin, and show how; a page shows this behind the equation's
+    """Check each equation and its wrong twin, and show how they were checked. A page shows this behind the equation's
     seal.
 
-    Raises ``AssertionError``, naming the equation, if it does not hold or its twin is accepted; ``KeyError`` for a label
-    that nothing checks.
+    Raises ``AssertionError``, naming the equation, if the equation does not hold or its twin is accepted, and
+    ``KeyError`` for a label that nothing checks.
     """
     outcomes = [outcome(find(label)) for label in labels]
     text = "\n".join(
@@ -238,7 +236,7 @@ def verify(*labels: str) -> None:
 
 
 def outcome(proof: Proof) -> dict[str, str | list[str]]:
-    """The outcome of the check and of its wrong twin, in words. Raises ``AssertionError`` as `verify`."""
+    """The outcome of the check and of its wrong twin, in words. Raises ``AssertionError`` as `verify` does."""
     right, wrong = _evidence(proof), _evidence(proof, wrong=True)
     if not all(one.holds for one in right):
         raise AssertionError(f"{proof.label} does not hold")
@@ -277,7 +275,7 @@ def _evidence(proof: Proof, wrong: bool = False) -> list[_Evidence]:
 
 
 def _counted(words: Iterable[str]) -> list[str]:
-    """Each sentence once, with the number of times it occurs."""
+    """Lists each sentence once, with the number of times that it occurs."""
     counts = Counter(words)
     return [f"{one}, {n} times" if n > 1 else one for one, n in counts.items()]
 
@@ -296,14 +294,14 @@ def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
 
 
 def _is_zero(expression: sympy.Expr) -> bool:
-    # Most true equalities cancel once functions of sums are expanded, and numbers refute most false ones; either takes
-    # a fiftieth of the time of simplifying.
+    # In most true equalities everything cancels once functions of sums are expanded, and numbers refute most false
+    # ones. Either takes a fiftieth of the time that simplifying takes.
     if sympy.expand(expression, trig=True) == 0:
         return True
     return not _counterexample(expression) and sympy.simplify(expression) == 0
 
 
-# Expressions that have no value even if all free symbols do, or take long to evaluate.
+# Expressions that have no value even if all their free symbols have one, or that take long to evaluate.
 _NOT_FOR_NUMBERS = (
     AppliedUndef,
     sympy.Indexed,
@@ -314,8 +312,8 @@ _NOT_FOR_NUMBERS = (
 
 
 def _counterexample(expression: sympy.Expr) -> bool:
-    """Whether the expression is certainly nonzero at one point: integer symbols are different primes, the others
-    sevenths of primes. False proves nothing."""
+    """Whether the expression is certainly nonzero at one point, at which integer symbols are different primes and the
+    others sevenths of primes. A result of False proves nothing."""
     if expression.has(*_NOT_FOR_NUMBERS):
         return False
     place = {}
@@ -329,13 +327,13 @@ def _counterexample(expression: sympy.Expr) -> bool:
             for name, fact in symbol.assumptions0.items()
         ):
             return False
-    # sympy works with as many digits as it takes to get these 30 right
+    # sympy uses as many digits as it needs to get these 30 right.
     value = expression.subs(place).evalf(30)
     return bool(value.is_finite and abs(value) > 1e-9)
 
 
 def _free_symbols(side: sympy.Basic) -> set[str]:
-    # An indexed symbol counts by its base: θ_0, θ_1, … are one θ.
+    # We count only the base of an indexed symbol: θ_0, θ_1, … are all θ.
     return {
         sympy.latex(symbol)
         for symbol in side.free_symbols

@@ -1,6 +1,6 @@
 """The checks of chapter *Beyond the line*, and of its pages.
 
-The identities hold for every place and frequency; definitions are compared with the formulas on the page, written out.
+The identities hold for every place and frequency. Definitions are compared with the formulas on the page, written out.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def four(wrong: bool = False) -> Pairs:
     twin="two axes are exchanged in the result",
 )
 def six(wrong: bool = False) -> Pairs:
-    """The same in three dimensions, for the block of six."""
+    """The same equation in three dimensions, for the block of six."""
     product = _block(m_1, m_2, m_3).T * _block(n_1, n_2, n_3)
     apart = [n_1 - m_1, n_2 - m_2, n_3 - m_3]
     if wrong:
@@ -135,7 +135,7 @@ def mrope(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-equal", twin="the column is one further")
 def equal(wrong: bool = False) -> list[Claim]:
-    """⇒: at a place with equal coordinates, (9, 9, 9), every pair rotates as on a line."""
+    """⇒: at a place whose coordinates are equal, (9, 9, 9), every pair rotates as in plain RoPE."""
     claims = []
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
@@ -193,8 +193,7 @@ def back(wrong: bool = False) -> list[Claim]:
     twin="what a row is divided by is turned as well",
 )
 def linear(wrong: bool = False) -> list[Claim]:
-    """Rotated features in the numerator, unrotated ones in the denominator; summed
-    over n ≤ m."""
+    """The numerator has rotated features and the denominator unrotated ones; both are sums over n ≤ m."""
     q, k, v = random(3, 5, 4)
     found = beyond.linear_attention(q, k, v, torch.arange(5))
     phi_q, phi_k = beyond.feature(q), beyond.feature(k)
@@ -215,7 +214,7 @@ def linear(wrong: bool = False) -> list[Claim]:
     twin="the state turns the other way",
 )
 def state(wrong: bool = False) -> list[Claim]:
-    """A state that rotates by one step at each token contains values rotated by n − m."""
+    """In a state that rotates by one step at each token, the values are rotated by n − m."""
     q, k, v = random(3, 5, 4)
     found = beyond.turning_state(q, k, v, rotation_matrix(1, 4))
     claims = []
@@ -256,8 +255,8 @@ def between(wrong: bool = False) -> list[Claim]:
     twin="the part that turns is left out",
 )
 def latent(wrong: bool = False) -> list[Claim]:
-    """A score is the product of the query's unrotated part with W_UK times the latent, plus that of its rotated part
-    with the shared rotated key."""
+    """A score is the dot product of the query's unrotated part with W_UK times the latent, plus the dot product of its
+    rotated part with the shared rotated key."""
     torch.manual_seed(0)
     layer = beyond.LatentAttention(
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5

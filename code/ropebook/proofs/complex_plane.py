@@ -1,10 +1,10 @@
 """The checks of chapter *RoPE in the complex plane*.
 
-The identities hold for every frequency and every pair: they contain no numbers. A score is a sum over pairs, so an
-identity for one pair, (x, y) of the query with (u, v) of the key, holds for each of its terms, whatever d is. sympy
-takes the real and imaginary parts.
+The identities hold for every frequency and every pair, because they contain no numbers. A score is a sum over pairs,
+so an identity for one pair, (x, y) of the query with (u, v) of the key, holds for each of its terms, and for every d.
+sympy takes the real and imaginary parts.
 
-The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
+The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def turn(angle: sympy.Expr) -> sympy.Expr:
 
 
 def turned(pair: tuple[sympy.Expr, sympy.Expr], angle: sympy.Expr) -> sympy.Matrix:
-    """A pair of entries, rotated by the rotation matrix, without complex numbers."""
+    """A pair of entries after rotating it with the rotation matrix, without complex numbers."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.Matrix([[cos, -sin], [sin, cos]]) * sympy.Matrix(pair)
 
@@ -49,7 +49,7 @@ def real(z: sympy.Expr) -> sympy.Expr:
 def amplitudes(
     one: tuple[sympy.Expr, sympy.Expr], other: tuple[sympy.Expr, sympy.Expr]
 ) -> tuple[sympy.Expr, sympy.Expr]:
-    """a and b for a pair of q and a pair of k."""
+    """The amplitudes a and b for a pair of q and a pair of k."""
     return (
         one[0] * other[0] + one[1] * other[1],
         one[0] * other[1] - one[1] * other[0],
@@ -103,7 +103,7 @@ def dot(wrong: bool = False) -> Pairs:
 def turning(wrong: bool = False) -> Pairs:
     """The number of R_m(x, y) is (x + iy)·e^{imθ}."""
     angle = -m * theta if wrong else m * theta
-    # both written in cosines and sines: the real and the imaginary part of each side
+    # We compare the real and the imaginary part of both sides, written with cosines and sines.
     left = number(turned((x, y), m * theta))
     right = number((x, y)) * turn(angle)
     return list(zip(left.as_real_imag(), right.as_real_imag(), strict=True))
@@ -263,9 +263,9 @@ def odd(wrong: bool = False) -> Pairs:
     "eq-complex-plane-symmetric", twin="base 1: one frequency; and ones for b = 0"
 )
 def symmetric(wrong: bool = False) -> list[Claim]:
-    """⇒: even the b of length 1 that makes S most nearly even leaves an odd part. ⇐: with b = 0, S is even. Over all b
-    of length 1, the smallest norm of the odd part Σ_i b_i sin Δθ_i at Δ = 1 … reach is the smallest singular value of
-    that table. It must not be 0.
+    """⇒: for every b of length 1, S has an odd part. ⇐: with b = 0, S is even. Over all b of length 1, the smallest
+    norm of the odd part Σ_i b_i sin Δθ_i at Δ = 1 … reach is the smallest singular value of the table of these sines,
+    and we check that it is not 0.
     """
     claims = []
     for dim, base, reach in ((8, 10_000.0, 10_000), (16, 100.0, 1000)):

@@ -1,10 +1,10 @@
 """The checks of chapter *Rotary position embedding*.
 
-R_m is block-diagonal: products, transposes and powers of such matrices can be taken block by block. So an identity for
-one block with a symbolic θ_i is an identity for the whole matrix, whatever d is. Only the score adds up the blocks, and
-that sum keeps a symbolic d.
+R_m is block-diagonal, and products, transposes and powers of such matrices can be taken block by block. So an identity
+for one block with a symbolic θ_i is an identity for the whole matrix, for every d. Only the score adds up the blocks,
+and in that sum d is symbolic too.
 
-The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
+The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ UNIT = sympy.ImmutableMatrix(sympy.eye(2))
 def block(
     position: sympy.Expr, sign: int = -1, turn: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Block i of R at a position. ``sign`` is that of the upper sine; anything but −1 is wrong."""
+    """Block i of R at a position. ``sign`` is the sign of the upper sine; anything but −1 is wrong."""
     cos, sin = sympy.cos(position * turn), sympy.sin(position * turn)
     return sympy.ImmutableMatrix([[cos, sign * sin], [sin, cos]])
 
 
 def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
-    """The reflection F. ``sign`` is that of the lower cosine; anything but −1 is wrong."""
+    """The reflection F. ``sign`` is the sign of the lower cosine; anything but −1 is wrong."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.ImmutableMatrix([[cos, sin], [sin, sign * cos]])
 
@@ -53,8 +53,8 @@ def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
 
 @identity("eq-derivation-polar", "k", "m", "n", "q", twin="no conjugate")
 def polar(wrong: bool = False) -> Pairs:
-    """f(q, m)·conj f(k, n) is a length times e^{i·angle}, with the length and angle that `derivation.polar_form`
-    found."""
+    """f(q, m)·conj f(k, n) is a length times e^{i·angle}. The length and the angle come from
+    `derivation.polar_form`."""
     vectors = sympy.symbols("q k")
     places = sympy.symbols("m n", integer=True)
     length, angle = (
@@ -78,9 +78,10 @@ def polar(wrong: bool = False) -> Pairs:
     "eq-derivation-phase", "m", r"\theta", twin="doubling at each step for adding"
 )
 def phase(wrong: bool = False) -> Pairs:
-    """⇒: a solution φ = mθ + ε has ε(m) = ε(m − 1), and mθ is 0 at 0, so ε is 0 at every m. ⇐: `rsolve` finds mθ.
+    """⇒: for any solution φ = mθ + ε, ε(m) = ε(m − 1). Both φ and mθ are 0 at m = 0, so ε is 0 at every m. ⇐: `rsolve`
+    finds mθ.
 
-    The step is the one that `derivation.phase` found; ε is any function.
+    The step comes from `derivation.phase`; ε is any function.
     """
     place = sympy.Symbol("m", integer=True)
     rest = sympy.Function("epsilon", real=True)
@@ -105,10 +106,10 @@ def phase(wrong: bool = False) -> Pairs:
     twin="plus a f(q)",
 )
 def isometry(wrong: bool = False) -> Pairs:
-    """|f(aq + bk) − a f(q) − b f(k)|², multiplied out, with ⟨f(u), f(v)⟩ = ⟨u, v⟩ in each term, is 0."""
+    """If ⟨f(u), f(v)⟩ = ⟨u, v⟩ for all vectors, |f(aq + bk) − a f(q) − b f(k)|² is 0. We multiply it out to check."""
     qq, qk, kk = (sympy.Symbol(name, real=True) for name in PRODUCTS)
     gram = sympy.Matrix([[qq, qk], [qk, kk]])
-    # each vector by its coefficients of q and k, and the factor in front of f
+    # Each term has the coefficients of q and k in its vector, and the factor before f.
     terms = [
         (sympy.Matrix([a, b]), 1),
         (sympy.Matrix([1, 0]), a if wrong else -a),
@@ -155,7 +156,7 @@ def relative(wrong: bool = False) -> Pairs:
     twin="the transpose forgotten",
 )
 def forward(wrong: bool = False) -> Pairs:
-    """⟨R_m q, R_n k⟩ and each of the three lines after it, for one pair of q and k."""
+    """⟨R_m q, R_n k⟩ equals each of the three lines after it. We check them for one pair of q and k."""
     q, k = (sympy.Matrix(entries) for entries in (QUERY, KEY))
     R_m, R_n = block(m), block(n)
     middle = (
@@ -210,7 +211,7 @@ def exponential(wrong: bool = False) -> Pairs:
     twin="a cosine for the sine",
 )
 def direction(wrong: bool = False) -> Pairs:
-    """R_{n−m} − R_{m−n} = 2 sin((n − m)θ_i) J: not symmetric."""
+    """R_{n−m} − R_{m−n} = 2 sin((n − m)θ_i) J, so R_{n−m} is not symmetric."""
     wave = sympy.cos if wrong else sympy.sin
     return [(block(n - m) - block(m - n), 2 * wave((n - m) * theta_i) * J)]
 
@@ -219,7 +220,7 @@ def direction(wrong: bool = False) -> Pairs:
     "eq-derivation-sign", "m", "n", r"\theta_{i}", twin="the sign left as it is"
 )
 def other_sign(wrong: bool = False) -> Pairs:
-    """Rotated the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
+    """If we rotate the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
     sign, F = 1 if wrong else -1, mirror(sympy.Integer(0))
     return [
         (block(sign * m).T * block(sign * n), block(m - n)),
@@ -263,7 +264,7 @@ def score(wrong: bool = False) -> Pairs:
     twin="clockwise",
 )
 def rotation(wrong: bool = False) -> list[Claim]:
-    """The plane rotated counter-clockwise by mθ."""
+    """The matrix rotates the plane counter-clockwise by mθ."""
     angles = [0.3 * position for position in range(-50, 51) if position]
     sign = -1 if wrong else 1
     expected = [
@@ -305,7 +306,7 @@ def matrix(wrong: bool = False) -> list[Claim]:
     twin="positions added as sinusoids, as in the last chapter",
 )
 def demand(wrong: bool = False) -> list[Claim]:
-    """The rotation meets the requirement: ⟨f(q, m), f(k, n)⟩ stays the same when both move by 0 … 99, and
+    """The rotation meets the requirement: ⟨f(q, m), f(k, n)⟩ stays the same when m and n both move by 0 … 99, and
     f(q, 0) = q."""
     q, k = random(2, 8)
     m, n = 7, 3
@@ -324,17 +325,17 @@ def demand(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-powers", twin="a step that is not orthogonal")
 def powers(wrong: bool = False) -> list[Claim]:
-    """⇐: powers of random orthogonal matrices, of determinant 1 and −1, keep the first line. ⇒: of all
-    families of 2 × 2 matrices whose O_1 and O_−1 have entries −1, 0 and 1, only such powers keep it for |m|, |n| ≤ 1.
+    """⇐: powers of random orthogonal matrices, with determinant 1 and −1, satisfy the first line. ⇒: of all families of
+    2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1, only such powers satisfy it for |m|, |n| ≤ 1.
 
-    The second is a search through a small finite set; the page has the proof.
+    For ⇒ we only search a small finite set; the page has the proof.
     """
     claims = []
     for dim in (2, 3, 8):
         orthogonal_matrix, _ = torch.linalg.qr(random(dim, dim))
         for sign in (1, -1):
             step = orthogonal_matrix.clone()
-            step[0] *= sign  # one of the two has determinant −1
+            step[0] *= sign  # for one of the two signs, the determinant is −1
             if wrong:
                 step[0] *= 2
             claims.append(
@@ -347,7 +348,7 @@ def powers(wrong: bool = False) -> list[Claim]:
     before, after = (
         small[pairs] for pairs in torch.cartesian_prod(*[torch.arange(81)] * 2).T
     )
-    # the first line determines O_−2 and O_2
+    # The first line determines O_−2 and O_2.
     families = torch.stack(
         (
             after.mT @ before,
@@ -386,7 +387,7 @@ def powers(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-normal-form", twin="each pair run through the other way")
 def normal_form(wrong: bool = False) -> list[Claim]:
-    """Random skew-symmetric Ω are U diag(θ_i J) Uᵀ; and ⇒: exp(mΩ) = U R_m Uᵀ, at m = 3."""
+    """Random skew-symmetric Ω are equal to U diag(θ_i J) Uᵀ. ⇒: exp(mΩ) = U R_m Uᵀ, which we check at m = 3."""
     found = []
     for dim in (2, 4, 6, 8):
         skew = random(dim, dim)
@@ -411,7 +412,8 @@ def normal_form(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-absorb", twin="U for Uᵀ in the weights")
 def absorb(wrong: bool = False) -> list[Claim]:
-    """The basis goes into the weights: UᵀW_Q and UᵀW_K with pairs give the scores of W_Q and W_K with exp(mΩ)."""
+    """The weights can absorb the basis: UᵀW_Q and UᵀW_K with RoPE's pairs give the same scores as W_Q and W_K with
+    exp(mΩ)."""
     dim, m, n = 6, 5, 2
     skew, W_Q, W_K = random(3 * dim, dim).view(3, dim, dim)
     skew = skew - skew.T

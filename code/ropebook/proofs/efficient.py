@@ -1,9 +1,9 @@
 """The checks of chapter *Implementing RoPE*.
 
-The identities are taken entry by entry for d = 4, 6 and 8 (the scores for d = 4), with a letter for each entry of x and
-for each θ_i. None of them mixes one pair with another, so a larger d only adds more rows of the same kind.
+The identities are checked entry by entry for d = 4, 6 and 8 (the scores for d = 4), with a symbol for each entry of x
+and for each θ_i. None of them mixes one pair with another, so a larger d only adds more rows of the same kind.
 
-The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
+The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIMS = (4, 6, 8)
 
 
 def pairs_of(dim: int, layout: str) -> list[tuple[int, int]]:
-    """Which entries are a pair: (2i, 2i + 1), or (i, i + d/2)."""
+    """The indices of the entries that form each pair: (2i, 2i + 1), or (i, i + d/2)."""
     half = dim // 2
     if layout == "interleaved":
         return [(2 * i, 2 * i + 1) for i in range(half)]
@@ -40,7 +40,7 @@ def column(entries: sympy.IndexedBase, dim: int) -> sympy.ImmutableMatrix:
 def rotation(
     position: sympy.Expr, dim: int, layout: str = "interleaved"
 ) -> sympy.ImmutableMatrix:
-    """The whole of R at a position: d × d."""
+    """The whole matrix R at a position, d × d."""
     matrix = sympy.zeros(dim, dim)
     for i, (first, second) in enumerate(pairs_of(dim, layout)):
         cos, sin = sympy.cos(position * theta[i]), sympy.sin(position * theta[i])
@@ -50,7 +50,8 @@ def rotation(
 
 
 def permutation(dim: int) -> sympy.ImmutableMatrix:
-    """P with x_half = P x_interleaved: first entries of the pairs, then the second ones."""
+    """The matrix P for which x_half = P x_interleaved: it puts the first entries of all pairs before the second
+    ones."""
     order = [*range(0, dim, 2), *range(1, dim, 2)]
     return sympy.ImmutableMatrix(
         dim, dim, lambda row, column: int(order[row] == column)
@@ -58,7 +59,7 @@ def permutation(dim: int) -> sympy.ImmutableMatrix:
 
 
 def _wave(wave: sympy.Function, dim: int, layout: str) -> sympy.ImmutableMatrix:
-    """cos or sin mθ_i, once for each entry of the pair."""
+    """A column with cos mθ_i or sin mθ_i for each entry of a vector, so twice for each pair."""
     entries = [0] * dim
     for i, pair in enumerate(pairs_of(dim, layout)):
         for entry in pair:
@@ -67,7 +68,7 @@ def _wave(wave: sympy.Function, dim: int, layout: str) -> sympy.ImmutableMatrix:
 
 
 def _sparse(dim: int, layout: str, quarter: list[sympy.Expr]) -> tuple:
-    """R_m x and x ⊗ cos + quarter ⊗ sin."""
+    """Returns R_m x and x ⊗ cos + quarter ⊗ sin."""
     vector = column(x, dim)
     cos, sin = _wave(sympy.cos, dim, layout), _wave(sympy.sin, dim, layout)
     turned = sympy.ImmutableMatrix(quarter).multiply_elementwise(sin)
@@ -81,7 +82,7 @@ def _sparse(dim: int, layout: str, quarter: list[sympy.Expr]) -> tuple:
     "eq-efficient-sparse-interleaved", "m", "x", r"\theta", twin="no minus sign"
 )
 def sparse_interleaved(wrong: bool = False) -> Pairs:
-    """R_m x = x ⊗ cos + (−x_1, x_0, −x_3, x_2, …) ⊗ sin, angles (θ_0, θ_0, θ_1, θ_1, …)."""
+    """R_m x = x ⊗ cos + (−x_1, x_0, −x_3, x_2, …) ⊗ sin, where the angles belong to θ_0, θ_0, θ_1, θ_1, …."""
     sign = 1 if wrong else -1
     return [
         _sparse(
@@ -101,7 +102,8 @@ def sparse_interleaved(wrong: bool = False) -> Pairs:
     twin="the quarter turn of the other layout",
 )
 def sparse_half(wrong: bool = False) -> Pairs:
-    """R_m x = x ⊗ cos + (−x_{d/2}, …, x_0, …) ⊗ sin, angles (θ_0, θ_1, …, θ_0, θ_1, …)."""
+    """R_m x = x ⊗ cos + (−x_{d/2}, …, x_0, …) ⊗ sin, where the angles belong to θ_0, θ_1, …, and then again θ_0, θ_1,
+    …."""
     found = []
     for dim in DIMS:
         half = dim // 2
@@ -114,7 +116,7 @@ def sparse_half(wrong: bool = False) -> Pairs:
 
 @identity("eq-efficient-permutation", "m", r"\theta", twin="without Pᵀ")
 def permuted(wrong: bool = False) -> Pairs:
-    """P R_m Pᵀ, R_m interleaved, is the R_m of halves."""
+    """P R_m Pᵀ is the R_m of the half-split layout, where R_m itself is that of the interleaved layout."""
     return [
         (
             permutation(dim)
@@ -141,8 +143,8 @@ def scores(wrong: bool = False) -> Pairs:
 
 @identity("eq-efficient-backward", "g", "m", r"\theta", twin="R_m for R_{−m}")
 def backward(wrong: bool = False) -> Pairs:
-    """The gradient of L with respect to x is R_mᵀ g = R_{−m} g, where g is that with respect to R_m x. Here L
-    is g · R_m x."""
+    """The gradient of L with respect to x is R_mᵀ g = R_{−m} g, where g is the gradient with respect to R_m x. We check
+    it for L = g · R_m x."""
     found = []
     for dim in DIMS:
         for layout in checks.LAYOUTS:
@@ -192,7 +194,7 @@ def by_pairs(wrong: bool = False) -> list[Claim]:
     twin="the inverse order",
 )
 def converted(wrong: bool = False) -> list[Claim]:
-    """Row i of a head of W^half is row 2i of W^int, row i + d/2 is row 2i + 1."""
+    """In each head, row i of W^half is row 2i of W^int, and row i + d/2 is row 2i + 1."""
     heads, dim, inputs = 3, 8, 5
     weight, bias = random(heads * dim, inputs), random(heads * dim)
     rows = [None] * (heads * dim)
@@ -219,11 +221,12 @@ def converted(wrong: bool = False) -> list[Claim]:
     twin="one head too many",
 )
 def cost(wrong: bool = False) -> list[Claim]:
-    """Operations and bytes of three forms for one token, as torch runs them: H heads of d numbers of β
+    """We count the operations and bytes of three forms for one token as torch runs them, with H heads of d numbers of β
     bytes.
 
-    The matrix and the sparse form are counted step by step. For the fused form, the operations are those of the two
-    lines that a compiler joins, and the memory traffic is their input and output: x, the table and the result.
+    The matrix and the sparse form are counted step by step. For the fused form, we count the operations of the two
+    lines that a compiler joins. Its memory traffic is the input and output of these lines: x, the table and the
+    result.
     """
     d, heads, tokens, size = 8, 40, 3, 4
     H = heads
@@ -261,10 +264,11 @@ def cost(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-efficient-precision", twin="an eighth of ε for ε")
 def angle_error(wrong: bool = False) -> list[Claim]:
-    """An angle computed in a type of machine epsilon ε is off by at most ε|mθ|, and so are its cosine and sine.
+    """An angle that is computed in a type with machine epsilon ε is off by at most ε|mθ|, and so are its cosine and
+    sine.
 
-    For an m that is exact in this type: rounding θ and then mθ, each by at most ε/(2 + ε) of itself, adds up to
-    less than ε.
+    This assumes that m is exact in this type. θ and then mθ are each rounded by at most ε/(2 + ε) of themselves, which
+    adds up to less than ε.
     """
     dim, claims = 64, []
     for dtype, last in (

@@ -1,7 +1,8 @@
 """The checks of chapter *Context extension*.
 
-The identities are about one pair and hold for each; b, d, s, L and the positions are letters. The definitions compare the
-module with the formulas on the page, written out in plain Python; the statement compares two of the module's methods.
+The identities are for a single pair and hold for every pair; b, d, s, L and the positions are symbols. The definitions
+compare the module with the formulas on the page, written out in plain Python. The statement compares two of the
+module's methods.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ query, key = (
 
 
 def rotation(angle: sympy.Expr) -> sympy.ImmutableMatrix:
-    """The 2 × 2 block of one pair, counter-clockwise."""
+    """The 2 × 2 block of one pair, a counter-clockwise rotation."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.ImmutableMatrix([[cos, -sin], [sin, cos]])
 
@@ -36,7 +37,7 @@ def rotation(angle: sympy.Expr) -> sympy.ImmutableMatrix:
     "eq-extrapolation-ntk-pairs", "b", "d", "s", "i", twin="the exponent d/(d + 2)"
 )
 def ntk_pairs(wrong: bool = False) -> Pairs:
-    """(b s^(d/(d−2)))^(−2i/d) = b^(−2i/d) s^(−2i/(d−2)), compared by their logarithms."""
+    """(b s^(d/(d−2)))^(−2i/d) = b^(−2i/d) s^(−2i/(d−2)). We compare the logarithms of both sides."""
     base = b * s ** (d / (d + 2 if wrong else d - 2))
     sides = base ** (-2 * i / d), b ** (-2 * i / d) * s ** (-2 * i / (d - 2))
     left, right = (sympy.expand_log(sympy.log(side), force=True) for side in sides)
@@ -52,7 +53,8 @@ def effective(wrong: bool = False) -> Pairs:
 
 @identity("eq-extrapolation-index", "b", "d", "L", "r", twin="d for d/2")
 def index(wrong: bool = False) -> Pairs:
-    """A pair at index c turns r times in L, L b^(−2c/d)/2π = r, for c = d ln(L/2πr)/(2 ln b) and no other."""
+    """The pair at index c completes r turns in L, L b^(−2c/d)/2π = r, if c = d ln(L/2πr)/(2 ln b), and for no other
+    c."""
     c = sympy.Symbol("c", real=True)
     log_turns = sympy.log(L / (2 * sympy.pi)) - 2 * c / d * sympy.log(b)
     (solution,) = sympy.solve(log_turns - sympy.log(r), c)
@@ -106,8 +108,8 @@ def _frequencies(dim: int, base: float) -> list[float]:
 
 
 def _off(method: extrapolation.Frequencies, dim: int, base: float, expected):
-    """The largest relative error of θ′ against a list of frequencies; at the length 3000, for methods that follow the
-    length."""
+    """The largest relative difference between a method's θ′ and a list of frequencies. Methods that follow the length
+    are called with a length of 3000."""
     scaled, _ = method(sinusoidal.inv_freq(dim, base), 3000)
     return max(
         abs(ours / other - 1)
@@ -150,8 +152,8 @@ def interpolation(wrong: bool = False) -> list[Claim]:
     twin="the exponent d/(d + 2)",
 )
 def ntk(wrong: bool = False) -> list[Claim]:
-    """b′ = b s^(d/(d−2)): the base, and the frequencies of NTKAware, which does not use the base
-    directly."""
+    """b′ = b s^(d/(d−2)). We check the base itself, and the frequencies of NTKAware, which does not compute the
+    base."""
     claims = []
     for dim in (4, 64, 128):
         base = 1e4 * 4 ** (dim / (dim + 2 if wrong else dim - 2))
@@ -168,7 +170,7 @@ def ntk(wrong: bool = False) -> list[Claim]:
     twin="without − (s − 1)",
 )
 def dynamic(wrong: bool = False) -> list[Claim]:
-    """b′ = b(sT/L − (s − 1))^(d/(d−2)) for T > L, and b up to L: the last pair at six lengths."""
+    """b′ = b(sT/L − (s − 1))^(d/(d−2)) for T > L, and b′ = b up to L. We check the last pair at six lengths."""
     dim, base, trained, factor = 64, 1e4, 512, 4
     method = extrapolation.DynamicNTK(trained, factor)
     theta = sinusoidal.inv_freq(dim, base)
@@ -272,7 +274,7 @@ def factor(wrong: bool = False) -> list[Claim]:
     twin="short and long factors exchanged",
 )
 def longrope(wrong: bool = False) -> list[Claim]:
-    """θ′_i = θ_i/f_i by factors for T ≤ L or for T > L, and f = √(1 + ln s/ln L)."""
+    """θ′_i = θ_i/f_i, with one list of factors for T ≤ L and another for T > L, and f = √(1 + ln s/ln L)."""
     short, long = [1.0, 1.0, 1.1, 1.2], [1.0, 1.5, 3.0, 4.5]
     method = extrapolation.LongRoPE(short, long, trained_length=512, factor=4.0)
     theta = sinusoidal.inv_freq(8)
@@ -289,7 +291,7 @@ def longrope(wrong: bool = False) -> list[Claim]:
 
 
 def _distances(method: extrapolation.Distances, length: int, rule) -> float:
-    """The largest error of a method's distances for keys beyond its window, against ``rule(m, n)``."""
+    """The largest difference between a method's distances for keys beyond its window and ``rule(m, n)``."""
     positions = torch.arange(length)
     ours = method.relative(positions, positions).tolist()
     return max(
@@ -305,7 +307,7 @@ def _distances(method: extrapolation.Distances, length: int, rule) -> float:
     twin="Δ/κ",
 )
 def leaky(wrong: bool = False) -> list[Claim]:
-    """Δ′ = w + (Δ − w)/κ from Δ = w on; for κ → ∞ that is ReRoPE's w."""
+    """Δ′ = w + (Δ − w)/κ from Δ = w on. For κ → ∞ that becomes w, as in ReRoPE."""
     window, claims = 5, []
     for step in (3.0, math.inf):
         if step == math.inf:
@@ -347,7 +349,7 @@ def self_extend(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-extrapolation-llama", twin="β = 8 for 4")
 def llama(wrong: bool = False) -> list[Claim]:
-    """Llama 3.1's three cases, written out, are NTK-by-parts with s = 8, L = 8192, α = 1, β = 4."""
+    """Llama 3.1's three cases, written out, are the same as NTK-by-parts with s = 8, L = 8192, α = 1, β = 4."""
     length, factor, expected = 8192, 8, []
     for frequency in _frequencies(128, 5e5):
         wavelength = 2 * math.pi / frequency

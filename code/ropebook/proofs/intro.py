@@ -13,8 +13,7 @@ m, n, theta_0, theta_1 = sympy.symbols("m n theta_0 theta_1", real=True)
 
 
 def rotation(position: sympy.Expr) -> sympy.Matrix:
-    """R at a position, for two pairs with different speeds: every further pair is one more block of the same
-    kind."""
+    """R at a position, for two pairs with different speeds. Every further pair would add a block of the same kind."""
     blocks = []
     for theta in (theta_0, theta_1):
         cos, sin = sympy.cos(position * theta), sympy.sin(position * theta)

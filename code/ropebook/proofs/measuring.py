@@ -1,4 +1,4 @@
-"""What the numerical checks share: pseudorandom vectors, the error of a result, and a count of what torch runs."""
+"""Helpers for the numerical checks: pseudorandom vectors, the error of a result, and a counter of what torch runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from torch.utils._pytree import tree_leaves
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    """Normal numbers, float64, the same each time."""
+    """Draws normally distributed numbers, float64, the same every time."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
-    """The largest difference of two real tensors, in float64; NaN if either contains one.
+    """The largest difference between two real tensors, in float64. It is NaN if either contains NaN.
 
-    ``expected`` has the shape of ``found``, or is one number for all of it; else ``ValueError``.
+    ``expected`` must have the shape of ``found``, or be a single number for all entries (``ValueError`` otherwise).
 
     >>> off(torch.tensor([1.0, 2.5]), [1, 2])
     0.5
@@ -32,10 +32,10 @@ def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
 
 
 class Count(TorchDispatchMode):
-    """A context that counts the operations of every step that torch runs, and the numbers it reads and writes.
+    """A context that counts the operations of every step that torch runs, and the numbers that it reads and writes.
 
-    A tensor of at most ``table`` numbers counts as cosines and sines. Steps on such tensors only, which make the table,
-    are not counted; views move nothing.
+    A tensor of at most ``table`` numbers counts as cosines and sines. A step that works only on such tensors makes the
+    table, and is not counted. Views don't count either, because they move no data.
 
     >>> x, cos = torch.ones(100, 4), torch.ones(4)
     >>> with Count(table=4) as count:

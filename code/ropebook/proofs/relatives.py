@@ -1,6 +1,6 @@
 """The checks of chapter *Relatives*, and of its pages.
 
-The definitions are compared with the formulas on the page, written out in plain Python; the identities hold for every
+The definitions are compared with the formulas on the page, written out in plain Python. The identities hold for every
 vector, place and frequency.
 """
 
@@ -65,7 +65,7 @@ def visible(wrong: bool = False) -> list[Claim]:
     twin="the heads are counted from 0",
 )
 def alibi(wrong: bool = False) -> list[Claim]:
-    """−2^(−8h/H)|m − n| in head h = 1 … H, H a power of two."""
+    """−2^(−8h/H)|m − n| in head h = 1 … H, where H is a power of two."""
     claims = []
     for heads in (4, 8, 16):
         found = relatives.ALiBi(heads).bias([40], [40 - x for x in APART])[:, 0]
@@ -84,7 +84,8 @@ def alibi(wrong: bool = False) -> list[Claim]:
     twin="the logarithm is that of Δ, not of 2Δ/B",
 )
 def t5(wrong: bool = False) -> list[Claim]:
-    """Distances below B/2 have a range each; the others go by the logarithm up to F; at most B − 1."""
+    """Each distance below B/2 has its own range. Up to F, the range of the others grows with the logarithm; it is at
+    most B − 1."""
 
     def bucket(x: int, ranges: int, farthest: int) -> int:
         half = ranges // 2
@@ -95,7 +96,7 @@ def t5(wrong: bool = False) -> list[Claim]:
 
     claims = []
     for ranges, farthest in ((32, 128), (8, 100)):
-        # avoids borders between ranges, where a logarithm may be rounded to either side
+        # These distances avoid the borders between ranges, where a logarithm may be rounded to either side.
         apart = [3, ranges // 2 + 1, 23, 31, 45, 70, 99, 500]
         found = relatives.t5_bucket(torch.tensor(apart), ranges, farthest)
         written = [bucket(x, ranges, farthest) for x in apart]
@@ -136,7 +137,7 @@ def _column(name: str) -> sympy.MatrixSymbol:
 
 @identity("eq-relatives-terms", "q", "k", "r", "u", "v", twin="v·k for u·k")
 def terms(wrong: bool = False) -> Pairs:
-    """(q + u)·k + (q + v)·r in four terms."""
+    """(q + u)·k + (q + v)·r has four terms."""
     q, k, r, u, v = map(_column, "qkruv")
     left = (q + u).T * k + (q + v).T * r
     right = q.T * k + q.T * r + (v if wrong else u).T * k + v.T * r
@@ -149,7 +150,7 @@ def terms(wrong: bool = False) -> Pairs:
     twin="u and v change places",
 )
 def transformer_xl(wrong: bool = False) -> list[Claim]:
-    """[(q + u)·k + (q + v)·W_R R_Δ]/√d, R_Δ all sines and then all cosines of Δθ_i."""
+    """[(q + u)·k + (q + v)·W_R R_Δ]/√d, where R_Δ has all sines and then all cosines of Δθ_i."""
     heads, dim, width = 2, 4, 6
     scheme = relatives.TransformerXL(heads, dim, width).double()
     for seed, weight in enumerate(scheme.parameters()):
@@ -184,8 +185,8 @@ def transformer_xl(wrong: bool = False) -> list[Claim]:
     twin="the key's factor grows as the query's",
 )
 def xpos(wrong: bool = False) -> Pairs:
-    """A pair's product depends on the positions only through a factor ζ^((m−n)/512) and a rotation by (m − n)θ. q and k
-    are complex numbers."""
+    """The product of a pair depends on the positions only through a factor ζ^((m−n)/512) and a rotation by (m − n)θ.
+    Here q and k are complex numbers."""
     q, k = sympy.symbols("q k")
     power = n if wrong else -n
     query = zeta_i ** (m / 512) * sympy.exp(sympy.I * m * theta_i) * q
@@ -200,7 +201,7 @@ def xpos(wrong: bool = False) -> Pairs:
 
 @statement("eq-relatives-mirror", twin="the distance keeps its sign")
 def mirror(wrong: bool = False) -> list[Claim]:
-    """⇒: with b(−Δ) = b(Δ) and no mask, the output of a text read backwards is the output, read backwards."""
+    """⇒: with b(−Δ) = b(Δ) and no mask, reading a text backwards gives the same output in reverse order."""
     q, k, v = random(3, 1, 2, 9, 4)
     if wrong:
         schemes = [relatives.ALiBi(2, signed=True)]
@@ -222,7 +223,7 @@ def mirror(wrong: bool = False) -> list[Claim]:
     twin="the query itself counts as future",
 )
 def ahead(wrong: bool = False) -> list[Claim]:
-    """Without a mask, −sΔ gives the r keys ahead the share Σ_{x=1…r} e^{sx} of Σ_{x=−r…r} e^{sx}."""
+    """Without a mask, the bias −sΔ gives the r keys after the query the share Σ_{x=1…r} e^{sx} of Σ_{x=−r…r} e^{sx}."""
     found = relatives.future_share(relatives.ALiBi(2, signed=True), 2, 4, 65)
     written = [
         sum(math.exp(s * x) for x in range(0 if wrong else 1, 33))
@@ -280,8 +281,8 @@ def fire(wrong: bool = False) -> list[Claim]:
     twin="the gate of the key itself is left out",
 )
 def cope(wrong: bool = False) -> list[Claim]:
-    """p is the sum of σ(q·k/√d) over the keys from n to m; between two whole positions e is the weighted mean of
-    both."""
+    """p is the sum of σ(q·k/√d) over the keys from n to m. Between two whole positions, e is the weighted mean of their
+    vectors."""
     dim, places = 3, 5
     scheme = relatives.CoPE(dim, places).double()
     scheme.table.data = random(places, dim, seed=1)

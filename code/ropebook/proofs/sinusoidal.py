@@ -1,10 +1,10 @@
 """The checks of chapter *Sinusoidal positions*.
 
-The identities hold for every frequency θ and every pair: they contain no numbers. The matrix M_k is block-diagonal,
-so an identity for one block with symbolic θ_i is an identity for the whole matrix; the sums over pairs keep a
-symbolic dimension d and a symbolic θ_i for each i.
+The identities hold for every frequency θ and every pair, because they contain no numbers. The matrix M_k is
+block-diagonal, so an identity for one block with a symbolic θ_i is an identity for the whole matrix. In the sums over
+pairs, the dimension d and the θ_i for each i are symbolic too.
 
-The definitions are compared with the formulas on the page, written out in plain Python; the statements are measured.
+The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def encoding_pair(
 def shift_block(
     offset: sympy.Expr, sign: int = -1, frequency: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Block i of M at an offset. ``sign`` is that of the lower sine; anything but −1 is wrong."""
+    """Block i of M at an offset. ``sign`` is the sign of the lower sine; anything but −1 is wrong."""
     cos, sin = sympy.cos(offset * frequency), sympy.sin(offset * frequency)
     return sympy.ImmutableMatrix([[cos, sin], [sign * sin, cos]])
 
@@ -177,7 +177,7 @@ def weights(wrong: bool = False) -> Pairs:
     twin="b_i with one sign in both places",
 )
 def head(wrong: bool = False) -> Pairs:
-    """With the block (a_i, b_i; −b_i, a_i) pair i of PE_mᵀ B PE_n is a_i cos θ_i(m − n) + b_i sin θ_i(m − n).
+    """With the block (a_i, b_i; −b_i, a_i), pair i of PE_mᵀ B PE_n is a_i cos θ_i(m − n) + b_i sin θ_i(m − n).
 
     The whole product is the sum of these over i.
     """
@@ -306,7 +306,8 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-unique", twin="positions a whole turn apart")
 def unique(wrong: bool = False) -> list[Claim]:
-    """⇒: PE_m = PE_n for whole m and n only if m = n. Measured for d = 2, where the first pair alone keeps them apart."""
+    """⇒: for whole m and n, PE_m = PE_n only if m = n. We check it for d = 2, where there is only the first pair to
+    tell positions apart."""
     distances = torch.arange(1, 100_001, dtype=torch.float64)
     returns = (
         sinusoidal.chord(2 * math.pi * distances if wrong else distances, 2) < 1e-6
@@ -322,7 +323,7 @@ def unique(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-sizes", twin="d and d/2 exchanged, m + n for m − n")
 def sizes(wrong: bool = False) -> list[Claim]:
-    """The four terms' sizes over random words: σ²√d, σ√(d/2) twice, |K(m − n)|."""
+    """The sizes of the four terms over random words are σ²√d, twice σ√(d/2), and |K(m − n)|."""
     dim, std, at, to = 128, 0.5, 9, 4
     found = sinusoidal.term_sizes(
         at, to, dim, std=std, generator=torch.Generator().manual_seed(0)
