@@ -1,18 +1,19 @@
-"""Texts longer than the model was trained on: what each method keeps, what it stretches, and what it costs.
+"""Methods for texts longer than the model was trained on: what each method keeps, what it stretches, and what it costs.
 
-Notation: trained length L, wanted length L′, factor s = L′/L, current length n; frequencies θ_i = b^(−2i/d), i = 0 … d/2 − 1.
-In training, pair i turned through (L − 1)θ_i radians. If that is a full turn or more, the pair has been at every angle;
-a slower pair meets new angles as soon as the text is longer. The methods differ in what they do about that:
+Notation: trained length L, target length L′, factor s = L′/L, current length n; frequencies θ_i = b^(−2i/d), i = 0 …
+d/2 − 1. In training, pair i rotated by up to (L − 1)θ_i radians. If that is a full turn or more, the pair has been at
+every angle. A slower pair meets new angles as soon as the text is longer. The methods differ in what they do about
+that:
 
-- `Frequencies` change θ: called with (inv_freq, length), they return (inv_freq, attention_factor), as the ``scaling``
-  of :class:`ropebook.efficient.RotaryEmbedding` expects. The factor multiplies cos and sin, so both q and k, and so it
-  enters the scores twice.
-- `Distances` leave θ alone and change the distance m − n that a query and a key see.
-- `LogN` changes no position at all: it lengthens the queries.
+- `Frequencies` change θ. When called with (inv_freq, length), they return (inv_freq, attention_factor), as the
+  ``scaling`` of :class:`ropebook.efficient.RotaryEmbedding` must do. The factor multiplies cos and sin, and therefore
+  both q and k, so it enters the scores twice.
+- `Distances` leave θ alone and change the distance m − n at which a query sees a key.
+- `LogN` does not change positions; it lengthens the queries.
 
-Every class among them carries its facts (`methods.known_as`). `make` builds any of them by name and options, `METHODS` is
-the registry, and `methods_table` lists it. Every option
-is checked when a method is made: ``TypeError`` for one of the wrong kind, ``ValueError`` for one out of range.
+Every method's class has its facts attached (`methods.known_as`). `make` makes any method by name and options, `METHODS`
+is the registry, and `methods_table` lists it. All options are checked when a method is made: one of the wrong kind
+raises ``TypeError``, one out of range ``ValueError``.
 """
 
 from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
@@ -56,7 +57,7 @@ from ropebook.extrapolation.registry import METHODS, make, methods_table
 from ropebook.extrapolation.search import Search, search_factors
 from ropebook.extrapolation.trained import *  # noqa: F403
 
-# What holds the methods names them itself.
+# The modules with the methods have their own lists of names.
 __all__ = [
     "METHODS",
     "CacheError",

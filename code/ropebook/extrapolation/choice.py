@@ -16,13 +16,13 @@ WHEN = (
     "only the base can be set",
     "trained on",
 )
-"""What may be done to the model. A class says which of these it suits, and how it then reaches L′."""
+"""What you may do to the model. A method's class says for which of these it is suitable, and how it then reaches L′."""
 
 
 class Choice(NamedTuple):
     """A situation, and what we recommend for it."""
 
-    # what may be done to the model
+    # what you may do to the model
     when: str
     method: Extension
 
@@ -34,7 +34,7 @@ def choices(
     dim: int = 128,
     base: float = 10_000.0,
 ) -> list[Choice]:
-    """What to use when a model of L tokens should read L′, depending on what may be done to it.
+    """Recommends methods for a model that was trained on L tokens and should read L′, one for each entry of `WHEN`.
 
     >>> for choice in choices(4096, 16384):
     ...     print(f"{choice.when}: {type(choice.method).__name__}")
@@ -45,13 +45,13 @@ def choices(
     trained on: YaRN
 
     Args:
-        trained_length: L, of the first training.
-        target_length: L′, above L.
-        dim: d, the entries of a head that turn.
-        base: b, as the model was trained.
+        trained_length: L, the length of the original training.
+        target_length: L′, greater than L.
+        dim: d, the number of entries of a head that are rotated.
+        base: b, with which the model was trained.
 
     Raises:
-        ValueError: L′ is not above L: nothing is needed then.
+        ValueError: L′ is not greater than L, so no method is needed.
     """
     checks.integer("target_length", target_length, minimum=trained_length + 1)
     lengths = trained_length, target_length

@@ -1,4 +1,4 @@
-"""Methods that change distances: far keys seem nearer, while the frequencies stay the same."""
+"""Methods that change distances: they make far keys seem nearer, while the frequencies stay the same."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Distances", "LeakyReRoPE", "ReRoPE", "SelfExtend", "least_group"]
 
 
 class Distances(Extension, abc.ABC):
-    """A method that leaves θ alone and makes far keys seem nearer: one rule for Δ = m − n < window, another beyond.
+    """A method that leaves θ alone and makes far keys seem nearer: those with Δ = m − n ≥ window.
 
-    A query sees near keys at their true distance. For far ones, query and key get other positions (`far_positions`),
-    and their distance follows from these. So there are two tables of scores, each made by rotation as usual, and
-    every score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle that depends
-    only on its own position. Made for causal attention: keys after the query (Δ < 0) count as near.
+    A query sees near keys at their true distance. For far keys, query and key get other positions (`far_positions`),
+    which determine their distance. So there are two tables of scores, each computed with rotations as usual, and every
+    score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle that depends only on
+    its own position. The method is made for causal attention; keys after the query (Δ < 0) count as near.
     """
 
     acts_on = "distances"
@@ -45,20 +45,19 @@ class Distances(Extension, abc.ABC):
         query_positions: Real[Tensor, " *queries"],
         key_positions: Real[Tensor, " *keys"],
     ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
-        """The positions that queries and keys are given where they are far apart; shapes as passed in."""
+        """The positions that queries and keys get if they are far apart; the shapes are the same as those passed in."""
 
     @abc.abstractmethod
     def reach(self, trained_length: int) -> float:
-        """The longest text in which no distance, as seen by a query, exceeds L − 1; infinite if
-        every text is."""
+        """The length of the longest text in which no query sees a key at a distance above L − 1; infinite if that is
+        so in every text."""
 
     def relative(
         self,
         query_positions: Real[Tensor, "... q_len"],
         key_positions: Real[Tensor, "... k_len"],
     ) -> Float[Tensor, "... q_len k_len"]:
-        """The distance at which each query sees each key: (…, T_q) and (…, T_k) to (…, T_q, T_k),
-        float64.
+        """The distance at which each query sees each key: (…, T_q) and (…, T_k) to (…, T_q, T_k), float64.
 
         >>> place = torch.arange(5)
         >>> ReRoPE(window=2).relative(place, place).tril()
@@ -85,11 +84,10 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """q·k of every query with every key, at the distances of `relative`; not yet divided by √d.
+        """Computes q·k for every query and every key, at the distances of `relative`; not yet divided by √d.
 
-        ``q`` (batch, heads, T_q, d), ``k`` (batch, heads, T_k, d), **not rotated**; positions (T_q,) and (T_k,), or
-        (batch, T_q) and (batch, T_k). The result is (batch, heads, T_q, T_k), in
-        float32 at least.
+        ``q`` (batch, heads, T_q, d) and ``k`` (batch, heads, T_k, d) must **not be rotated**. Positions are (T_q,) and
+        (T_k,), or (batch, T_q) and (batch, T_k). The result is (batch, heads, T_q, T_k), float32 or float64.
         """
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
@@ -105,8 +103,8 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """How `scores` differ from the scores at true distances: 0 where query and key are near. Arguments as
-        there."""
+        """The difference between `scores` and the scores at true distances, which is 0 where query and key are near.
+        The arguments are those of `scores`."""
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
         return (far - near).masked_fill(is_near, 0)
@@ -120,8 +118,8 @@ class Distances(Extension, abc.ABC):
         inv_freq: Tensor,
         layout: str,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The scores at true distances, the scores at changed distances, and a mask of where the true
-        ones count."""
+        """Returns the scores at true distances, the scores at changed distances, and a mask that is True where the
+        former are used."""
         m, n = exact_positions(query_positions), exact_positions(key_positions)
 
         def scores(at_q: Tensor, at_k: Tensor) -> Tensor:
@@ -131,7 +129,7 @@ class Distances(Extension, abc.ABC):
 
         is_near = m[..., :, None] - n[..., None, :] < self.window
         if is_near.ndim > 2:
-            # the same for all heads of a row
+            # The mask is the same for all heads of a row.
             is_near = is_near.unsqueeze(-3)
         return scores(m, n), scores(*self.far_positions(m, n)), is_near
 
@@ -151,8 +149,7 @@ class Distances(Extension, abc.ABC):
 class ReRoPE(Distances):
     """Distances stop growing at the window: min(Δ, w). Su 2023.
 
-    For far keys, the query is at position w and every key at 0. Texts of any length
-    are within reach.
+    For far keys, the query is at position w and every key at 0. Texts of any length are within reach.
 
     >>> ReRoPE(window=512).reach(4096)
     inf
@@ -190,8 +187,8 @@ class ReRoPE(Distances):
 class LeakyReRoPE(Distances):
     """Beyond the window, distances grow by 1/k per step: w + (Δ − w)/k. Su 2023.
 
-    k is ``step``, at least 1: k = 1 is the plain model, and k → ∞ is `ReRoPE`. For far keys, the query is at m/k
-    + w(1 − 1/k) and the key at n/k.
+    k is ``step``, at least 1. With k = 1 this is the plain model, and with k → ∞ it becomes `ReRoPE`. For far keys, the
+    query is at m/k + w(1 − 1/k) and the key at n/k.
 
     >>> LeakyReRoPE(window=512, step=16.0).reach(4096)
     57841
@@ -267,7 +264,8 @@ class SelfExtend(Distances):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> SelfExtend:
-        """With a window of L/2, as the book has measured it, and the smallest group that reaches L′."""
+        """Makes the method with a window of L/2, as in the book's measurements, and the smallest group that reaches
+        L′."""
         window = max(1, trained_length // 2)
         return cls(window, least_group(trained_length, target_length, window))
 
@@ -286,7 +284,7 @@ def least_group(trained_length: int, target_length: int, window: int) -> int:
 
 
 def check_window(window: int, trained_length: int) -> None:
-    """``ValueError`` unless the window is less than L."""
+    """Raises ``ValueError`` unless the window is less than L."""
     if window >= check_trained(trained_length):
         raise ValueError(
             f"trained_length must be above the window, {window}, got {trained_length}"

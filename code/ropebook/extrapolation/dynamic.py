@@ -1,4 +1,4 @@
-"""Methods whose frequencies follow the length of the text, with a factor that grows as the text does."""
+"""Methods whose frequencies follow the length of the text: their factor grows as the text does."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ __all__ = ["Dynamic", "DynamicNTK", "DynamicYaRN"]
 
 
 class Dynamic(Frequencies):
-    """A method whose factor follows the length of the text: at each length, the method for that factor."""
+    """A method whose factor follows the length of the text. At each length it uses the frequencies for that factor."""
 
     trained_length: int
     follows_length = True
 
     @abc.abstractmethod
     def at(self, scale: float) -> Frequencies:
-        """The method with this factor, for texts of any length."""
+        """The method with this factor for texts of every length."""
 
     def effective_scale(self, length: int) -> float:
-        """The factor at this length: n/L beyond L, 1 up to L."""
+        """The factor at this length: 1 up to L, and n/L beyond."""
         return grown_to(length, self.trained_length)
 
     def fixed(self, target_length: int) -> Frequencies:
-        """The scaling for ``target_length``, used at every length, so that a cache of rotated keys stays valid."""
+        """The scaling that uses the frequencies for ``target_length`` at every length, so that a cache of rotated keys
+        stays valid."""
         length_factor(self.trained_length, target_length)
         return self.at(self.effective_scale(target_length))
 
@@ -67,8 +68,9 @@ class Dynamic(Frequencies):
 class DynamicNTK(Dynamic):
     """NTK-aware scaling that grows with the text: b′ = b·(s·n/L − (s − 1))^(d/(d−2)) for n > L, and b up to L.
 
-    With ``factor`` 1, the default, it is (n/L)^(d/(d−2)). With factor s it is the form that emozilla (2023) published
-    and that transformers calls "dynamic"; then `effective_scale` is not s at n = s·L.
+    With ``factor`` 1, the default, the base is multiplied by (n/L)^(d/(d−2)). With a factor s this is the form that
+    emozilla (2023) published and that transformers calls "dynamic". In that form, `effective_scale` is not s at n =
+    s·L.
 
     >>> from ropebook import rope
     >>> method = DynamicNTK(trained_length=512)
@@ -84,13 +86,13 @@ class DynamicNTK(Dynamic):
         check_factor(self.factor)
 
     def effective_scale(self, length: int) -> float:
-        """What the last pair is divided by at this length: s·n/L − (s − 1) beyond L, 1 up to L.
+        """The number by which the last pair is divided at this length: 1 up to L, and s·n/L − (s − 1) beyond.
 
         >>> DynamicNTK(trained_length=512, factor=4.0).effective_scale(4 * 512)
         13.0
         """
         grown = grown_to(length, self.trained_length)
-        # the same as above, and exactly 1 up to L
+        # This is the same formula, but exactly 1 up to L.
         return 1 + self.factor * (grown - 1)
 
     def at(self, scale: float) -> NTKAware:
@@ -99,14 +101,14 @@ class DynamicNTK(Dynamic):
     def __call__(
         self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
     ) -> Scaled:
-        # Not through `at`, whose check of the factor would stop a compiler.
+        # We don't call `at`, because its check of the factor would stop a compiler.
         return divide_by_powers(inv_freq, self.effective_scale(length)), 1.0
 
     @classmethod
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> DynamicNTK:
-        """It follows the text, so it needs to know L only."""
+        """Makes the method with L alone, because its factor follows the length of the text."""
         return cls(trained_length)
 
 
@@ -123,7 +125,7 @@ class DynamicNTK(Dynamic):
 )
 @dataclass(frozen=True)
 class DynamicYaRN(Dynamic):
-    """`YaRN` with s = n/L once n > L, and the plain model before. Options as there.
+    """`YaRN` with s = n/L for n > L, and the plain model up to L. The options are those of `YaRN`.
 
     Peng et al. 2023, section 3.3 ("dynamic scaling").
 

@@ -39,7 +39,7 @@ __all__ = [
     "YaRN",
 ]
 
-# What a scaling returns: (inv_freq, attention_factor).
+# The result of a scaling: (inv_freq, attention_factor).
 Scaled = tuple[Tensor, float]
 
 
@@ -47,9 +47,9 @@ class Frequencies(Extension, abc.ABC):
     """A method that changes θ: ``method(inv_freq, length)`` gives (inv_freq, attention_factor).
 
     ``inv_freq``: θ_i = base^(−2i/d) as `ropebook.sinusoidal.inv_freq` gives it, (d/2,), float64 or float32; the result
-    has its type and device. ``length``: the current length of the text. Methods with ``follows_length`` need it, and
-    refuse the None that `RotaryEmbedding` passes when positions come as a tensor; the others ignore it. A method that
-    needs base and d reads them off ``inv_freq``.
+    has the same type and device. ``length``: the current length of the text. Methods with ``follows_length`` need it,
+    and refuse the None that `RotaryEmbedding` passes if it gets a tensor of positions; other methods ignore it. A
+    method that needs base and d computes them from ``inv_freq``.
     """
 
     acts_on = "frequencies"
@@ -79,8 +79,8 @@ class Frequencies(Extension, abc.ABC):
 )
 @dataclass(frozen=True)
 class Interpolation(Frequencies):
-    """Position interpolation: every θ divided by s, which squeezes position L′ to where L used to be. Chen et
-    al. 2023.
+    """Position interpolation: every θ is divided by s, which squeezes position L′ to where L used to be. Chen et al.
+    2023.
 
     >>> from ropebook import rope
     >>> Interpolation(factor=4.0)(rope.inv_freq(4))
@@ -115,8 +115,8 @@ class Interpolation(Frequencies):
 class NTKAware(Frequencies):
     """NTK-aware scaling: the base is raised to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
 
-    In terms of θ: pair i is divided by s^(2i/(d−2)), the first by 1 and the last by s. d = 2 is refused, because its
-    only pair is both the first and the last.
+    This divides θ of pair i by s^(2i/(d−2)): the first pair by 1 and the last by s. d = 2 is refused, because its only
+    pair would be both the first and the last.
 
     >>> from ropebook import rope
     >>> NTKAware(factor=4.0)(rope.inv_freq(4))
@@ -151,7 +151,7 @@ class NTKAware(Frequencies):
 class NTKByParts(Frequencies):
     """Keeps pairs that turn often in L, interpolates pairs that never complete a turn, and mixes those in between.
 
-    θ′ = ((1 − γ)/s + γ)θ with γ = `ramp_in_turns`: Peng et al. 2023 (YaRN), equations (17) to (20), as in the paper.
+    θ′ = ((1 − γ)/s + γ)θ, where γ is `ramp_in_turns`, as in the YaRN paper: Peng et al. 2023, equations (17) to (20).
 
     >>> from ropebook import rope
     >>> NTKByParts(factor=4.0, trained_length=512)(rope.inv_freq(4))
@@ -194,12 +194,12 @@ class NTKByParts(Frequencies):
 class YaRN(Frequencies):
     """NTK-by-parts plus a factor on cos and sin, Peng et al. 2023, as in the published code and in transformers.
 
-    ``ramp``: "pairs" for the code's, linear in the pair's index (`ramp_in_pairs`, with ``truncate``), or "turns" for
-    the paper's (`ramp_in_turns`). They do not agree: see `paper_against_code`.
+    ``ramp``: "pairs" for the ramp of the code, which is linear in the pair's index (`ramp_in_pairs`, with
+    ``truncate``), or "turns" for the ramp of the paper (`ramp_in_turns`). The two differ: see `paper_against_code`.
 
-    ``attention_factor``: by default `yarn_factor` of s; with ``mscale`` and ``mscale_all_dim`` (both or neither) the
-    ratio of two such factors. If the two are equal the ratio is 1, and `softmax_scale` has to apply the factor instead.
-    In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
+    ``attention_factor``: by default `yarn_factor` of s, or with ``mscale`` and ``mscale_all_dim`` (both or neither) the
+    ratio of two such factors. If both are equal, the ratio is 1, and the factor has to be applied by `softmax_scale`
+    instead. In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
 
     >>> from ropebook import rope
     >>> YaRN(factor=4.0, trained_length=512)(rope.inv_freq(6))
@@ -242,13 +242,14 @@ class YaRN(Frequencies):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> YaRN:
-        """With s = L′/L and the published bounds."""
+        """Makes the method with s = L′/L and the published bounds."""
         factor = length_factor(trained_length, target_length)
         return cls(factor, trained_length)
 
 
 def check_yarn(method: Frequencies) -> None:
-    """``TypeError`` or ``ValueError`` for invalid options of `YaRN`, or of the dynamic form with the same options."""
+    """Raises ``TypeError`` or ``ValueError`` for invalid options of `YaRN` or of `DynamicYaRN`, which has the same
+    options."""
     check_trained(method.trained_length)
     check_bounds(method.alpha, method.beta)
     checks.choice("truncate", method.truncate, (True, False))
@@ -277,11 +278,11 @@ def check_yarn(method: Frequencies) -> None:
 )
 @dataclass(frozen=True)
 class Llama3(Frequencies):
-    """Llama 3.1: pairs with λ < L/4 keep θ, those with λ > L have it divided by 8, and those
-    between are mixed, linearly in L/λ.
+    """Llama 3.1's scaling: pairs with λ < L/4 keep θ, and for pairs with λ > L it is divided by 8. Pairs in between are
+    mixed, linearly in L/λ.
 
-    That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. The report on the model does not
-    describe it; its published code does.
+    That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. The model's technical report does
+    not describe it, but the published code does.
 
     >>> from ropebook import rope
     >>> Llama3()(rope.inv_freq(8, 500000.0))
@@ -327,8 +328,9 @@ class Llama3(Frequencies):
 class LongRoPE(Frequencies):
     """Every pair has its own factor, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
 
-    ``long_factors`` for texts longer than L, ``short_factors`` for the others: d/2 numbers above 0 each. The factor on
-    cos and sin is √(1 + ln s/ln L) if none is given, and applies at every length. `search_factors` is a small search.
+    ``long_factors`` are used for texts longer than L, ``short_factors`` for the others; each has d/2 numbers above 0.
+    The factor on cos and sin is √(1 + ln s/ln L) if none is given, and applies at every length. `search_factors` is a
+    small version of the search.
 
     >>> from ropebook import rope
     >>> method = LongRoPE([1.0, 1.0], [1.0, 4.0], trained_length=512, factor=512.0)
@@ -355,7 +357,7 @@ class LongRoPE(Frequencies):
     ) -> Scaled:
         grown = grown_to(length, self.trained_length)
         if isinstance(length, torch.SymInt):
-            # 0 up to L and 1 beyond, in a graph for any length
+            # In a graph for all lengths, this is 0 up to L and 1 beyond.
             long = torch.sym_min(torch.sym_max(length - self.trained_length, 0), 1)
             short_ones = self._divided(inv_freq, "short_factors")
             long_ones = self._divided(inv_freq, "long_factors")
@@ -378,7 +380,7 @@ class LongRoPE(Frequencies):
 
 
 def pair_factors(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    """One number above 0 for each pair, as a tuple."""
+    """Checks that all factors are above 0, and returns them as a tuple with one number for each pair."""
     values = values.tolist() if isinstance(values, Tensor) else values
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise TypeError(f"{name} must be one number for each pair, got {values!r}")

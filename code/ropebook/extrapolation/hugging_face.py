@@ -1,12 +1,12 @@
-"""Installs a method in a loaded Hugging Face model, and takes it out again.
+"""Installs a method in a loaded Hugging Face model, and removes it again.
 
-Such a model computes one table of cosines and sines per call, in a module called ``rotary_emb``, and all its layers
-rotate with it. A method that changes frequencies only needs to replace that module. A method that changes distances, or
-follows the length, rotates inside the attention instead: the table then holds angle 0, so that the cache keeps
-unrotated keys, and the attention function rotates queries and keys by their current positions.
+Such a model computes a table of cosines and sines in every call, in a module called ``rotary_emb``, and all its layers
+rotate with this table. If a method only changes frequencies, it is enough to replace that module. A method that changes
+distances, or follows the length, must rotate inside the attention function. The table then has angle 0 everywhere, so
+that the cache keeps unrotated keys, and the attention function rotates queries and keys by their current positions.
 
-Models such as Gemma 3 have one table for layers that see everything and another one for those with a sliding window.
-There a method is installed in the former only; the latter never see a distance longer than their window, and stay
+Models such as Gemma 3 have one table for layers that see the whole text and another for layers with a sliding window. A
+method is installed only for the former. The latter never see a distance longer than their window, so they are left
 unchanged.
 """
 
@@ -35,31 +35,32 @@ from ropebook.extrapolation.loaded import (
 )
 from ropebook.extrapolation.methods import Extension
 
-# The name under which transformers knows the attention function.
+# The name by which transformers knows our attention function.
 ATTENTION = "ropebook"
 
 
 def install(model: nn.Module, method: Extension | None) -> None:
-    """Let a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` removes the installed one.
+    """Make a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` removes the installed method.
 
-    ``model``: one of transformers whose layers share one ``rotary_emb``, as in Llama, Mistral, Qwen2, Qwen3, Gemma and
-    GPT-NeoX, and whose config asks for no method of its own, because two methods cannot be combined. Base, layout and
-    the number of rotated entries are read off the model. Its weights stay unchanged. ``results/architectures.json``
-    lists what was tried. Where transformers has the method too, a text's logits are equal. They differ only in
-    decoding with a method that follows the length: cached keys are rotated by the current frequencies, while
-    transformers leaves them as they were rotated on arrival. The length is that of the longest row. If layers with a
-    sliding window have their own table, as in Gemma 3, they keep it.
+    ``model``: a transformers model whose layers share one ``rotary_emb``, as in Llama, Mistral, Qwen2, Qwen3, Gemma and
+    GPT-NeoX. Its config must not ask for a method, because two methods cannot be combined. We read the base, the layout
+    and the number of rotated entries from the model, and leave its weights unchanged. ``results/architectures.json``
+    lists the models that were tried. If layers with a sliding window have their own table, as in Gemma 3, they keep it.
 
-    ``model.save_pretrained`` writes the method into the saved config where transformers has it, so that the model you
-    load from there has it too. For any other method it raises ``ValueError``, because the loaded model would lack it
-    without any warning.
+    If transformers has the method too, the logits for a text are equal. They differ only in decoding with a method that
+    follows the length: here, cached keys are rotated by the current frequencies, while transformers never rotates them
+    again after they arrived. The length is that of the longest row.
 
-    Methods that rotate in the attention (those that change distances, follow the length, or lengthen queries) need more: each
-    layer must rotate its queries and keys, or leave them as they are, right before it calls transformers' attention function.
-    To check this, the model runs once on five tokens, so forward hooks are called. Layers without positions, such as
-    every fourth layer of SmolLM3, still have none.
+    If transformers has the method, ``model.save_pretrained`` writes it into the saved config, so that the model has it
+    again when you load it. For any other method it raises ``ValueError``, because the loaded model would lack the
+    method without any warning.
 
-    ``TypeError`` for another kind of method; ``ValueError`` for a model that is built differently, for one whose config
+    A method that acts in the attention function (because it changes distances, follows the length, or lengthens
+    queries) needs more. Each layer must rotate its queries and keys, or leave them unrotated, right before it calls
+    transformers' attention function. To check this, the model runs once on five tokens, so forward hooks are called.
+    Layers without positions, such as every fourth layer of SmolLM3, remain without them.
+
+    ``TypeError`` for another kind of method. ``ValueError`` for a model that is built differently, for one whose config
     asks for a method, and for `Partial`, which would not rotate some entries that the weights were trained with. After
     an error the model is unchanged.
 
@@ -88,7 +89,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
             turns = turns_of(owner, rotary.base, rotary.layout, rotary.rotary_dim)
             _register()
             attention = ATTENTION
-    # nothing below is refused
+    # From here on, nothing is refused.
     owner.rotary_emb = rotary
     owner.set_attn_implementation(attention)
     for part in owner.modules():
@@ -105,17 +106,17 @@ def install(model: nn.Module, method: Extension | None) -> None:
 
 
 class Installed(NamedTuple):
-    """What the attention of a layer looks up. Modules are kept in a tuple, because one set as an attribute would become
-    part of the model."""
+    """What the attention function needs to know about a layer. It is a tuple, because a module that is set as an
+    attribute of a layer would become part of the model."""
 
     rotary: InstalledRotary
     layer: nn.Module
-    # None in a layer without positions, where only the queries' length can change
+    # None for a layer without positions, in which a method can change only the length of the queries
     turn: Turn | None
 
 
 def _save(part: nn.Module, owner: nn.Module, *args, **options) -> None:
-    """``part.save_pretrained(*args, **options)``, with the method in the config."""
+    """Calls ``part.save_pretrained(*args, **options)`` with the method in the config."""
     rotary, config = owner.rotary_emb, owner.config
     kept = config.rope_parameters
     config.rope_parameters = rotary.saved(config)
@@ -135,7 +136,7 @@ class InstalledRotary(nn.Module):
         self.method, self.attention = method, attention
         types = getattr(config, "layer_types", None) or ()
         self.several = of_several(config)
-        # the type of each layer, if different types have different tables
+        # the type of each layer, if there is a table for each type
         self.layer_types = types if self.several else ()
         table = read_table(theirs, config, self.several)
         self.base, self.layout, self.narrow = table.base, table.layout, table.narrow
@@ -147,8 +148,8 @@ class InstalledRotary(nn.Module):
             )
         latent = hasattr(config, "kv_lora_rank")
         if latent and getattr(method, "mscale_all_dim", None):
-            # there it multiplies all of q·k, as in ropebook.extrapolation.softmax_scale, and is set when the model is
-            # built
+            # In such a model it multiplies the whole of q·k, like ropebook.extrapolation.softmax_scale, and is set when
+            # the model is built.
             raise ValueError(
                 f"method must have no mscale_all_dim for a model with latent attention, whose config has to ask for it, got {method!r}"
             )
@@ -157,8 +158,7 @@ class InstalledRotary(nn.Module):
         )
         self.acts_in_attention = self.rotates_late or method.query_scale is not None
         self.positions: Tensor | None = None
-        # in a tuple, so that the model's own table is kept, but isn't a submodule while this one is
-        # installed
+        # The model's own table is kept in a tuple, so that it isn't a submodule while this one is installed.
         self._kept = (theirs,)
 
     @property
@@ -170,7 +170,7 @@ class InstalledRotary(nn.Module):
         return not self.several or self.layer_types[layer] == SEES_ALL
 
     def saved(self, config: object) -> dict[str, object]:
-        """The ``rope_parameters`` that make transformers use the method; ``ValueError`` if it can't."""
+        """The ``rope_parameters`` that make transformers use the method; ``ValueError`` if transformers can't."""
         way_out = "install(model, None) takes it out before saving, and install puts it in again after loading"
         try:
             found = to_transformers(self.method, self.rotary_dim, self.base)
@@ -211,7 +211,7 @@ class InstalledRotary(nn.Module):
         return cos.to(dtype), sin.to(dtype)
 
     def frequencies(self, length: int | None) -> tuple[Tensor, float]:
-        """θ (rotary_dim/2,) and the factor on cosines and sines, for a text of ``length`` tokens."""
+        """Returns θ (rotary_dim/2,) and the factor on cosines and sines, for a text of ``length`` tokens."""
         inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         if isinstance(self.method, Frequencies):
             return self.method(inv_freq, length)
@@ -229,7 +229,7 @@ def _register() -> None:
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
     AttentionInterface.register(ATTENTION, _attend)
-    # an additive mask, which is always given
+    # With this, the attention function always gets a mask, and the mask is additive.
     AttentionMaskInterface.register(ATTENTION, eager_mask)
 
 
@@ -242,7 +242,8 @@ def _attend(
     scaling: float | None = None,
     **options: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention as transformers calls it: (batch, heads, seq, head_dim) to (batch, seq, heads, head_dim)."""
+    """Computes attention with the signature that transformers expects: (batch, heads, seq, head_dim) to (batch, seq,
+    heads, head_dim)."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     check_attention(module, options)
@@ -281,9 +282,9 @@ def _attend(
 def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
     """The positions of this call's queries.
 
-    Most layers pass positions to their attention. Those belong to the call, so a layer that gradient checkpointing runs
-    again in the backward pass sees them again, whatever the model has read since. For other layers we use the model's
-    latest positions, which would be wrong in that case.
+    Most layers pass positions to their attention function. These belong to the call, so if gradient checkpointing runs
+    a layer again in the backward pass, they are still right, even if the model has read other texts since. For other
+    layers we use the model's latest positions, which would be wrong in that case.
     """
     given = options.get("position_ids")
     if given is not None:
@@ -298,10 +299,10 @@ def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
 
 
 def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
-    """The positions of the keys, cached ones included: (batch, keys).
+    """The positions of the keys, including the cached ones: (batch, keys).
 
-    In a first pass they are the queries' own. Later they count backwards from the last query, whose own key is the last
-    one it may see: beyond that key, a cache may have room that isn't filled yet.
+    In a first pass they are the positions of the queries. Later we count backwards from the last query. Its own key is
+    the last one that it may attend to; beyond that key, a cache may have room that isn't filled yet.
     """
     if here.shape[-1] == keys:
         return here

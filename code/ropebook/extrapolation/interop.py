@@ -1,5 +1,4 @@
-"""Converts transformers' configs to methods and back, and methods to options of the module that
-rotates."""
+"""Converts transformers' configs to methods and back, and methods to options of `RotaryEmbedding`."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ from ropebook.extrapolation.registry import make
 from ropebook.extrapolation.trained import BaseChange, Partial, Proportional
 from ropebook.shapes import Float
 
-# For each rope_type, their names of options and ours.
+# For each rope_type, the names of its options in transformers and here.
 _OUR_OPTIONS = {
     "yarn": {
         "beta_slow": "alpha",
@@ -51,7 +50,7 @@ _OUR_OPTIONS = {
     },
 }
 
-# The keys of rope_parameters, for each rope_type.
+# The keys that rope_parameters may have, for each rope_type.
 _KEYS = {
     "linear": ("factor",),
     "dynamic": ("factor",),
@@ -74,12 +73,12 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Configured(Frequencies):
-    """A method, and what else its config says about the rotation; `from_transformers` makes these.
+    """A method together with what else its config says about the rotation; `from_transformers` makes these.
 
-    ``base``: b, called rope_theta there; ``fraction``: the share of each head that is rotated, called
-    partial_rotary_factor there; None where the config does not say. A `ropebook.efficient.RotaryEmbedding` with other
-    values, one whose layout is not named, and frequencies of another base are refused (``ValueError``);
-    `rotary_options` gives the right options.
+    ``base``: b, which the config calls rope_theta. ``fraction``: the share of each head that is rotated, which the
+    config calls partial_rotary_factor. Both are None if the config does not give them. Frequencies of another base are
+    refused (``ValueError``), and so is a `ropebook.efficient.RotaryEmbedding` that has other values or whose layout
+    was left out; `rotary_options` gives the right options.
 
     >>> from ropebook.extrapolation import NTKAware
     >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
@@ -119,7 +118,7 @@ class Configured(Frequencies):
         return {"scaling": self} | self.asked_of_rotary(dim)
 
     def asked_of_rotary(self, dim: int) -> dict[str, object]:
-        """``base`` and ``rotary_dim`` of a RotaryEmbedding for heads of width ``dim``, as far as the config says."""
+        """The ``base`` and ``rotary_dim`` of a RotaryEmbedding for heads of width ``dim``, if the config gives them."""
         asked = {}
         if self.base is not None:
             asked["base"] = float(self.base)
@@ -129,10 +128,10 @@ class Configured(Frequencies):
 
 
 def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
-    """The options that give `ropebook.efficient.RotaryEmbedding` a method: ``scaling``, or ``rotary_dim`` for
+    """The options with which `ropebook.efficient.RotaryEmbedding` uses a method: ``scaling``, or ``rotary_dim`` for
     `Partial`.
 
-    A `Configured` one brings the ``base`` and ``rotary_dim`` of its config with it.
+    For a `Configured` method, they include the ``base`` and ``rotary_dim`` of its config.
 
     >>> from ropebook.efficient import RotaryEmbedding
     >>> from ropebook.extrapolation import make
@@ -151,16 +150,18 @@ def from_transformers(
     rope_parameters: Mapping[str, object] | object,
     max_position_embeddings: int | None = None,
 ) -> Configured:
-    """The method in a config of transformers, given as a config, or its ``rope_parameters`` and
+    """Makes the method that a config of transformers describes. Pass the config itself, or its ``rope_parameters`` and
     ``max_position_embeddings``.
 
-    Covers all of transformers' scaling methods, with their options and defaults; "default" means no method, and is
-    refused. A missing "factor" is ``max_position_embeddings`` over the trained length, as in transformers; without
-    "original_max_position_embeddings", the trained length is ``max_position_embeddings``. The base (rope_theta) and,
-    except for "proportional", the partial_rotary_factor are not part of a method. If the config has them, the method
-    comes as `Configured`, and `rotary_options` gives what :class:`ropebook.efficient.RotaryEmbedding` needs. A config
-    does not say which layout its weights have, so you have to name it: "half" for transformers' Llama. A key that
-    transformers does not have for the method, such as mrope_section, is refused (``ValueError``).
+    This covers all of transformers' scaling methods, with their options and defaults. "default" means no method, and is
+    refused. A missing "factor" is ``max_position_embeddings`` divided by the trained length, as in transformers. If
+    "original_max_position_embeddings" is missing, the trained length is ``max_position_embeddings``.
+
+    The base (rope_theta) and, except for "proportional", the partial_rotary_factor are not part of a method. If the
+    config has them, the result is a `Configured` method, and `rotary_options` gives the options that
+    :class:`ropebook.efficient.RotaryEmbedding` needs. A config does not say which layout its weights have, so you have
+    to name the layout: "half" for transformers' Llama. A key that transformers does not have for the method, such as
+    mrope_section, is refused (``ValueError``).
 
     >>> method = from_transformers({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, 4096)
     >>> method
@@ -180,7 +181,7 @@ def from_transformers(
             )
         config, rope_parameters = rope_parameters, rope_parameters.rope_parameters
         max_position_embeddings = config.max_position_embeddings
-        # as in Phi-3, where it overrides the dictionary
+        # Phi-3's config has this attribute, and it overrides the dictionary.
         trained_length = getattr(config, "original_max_position_embeddings", None)
     if not isinstance(rope_parameters, Mapping):
         raise TypeError(
@@ -218,12 +219,12 @@ def from_transformers(
 def to_transformers(
     method: Frequencies, dim: int | None = None, base: float = 10000.0
 ) -> dict[str, object]:
-    """The ``rope_parameters`` that make transformers use ``method``, for a model of this ``base``.
+    """The ``rope_parameters`` that make transformers use ``method``, for a model with this ``base``.
 
-    ``dim``: the width of a head. `NTKAware` needs it, because in transformers it is just another base, which depends on
-    d. transformers reads the trained length of "dynamic" from the config's max_position_embeddings, which must then be
-    the method's ``trained_length``. ``ValueError`` for a method that it does not have: `ropebook.extrapolation.install`
-    puts that into a loaded model.
+    ``dim``: the width of a head. `NTKAware` needs it, because in transformers that method is just another base, which
+    depends on d. transformers reads the trained length of "dynamic" from the config's max_position_embeddings, so that
+    must equal the method's ``trained_length``. ``ValueError`` for a method that transformers does not have;
+    `ropebook.extrapolation.install` can put such a method into a loaded model.
 
     >>> from ropebook.extrapolation import make
     >>> to_transformers(make("linear", factor=4.0))
@@ -298,12 +299,12 @@ def _method_of(
         )
     if max_position_embeddings is None:
         needed("original_max_position_embeddings")
-    # as transformers does it
+    # transformers uses the same default.
     trained_length = given.get(
         "original_max_position_embeddings", max_position_embeddings
     )
     if "original_max_position_embeddings" not in given and kind != "longrope":
-        # without lengths and a factor, s would be 1
+        # Without lengths and a factor, s would be 1.
         needed("factor")
     factor = given.get("factor")
     if factor is None:

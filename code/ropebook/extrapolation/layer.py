@@ -1,4 +1,4 @@
-"""An attention layer with a method: it may change the rotation, the distances, or the length of the queries."""
+"""An attention layer with a method, which may change the rotation, the distances, or the length of the queries."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ropebook.shapes import Float, Real, Shaped
 
 
 class ExtendedAttention(RotaryAttention):
-    """`RotaryAttention` with a method from `METHODS`, by name and options.
+    """`RotaryAttention` with a method from `METHODS`, given by its name and options.
 
-    ``keep``: what a cache holds, "rotated" or "unrotated" keys. Rotated keys are cheaper, but wrong for methods that
-    change distances, and for those that follow the length as soon as their frequencies change. Unrotated keys are
-    rotated again for every query, with the current frequencies, so that decoding gives the same result as one pass,
-    for every method. The default is "rotated" where `METHODS` calls that ``cache_safe``, else "unrotated". The other
-    arguments are those of `RotaryAttention`.
+    ``keep`` says whether a cache keeps "rotated" or "unrotated" keys. Rotated keys are cheaper, but they are wrong for
+    methods that change distances. For methods that follow the length, they become wrong as soon as the frequencies
+    change. Unrotated keys are rotated again for every query, with the current frequencies, so that for every method
+    decoding gives the same result as one pass. The default is "rotated" for methods that are ``cache_safe`` in
+    `METHODS`, otherwise "unrotated". The other arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
     >>> ExtendedAttention(dim=16, n_heads=2, layout="half", **method)(torch.zeros(1, 9, 16)).shape
@@ -72,11 +72,10 @@ class ExtendedAttention(RotaryAttention):
         options: Mapping[str, object],
         keep: str | None = None,
     ) -> ExtendedAttention:
-        """``layer`` with a method: a new layer that shares its projections and has the same base, layout and
+        """Makes a layer with a method that shares the projections of ``layer``, and has the same base, layout and
         rotary_dim.
 
-        If ``layer.rotary`` has a ``scaling`` it is dropped, because two methods cannot
-        be combined.
+        If ``layer.rotary`` has a ``scaling``, the new layer does without it, because two methods cannot be combined.
 
         >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half")
         >>> longer = ExtendedAttention.of(layer, method="rerope", options={"window": 4})
@@ -106,7 +105,8 @@ class ExtendedAttention(RotaryAttention):
 
     @property
     def follows_length(self) -> bool:
-        """False also if keys are kept unrotated, or if you asked to keep them rotated: a cache may hold both."""
+        """Always False, so that a cache is accepted. If the cache keeps rotated keys, that is safe or was explicitly
+        requested."""
         return False
 
     def project(
@@ -119,7 +119,8 @@ class ExtendedAttention(RotaryAttention):
         Float[Tensor, "batch kv_heads seq head_dim"],
         Float[Tensor, "batch kv_heads seq head_dim"],
     ]:
-        """Queries, keys and values, (batch, heads, seq, head_dim); rotated unless ``keep`` is "unrotated"."""
+        """Returns queries, keys and values, (batch, heads, seq, head_dim). Queries and keys are rotated, unless
+        ``keep`` is "unrotated"."""
         if self.keep == "rotated":
             q, k, v = super().project(x, positions, offset)
         else:
@@ -142,7 +143,8 @@ class ExtendedAttention(RotaryAttention):
         cache: KVCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """As `RotaryAttention.forward`. With unrotated keys, ``positions`` and ``cache`` do not go together."""
+        """Does the same as `RotaryAttention.forward`. With unrotated keys, ``positions`` and ``cache`` cannot be
+        combined."""
         if self.keep == "rotated":
             return super().forward(
                 x,
@@ -189,15 +191,16 @@ class ExtendedAttention(RotaryAttention):
         return (out, weights) if return_weights else out
 
     def _rotate(self, x: Tensor, positions: Tensor, length: int | None) -> Tensor:
-        """x (batch, heads, seq, head_dim) at its positions, with the frequencies of a text of ``length`` tokens."""
+        """Rotates x (batch, heads, seq, head_dim) by its positions, with the frequencies for a text of ``length``
+        tokens."""
         cos, sin = self.rotary.cos_sin(positions, wide(x.dtype), length=length)
         return apply_rotary(x, cos, sin, layout=self.rotary.layout)
 
     def _seen_otherwise(
         self, q: Tensor, k: Tensor, here: Tensor, positions: Tensor
     ) -> Tensor | None:
-        """What to add to the scores of unrotated q and k to correct them; None if the method leaves distances
-        alone."""
+        """The correction that must be added to the scores because the method changes distances, computed from
+        unrotated q and k; None if it doesn't change them."""
         rule = self.method.distances
         if rule is None:
             return None

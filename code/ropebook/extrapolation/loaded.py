@@ -1,8 +1,9 @@
-"""Reads off a loaded transformers model its table's base and layout, and which entries each layer rotates.
+"""Finds out how a loaded transformers model rotates: the base and layout of its table, and the entries that each layer
+rotates.
 
-Which entries a layer rotates is not written anywhere: some layers have no positions, some rotate the last entries of a
-head, some normalise after the rotation. So the model runs once on a few tokens, with an attention that only records the
-queries and keys it gets.
+The config doesn't say which entries a layer rotates. Some layers have no positions, some rotate the last entries of a
+head, and some normalise after the rotation. So we run the model once on a few tokens, with an attention function that
+only records the queries and keys that it gets.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from torch import Tensor, nn
 from ropebook import checks, rope
 from ropebook.extrapolation.parts import about_equal, rotated
 
-# If a model has tables for several types of layers, this is the type that sees the whole text.
+# If a model has tables for several types of layers, layers of this type see the whole text.
 SEES_ALL = "full_attention"
 
-# Arguments beyond queries, keys, values and a mask that a model may pass, and that another attention function would
-# ignore.
+# Arguments other than queries, keys, values and a mask that a model may pass to its attention function, and that
+# another function would ignore.
 _CHANGES_SCORES = (
     "s_aux",
     "sinks",
@@ -36,7 +37,7 @@ _CHANGES_SCORES = (
 
 
 def owner_of(model: nn.Module) -> nn.Module:
-    """The part of the model that has the layers and one ``rotary_emb`` for all of them."""
+    """Finds the part of the model that has the layers and one ``rotary_emb`` for all of them."""
     owners = [
         part
         for part in model.modules()
@@ -56,7 +57,7 @@ def owner_of(model: nn.Module) -> nn.Module:
         if type(part) is type(theirs) and part is not theirs
     ]
     if others:
-        # as in Granite with windows: one for each base, while its rotary_emb is not used
+        # Granite with windows, for example, has a table for each base, and does not use its rotary_emb.
         raise ValueError(
             f"{allowed} {len(others)} more {type(theirs).__name__} beside it"
         )
@@ -73,8 +74,8 @@ def of_several(config: object) -> bool:
 
 
 class Table(NamedTuple):
-    """What determines a model's cosines and sines; ``narrow``: whether they are cast to the type of the hidden
-    states."""
+    """The settings that determine a model's cosines and sines. ``narrow`` says whether they are cast to the type of the
+    hidden states."""
 
     base: float
     layout: str
@@ -83,8 +84,7 @@ class Table(NamedTuple):
 
 
 def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
-    """The model's own table, after checking that it gives the cosines and sines of
-    this base."""
+    """Reads the settings of the model's table, and checks that it gives the cosines and sines for this base."""
     asked = getattr(config, "rope_parameters", None) or {}
     name, prefix, which = "rope_parameters", "", ()
     if several:
@@ -109,7 +109,7 @@ def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
         f"got {type(theirs).__name__}"
     )
     if "mrope_section" in asked or hasattr(theirs, "mrope_section"):
-        # as in Qwen3-VL, where each token has three positions
+        # In Qwen3-VL, for example, each token has three positions.
         raise refused
     try:
         cos, sin = theirs(inv_freq.new_zeros(1, 1), positions, *which)
@@ -132,15 +132,14 @@ def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
 
 
 class Turn(NamedTuple):
-    """Which entries of its heads a layer rotates: as many as the table covers, from index ``start``
-    on."""
+    """The entries of its heads that a layer rotates: as many as the table covers, from index ``start`` on."""
 
     start: int
     layout: str
 
 
 class Call(NamedTuple):
-    """What an attention module gave to its attention function."""
+    """The arguments that an attention module passed to its attention function."""
 
     module: nn.Module
     query: Tensor
@@ -148,17 +147,19 @@ class Call(NamedTuple):
     options: Mapping[str, object]
 
 
-# The name under which transformers knows the attention that only records, for the time of a rehearsal.
+# The name by which transformers knows the recording attention function during the trial run.
 _REHEARSAL = "ropebook_rehearsal"
 
 
 def turns_of(
     owner: nn.Module, base: float, layout: str, rotary_dim: int
 ) -> dict[nn.Module, Turn | None]:
-    """Each attention module that calls an attention function, and which entries it rotates: None if it rotates none.
+    """Finds each attention module that calls an attention function, and the entries that it rotates, or None if it
+    rotates none.
 
-    Two rows of the same tokens go through the model, one with angle 0 and one with the table's angles. Queries and keys
-    that reach the attention must differ by exactly that rotation, or not at all; else ``ValueError``.
+    The same tokens go through the model in two rows, one with angle 0 and one with the table's angles. The queries and
+    keys of the two rows must differ by exactly that rotation when they reach the attention function, or not at all;
+    otherwise it raises ``ValueError``.
     """
     length = 5
     positions = torch.arange(1, length + 1)
@@ -176,7 +177,7 @@ def turns_of(
                 use_cache=False,
             )[0]
     except Exception as error:
-        # the model's own code may raise anything
+        # The model's code may raise any error.
         raise _refusal(
             owner, f"which could not be run on a few tokens: {error}"
         ) from error
@@ -190,7 +191,7 @@ def turns_of(
 
 
 def check_attention(module: nn.Module, options: Mapping[str, object]) -> None:
-    """``ValueError`` if the attention of this module is more than softmax(q·k + mask)·v."""
+    """Raises ``ValueError`` if the attention of this module computes more than softmax(q·k + mask)·v."""
     for name in _CHANGES_SCORES:
         if options.get(name) is not None:
             what = "attention sinks" if name in ("s_aux", "sinks") else name
@@ -231,7 +232,7 @@ def turned_from(
     inv_freq: Tensor,
     factor: float = 1.0,
 ) -> Tensor:
-    """x (…, T, d) with the entries that the layer rotates, rotated by their positions."""
+    """Rotates x (…, T, d) by its positions, in those entries that the layer rotates."""
     end = turn.start + 2 * len(inv_freq)
     inside = rotated(
         x[..., turn.start : end], positions, inv_freq, factor, turn.layout
@@ -242,8 +243,8 @@ def turned_from(
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Equal up to rounding in the tensors' type: a few units in the last place of the
-    largest number."""
+    """Whether two tensors are equal up to rounding in their type: a few units in the last place of the largest
+    number."""
     allowed = 32 * torch.finfo(a.dtype).eps * float(a.abs().max())
     return bool((a - b).abs().max() <= allowed)
 
@@ -254,7 +255,7 @@ class _Given(nn.Module):
     def __init__(self, tables: list[Tensor], theirs: nn.Module):
         super().__init__()
         self.tables = tables
-        # in a tuple, so it does not become part of the model
+        # kept in a tuple, so that it does not become part of the model
         self.theirs = (theirs,)
 
     def forward(
@@ -269,7 +270,7 @@ class _Given(nn.Module):
 def _rehearsing(
     owner: nn.Module, given: nn.Module, calls: list[Call]
 ) -> Iterator[None]:
-    """While open, the model has these tables, and an attention that records its calls and returns 0."""
+    """A context in which the model has these tables, and an attention function that records its calls and returns 0."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 

@@ -1,4 +1,5 @@
-"""Measures of a method: which pairs meet new angles, how much is stretched, and what a cache of rotated keys costs."""
+"""Measures of a method: which pairs meet new angles, how much it stretches them, and the error of caching rotated
+keys."""
 
 from __future__ import annotations
 
@@ -31,8 +32,7 @@ def turned(
 ) -> Bool[Tensor, " pairs"]:
     """Which pairs completed a turn in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
 
-    A trained model has seen all angles of these pairs only. (L − 1 is the largest distance in a text of L
-    tokens.)
+    Only for these pairs has a trained model seen all angles. (L − 1 is the largest distance in a text of L tokens.)
 
     >>> from ropebook.rope import inv_freq
     >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
@@ -47,7 +47,7 @@ def least_ntk_factor(
 ) -> float:
     """The smallest factor for NTK-aware scaling that keeps every pair within its angles in training.
 
-    The first pair without a full turn decides: of the pairs that need stretching, it is
+    It is determined by the first pair without a full turn, because of all pairs that need stretching, this one is
     stretched least.
 
     >>> from ropebook.rope import inv_freq
@@ -55,7 +55,7 @@ def least_ntk_factor(
     6.68
 
     Raises:
-        ValueError: not even the first pair has turned, which no factor stretches.
+        ValueError: not even the first pair has completed a turn, and no factor stretches that pair.
     """
     length_factor(trained_length, target_length)
     known = turned(inv_freq, trained_length)
@@ -78,9 +78,9 @@ def overshoot(
 ) -> Float[Tensor, " pairs"]:
     """How far each pair goes beyond its angles in training, in radians: shape (d/2,), at least 0.
 
-    ``scaled`` are the frequencies in use at ``target_length``; ``inv_freq`` itself is the plain model. For a pair that
-    has not `turned`, it is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). It is 0 for a pair that has, because that pair has been
-    at every angle.
+    ``scaled`` are the frequencies in use at ``target_length``; for the plain model, pass ``inv_freq``. For a pair that
+    did not complete a turn in training (`turned`), the result is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). For the other pairs
+    it is 0, because they have been at every angle.
 
     >>> from ropebook.rope import inv_freq
     >>> theta = inv_freq(8)
@@ -96,8 +96,8 @@ def overshoot(
 def stretch(
     scaling: Scaling, inv_freq: Float[Tensor, " pairs"], length: int | None = None
 ) -> Float[Tensor, " pairs"]:
-    """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). 1 means kept, s
-    interpolated.
+    """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). A value of 1 means that the
+    pair is kept, s that it is interpolated.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import NTKAware
@@ -113,13 +113,13 @@ def stretch(
 
 
 class PaperAndCode(NamedTuple):
-    """How the two ramps differ, as `paper_against_code` measures it."""
+    """The difference between the two ramps, measured by `paper_against_code`."""
 
-    # the paper's θ′ over the code's, for each pair
+    # the paper's θ′ divided by the code's, for each pair
     ratio: Tensor
-    # the largest factor between them, either way
+    # the largest factor between them, in either direction
     largest: float
-    # where
+    # the pair with this factor
     pair: int
 
 
@@ -131,7 +131,7 @@ def paper_against_code(
     beta: float = 32.0,
     truncate: bool = True,
 ) -> PaperAndCode:
-    """Compares YaRN's frequencies as its paper defines them with those of its code.
+    """Compares YaRN's frequencies as the paper defines them with those of the published code.
 
     >>> from ropebook.rope import inv_freq
     >>> difference = paper_against_code(inv_freq(128), 16.0, 4096)
@@ -156,15 +156,15 @@ class CacheError(NamedTuple):
     lengths: Tensor
     # (…, T): the method's scores in one pass over the whole text
     exact: Tensor
-    # (…, T): scores with every key as it was rotated on arrival
+    # (…, T): scores with every key rotated as it was when it arrived
     cached: Tensor
-    # the largest difference of the two
+    # the largest difference between the two
     largest: float
 
 
 def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
-    """How long the text was when each key arrived: ``prefill`` for the first keys, then one more for each. (length,),
-    int64.
+    """The length of the text when each key arrived: ``prefill`` for the first keys, and one more for each key after
+    them. Shape (length,), int64.
 
     >>> arrival_lengths(6, prefill=3)
     tensor([3, 3, 3, 4, 5, 6])
@@ -181,13 +181,14 @@ def cache_error(
     inv_freq: Float[Tensor, " pairs"],
     prefill: int = 1,
 ) -> CacheError:
-    """How far the last query's scores are off when keys stay as they were rotated on arrival.
+    """The error of the last query's scores if keys are rotated when they arrive and never again.
 
-    A method is cache-safe if this is zero for every text. ``q`` (…, d): the query at position T − 1; ``k`` (…, T, d):
-    keys 0 … T − 1; both not rotated, interleaved; float64 or float32. The query is rotated freshly: with the
-    frequencies of length T, and for a method that changes distances twice, to its own position and to the one at which
-    far keys see it. The error is zero for frequencies that do not follow the length, such as those of ``fixed``. A
-    cache of unrotated keys has no error either: its scores are ``exact``.
+    A method is cache-safe if this error is zero for every text. ``q`` (…, d): the query at position T − 1. ``k``
+    (…, T, d): keys 0 … T − 1. Both must be unrotated, interleaved, float64 or float32.
+
+    The query is always rotated with the frequencies for length T. A method that changes distances rotates it twice: by
+    its own position, and by the position that it has for far keys. The error is zero if the frequencies do not follow
+    the length, as with ``fixed``. A cache of unrotated keys has no error either; its scores are ``exact``.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import DynamicNTK

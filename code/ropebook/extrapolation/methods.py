@@ -1,4 +1,5 @@
-"""What a method of extension consists of: its effects in an attention layer, and the facts about it."""
+"""The base class of all methods, which defines what they may change in an attention layer, and the facts about a
+method."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """What is known about a method. Pages, explorers and tests take it from here, so that no list of methods has to be
-    kept elsewhere."""
+    """The facts about a method. Pages, explorers and tests read them here, so nobody has to maintain a list of methods
+    anywhere else."""
 
-    # for `make`
+    # the name for `make`
     name: str
     title: str
     # the class that implements it
@@ -28,19 +29,19 @@ class Method:
     source: str
     # the page and heading that explain it
     section: str
-    # options for heads of 8 entries and a trained length of 32, with which every method is tried
+    # options for trying out the method with heads of 8 entries and a trained length of 32
     example: Mapping[str, object] = field(hash=False)
-    # "no": for a trained model as it is; "yes": needs training; "optional": published both ways
+    # "no": works with a trained model; "yes": needs further training; "optional": published with and without training
     trains: str
     # whether it changes anything for texts no longer than L
     changes_within: bool
-    # whether a cache may hold keys as they were rotated on arrival; measured by `cache_error`
+    # whether a cache may keep keys that were rotated when they arrived; measured by `cache_error`
     cache_safe: bool
-    # its rope_type in transformers, or the option that does it
+    # its rope_type in transformers, or the option that has the same effect
     transformers: str | None = None
     # the situations in which `choices` recommends it
     suits: tuple[str, ...] = ()
-    # the explorers that offer it, each with its note there
+    # the explorers that offer the method, each with its note on it
     explorers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
@@ -50,34 +51,34 @@ class Method:
 
 
 class Extension:
-    """The base class of all methods: what each may change in an attention layer. By itself it changes
-    nothing."""
+    """The base class of all methods. It defines what a method may change in an attention layer, and changes nothing
+    itself."""
 
     acts_on: ClassVar[str]
     facts: ClassVar[Method]
-    # whether it has other frequencies for each length of the text
+    # whether its frequencies depend on the length of the text
     follows_length: ClassVar[bool] = False
 
     @classmethod
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> Extension:
-        """The method with the options that take a model of L tokens to L′; only methods that `choices` recommends have
-        it."""
+        """Makes the method with the options that take a model from L tokens to L′. Only methods that `choices`
+        recommends implement this."""
         raise NotImplementedError(f"{cls.__name__} is recommended for nothing")
 
     def rotary(self, dim: int) -> dict[str, object]:
-        """Options of the `ropebook.efficient.RotaryEmbedding` for heads of width ``dim``."""
+        """The options for the `ropebook.efficient.RotaryEmbedding` of heads with width ``dim``."""
         return {}
 
     @property
     def distances(self) -> Distances | None:
-        """The rule of distances, if it isn't m − n."""
+        """The method's rule for distances, or None if the distance is m − n."""
         return None
 
     @property
     def query_scale(self) -> Callable[[Tensor], Tensor] | None:
-        """The function that gives the factor on queries at their positions, if there is one."""
+        """The function that gives the factor on queries at their positions, or None."""
         return None
 
 
@@ -96,7 +97,7 @@ def known_as(
     suits: tuple[str, ...] = (),
     explorers: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[type[Extension]], type[Extension]]:
-    """Class decorator: attaches a `Method` with these facts as ``facts``."""
+    """Returns a class decorator that attaches a `Method` with these facts as ``facts``."""
 
     def put(form: type[Extension]) -> type[Extension]:
         form.facts = Method(

@@ -1,5 +1,4 @@
-"""The figures of the chapter's pages, drawn with matplotlib, in a module that is only
-imported for them."""
+"""The figures of the chapter's pages. Only the pages import this module, because it needs matplotlib."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from ropebook.figures import (
 
 
 def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
-    """How much six methods stretch each pair of a model, for texts of ``target_length`` tokens, 4 times the trained
-    length."""
+    """Draws how much six methods stretch each pair of a model, for texts of ``target_length`` tokens, 4 times the
+    trained length."""
     factor = target_length / trained_length
     lines = (
         (

@@ -31,8 +31,8 @@ __all__ = ["LogN"]
 class LogN(Extension):
     """Multiplies the query at position m by max(1, ln(m + 1)/ln L), so that attention stays as sharp over more keys.
 
-    Su 2021. Because of the maximum, taken from Su's code of ReRoPE, nothing changes up to L. It moves no position,
-    so it can be combined with any other method.
+    Su 2021. The maximum is taken from Su's code for ReRoPE; because of it, nothing changes up to L. The method does not
+    change positions, so it can be combined with any other method.
 
     >>> import torch
     >>> LogN(trained_length=512).query_scale(torch.tensor([0, 511, 512**2 - 1]))
@@ -48,8 +48,8 @@ class LogN(Extension):
     def query_scale(
         self, positions: Real[Tensor, " *shape"]
     ) -> Float[Tensor, " *shape"]:
-        """The factor at each position: float64, with the shape of ``positions``. ``ValueError`` for one below 0, where
-        values may be read."""
+        """The factor at each position: float64, with the shape of ``positions``. ``ValueError`` for a position below 0,
+        if the values may be read."""
         seen = exact_positions(positions) + 1
         if checks.readable(positions):
             checks.entries("positions", positions, 0, LARGEST_POSITION)

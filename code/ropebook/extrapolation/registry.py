@@ -1,4 +1,4 @@
-"""All methods by name. The facts about each one are attached to its class."""
+"""All methods by name. The facts about each method are attached to its class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ropebook import checks
 from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
 from ropebook.extrapolation.methods import Extension, Method
 
-# In the order of their definitions in the files.
+# The methods are in the order in which the files define them.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         value.facts.name: value.facts
@@ -25,9 +25,9 @@ _THEIRS = {"dynamic": "dynamic_ntk"}
 
 
 def make(name: str, **options: object) -> Extension:
-    """The method of this name from `METHODS`, with its options, which are the fields of its class.
+    """Makes the method of this name from `METHODS`. Its options are the fields of its class.
 
-    The names that transformers has (its rope_types, such as "dynamic") are understood as well.
+    You can also use transformers' names (its rope_types, such as "dynamic").
 
     >>> make("yarn", factor=4.0, trained_length=4096, beta=16.0).beta
     16.0
@@ -56,7 +56,7 @@ def make(name: str, **options: object) -> Extension:
 
 
 def methods_table() -> list[dict[str, str]]:
-    """The registry as rows of text, one per method: what a page prints as a table.
+    """The registry as rows of text, one for each method, from which a page makes a table.
 
     >>> methods_table()[0]["method"], methods_table()[0]["in transformers"]
     ('position interpolation', 'linear')

@@ -1,4 +1,4 @@
-"""LongRoPE's search: a factor for each pair, found by evolution."""
+"""LongRoPE's search, which finds a factor for each pair by evolution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Search(NamedTuple):
 
     # (d/2,), float64
     factors: Tensor
-    # the objective there
+    # the objective for these factors
     value: float
     # the best value so far: at the start, then after each generation
     history: list[float]
@@ -36,12 +36,14 @@ def search_factors(
     population: int = 32,
     generator: torch.Generator | None = None,
 ) -> Search:
-    """Factors f_i that make ``objective(factors)`` small, found by evolution: a small form of Ding et al. 2024, section 3.
+    """Searches for factors f_i that make ``objective(factors)`` small, by evolution. It is a small version of the
+    search in Ding et al. 2024, section 3.
 
-    As there, it starts from known methods (interpolation, NTK-aware, YaRN) and variants of them, factors stay within
-    1 … 1.25·s and never fall from one pair to the next; a quarter survives each generation, and the rest are children
-    of two survivors or variants of one. The result is never worse than the best of the three. It costs at most
-    population·(1 + generations) calls. You choose the objective; in the paper it is a model's perplexity on long texts.
+    Like the paper's search, it starts from known methods (interpolation, NTK-aware, YaRN) and variants of them. Factors
+    stay within 1 … 1.25·s and never fall from one pair to the next. A quarter of the population survives each
+    generation; the rest are replaced by children of two survivors or variants of one. The result is never worse than
+    the best of the three methods. The search calls the objective at most population·(1 + generations) times. You choose
+    the objective; in the paper it is a model's perplexity on long texts.
 
     >>> from ropebook.rope import inv_freq
     >>> def far_from_two(factors): return (factors - 2).square().sum().item()

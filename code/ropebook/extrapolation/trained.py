@@ -1,4 +1,4 @@
-"""Methods that a model is trained with: another base, or pairs that are not rotated."""
+"""Methods that need a model trained with them: another base, or pairs that are not rotated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ __all__ = ["BaseChange", "Partial", "Proportional"]
 )
 @dataclass(frozen=True)
 class BaseChange(Frequencies):
-    """Another base, with which the model is then trained on ("adjusted base frequency"): Xiong et al. 2023, b = 500000.
+    """Another base, with which the model is then trained further ("adjusted base frequency"): Xiong et al. 2023, b =
+    500000.
 
     >>> BaseChange(base=1e6)(rope.inv_freq(4))
     (tensor([1.0000, 0.0010], dtype=torch.float64), 1.0)
@@ -57,7 +58,7 @@ class BaseChange(Frequencies):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> BaseChange:
-        """The smallest base with which no pair goes beyond its angles in training."""
+        """Makes the method with the smallest base for which no pair goes beyond its angles in training."""
         theta = rope.inv_freq(dim, base)
         factor = least_ntk_factor(theta, trained_length, target_length)
         return cls(ntk_base(base, dim, factor))
@@ -75,12 +76,12 @@ class BaseChange(Frequencies):
 )
 @dataclass(frozen=True)
 class Partial(Frequencies):
-    """Partial rotary: only the first ``fraction`` of the d entries is rotated, and the exponent is taken over their
-    number.
+    """Partial rotary: only the first ``fraction`` of the d entries is rotated, and the exponent is divided by the
+    number of these entries.
 
-    Fewer frequencies come out than go in: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The rest of each
-    vector passes through unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J): 64 entries
-    of 256; Black et al. 2022 (GPT-NeoX): a quarter as well.
+    The result has fewer frequencies than ``inv_freq``: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The
+    rest of each vector is left unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J) rotate
+    64 of 256 entries; Black et al. 2022 (GPT-NeoX) also rotate a quarter.
 
     >>> Partial(fraction=0.5)(rope.inv_freq(8))
     (tensor([1.0000, 0.0100], dtype=torch.float64), 1.0)
@@ -99,7 +100,8 @@ class Partial(Frequencies):
         return (-exponents * log_base_of(inv_freq)).exp(), 1.0
 
     def rotary_dim(self, dim: int) -> int:
-        """r = ⌊fraction·d⌋: what `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if odd or 0."""
+        """r = ⌊fraction·d⌋, which `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if it is
+        odd or 0."""
         entries = int(dim * self.fraction)
         return checks.even("fraction * dim, rounded down,", entries)
 
@@ -119,11 +121,10 @@ class Partial(Frequencies):
 )
 @dataclass(frozen=True)
 class Proportional(Frequencies):
-    """p-RoPE: the first ``fraction`` of the pairs keep their θ, the slower ones are not rotated at all (θ
-    = 0).
+    """p-RoPE: the first ``fraction`` of the pairs keep their θ, while the slower ones are not rotated at all (θ = 0).
 
-    The exponent is still taken over d, unlike `Partial`'s. Barbero et al. 2024. In transformers it is called
-    "proportional", and all θ are divided by ``factor`` as well.
+    Unlike in `Partial`, the exponent is still divided by d. Barbero et al. 2024. In transformers the method is called
+    "proportional", and all θ are also divided by ``factor``.
 
     >>> Proportional(fraction=0.5)(rope.inv_freq(8))
     (tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64), 1.0)
