@@ -1,4 +1,4 @@
-// What to take for a model of L tokens that shall read L′: a row for each thing that may be done to it.
+// Which method to use for a model of L tokens that should read L′: a row for each thing that you may do to the model.
 
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
@@ -23,27 +23,27 @@ function compute({ trained_length, target_length, base, dim }) {
   const window = Math.max(1, Math.floor(trained_length / 2));
   const group = selfExtendGroup(trained_length, window, target);
   return {
-    needed: target_length > trained_length, // if not, all that follows changes nothing
-    young: theta.length - turned, // pairs that have not turned within L
+    needed: target_length > trained_length, // if false, no method is needed
+    young: theta.length - turned, // the number of pairs without a full turn within L
     scale: scaled, // s
     attention: yarnFactor(scaled), // YaRN's f
-    window, // of Self-Extend
+    window, // Self-Extend's window
     group,
     reach: selfExtendReach(trained_length, window, group),
     grown: raised(scaled), // dynamic NTK's base at L′
-    left: theta.slice(turned).reduce((most, one, k) => { // and its largest angle beyond those of training
+    left: theta.slice(turned).reduce((most, one, k) => { // its largest excess over an angle in training
       const angle = ((target - 1) * one) / scaled ** ((turned + k) / last);
       return Math.max(most, angle - (trained_length - 1) * one);
     }, 0),
-    least, // NTK's least factor with which no pair goes beyond its angles
-    raised: raised(least), // and the base that it makes
+    least, // NTK's smallest factor for which no pair exceeds its angles in training
+    raised: raised(least), // the base for this factor
   };
 }
 
 // ---- On the page ----
 
-const TOP = 58; // of the first row
-const UNDER = 42; // of the axis
+const TOP = 58; // the top of the first row
+const UNDER = 42; // the space under the axis
 
 function build(stage, app) {
   const models = MODELS.map(([name, dim, base, trained_length]) => [name, { dim, base, trained_length }]);
@@ -57,7 +57,7 @@ function build(stage, app) {
   const handles = { trained_length: html("div"), target_length: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...buttons, ...Object.values(handles)));
   let plot;
-  let ends = null; // of the axis while a hand holds a mark: it must not run away under the hand
+  let ends = null; // the axis's ends are fixed while the reader drags a mark
   for (const node of Object.values(handles)) {
     app.listen(node, "pointerdown", () => (ends = plot.ends));
     app.listen(node, "lostpointercapture", () => {
@@ -104,7 +104,7 @@ function layout({ trained_length, target_length }, width, most, held) {
     x: scale(ends, [from, to], true) };
 }
 
-// The names of L and L′, the shorter one left of its line and the longer one right of it, within the picture.
+// The names of L and L′ within the picture: the shorter length's name is left of its line, the longer one's is right.
 function marksOf({ width, x }, { trained_length, target_length }) {
   const longer = target_length >= trained_length;
   const beside = Math.abs(x(target_length) - x(trained_length)) < 26 ? 3 : -10;
@@ -116,12 +116,12 @@ function marksOf({ width, x }, { trained_length, target_length }) {
   });
 }
 
-// Whether the model can stay as it is, by the count of angles.
+// Whether the model needs no change, because no pair meets new angles.
 function stays({ needed, young }) {
   return !needed || !young;
 }
 
-// For each row its name, when it is taken, its values, how far it reaches, and whether it goes on from there.
+// For each row: its name, the case it is for, its values, how far it reaches, and whether it reaches beyond that.
 function rowsOf(data, { trained_length: length, target_length: target, dim, may }) {
   const { needed, young, scale: s, attention, window, group, reach, grown, least, raised } = data;
   const told = {
@@ -188,7 +188,7 @@ function frame(plot, values) {
   ];
 }
 
-// A number without decimals; one that nobody could read so, by its power of ten.
+// A number without decimals; if it is too long to read, as a power of ten.
 function whole(value) {
   return value < 1e9 ? Math.round(value).toLocaleString("en-US") : tidy(value);
 }
@@ -197,12 +197,12 @@ function short(value) {
   return value < 1000 ? String(Number(value.toPrecision(4))) : whole(value);
 }
 
-// An angle beyond those of training.
+// By how much an angle exceeds those in training.
 function radians(angle) {
   return angle > 0 && angle < 0.0005 ? "< 0.001" : tidy(angle);
 }
 
-// What to take, in the case that is chosen.
+// The recommendation for the chosen case.
 const TAKE = {
   cached: ({ scale: s, attention }) => `take YaRN with s = ${short(s)} and f = ${exact(attention)}`,
   tables: ({ window, group, reach }) => `take Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Measured* in which the small model runs: what each byte of a text costs it, within and beyond L."""
+"""The explorer of chapter *Measured* in which the small model runs. It shows how many bits the model needs for each
+byte of a text, within and beyond L."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ HEAD_DIM = 32
 LAYERS = 3
 HEADS = 4
 LONGEST_TEXT = 1024
-"""How many bytes can be predicted; the first byte of a text has none before it."""
+"""How many bytes of a text the model can predict. (It can't predict the first byte, which has none before it.)"""
 LEAST_BASE = 500
-"""Below this, the ramp of YaRN's code could run backwards."""
+"""With a smaller base, the ramp of YaRN's code could run backwards."""
 METHODS = {
     "none": "as trained",
     **{
@@ -75,22 +76,23 @@ TEXTS = {
     "again": ("one function, again and again", AREA * 10),
     "prose": ("English, which it hardly saw", PROSE * 3),
 }
-"""The texts to read: name and text."""
+"""The texts to read, each with its name on the page."""
 TITLES = {name: title for name, (title, _) in TEXTS.items()}
 READ = {name: text[: LONGEST_TEXT + 1] for name, (_, text) in TEXTS.items()}
 
 
 class Alive(Explorer):
-    """The trained model, reading a text in the reader's browser: what each byte costs it, and what a head looks at.
+    """The trained model reads a text in the browser. The figure shows the bits that each byte costs it, and what a head
+    attends to.
 
-    ``text``: "classes", "again" or "prose"; ``own``: your own text, at most 1025 bytes of UTF-8, which is read instead
-    if it has two bytes or more. ``method``: one of `METHODS`; ``factor``: s, 1 to 16, for methods that have one.
+    ``text``: "classes", "again" or "prose". ``own``: your own text, at most 1025 bytes of UTF-8; if it has two bytes
+    or more, it is read instead. ``method``: one of `METHODS`. ``factor``: s, 1 to 16, for methods that have one.
     ``base``: 500 to 10⁷; the model was trained with 10⁴. ``length``: how many bytes to predict, 64 to 1024. ``byte``:
-    the byte, from 1, that the figure gives details of. ``layer``, ``head``: 1 to 3 and 1 to 4, the head whose attention
-    is shown. Bad values raise ``TraitError``.
+    the byte for which the figure gives details, counted from 1. ``layer``, ``head``: 1 to 3 and 1 to 4, the head whose
+    attention is shown. Bad values raise ``TraitError``.
 
-    The opening state was computed with PyTorch. Everything else is computed by the model in the browser, whose weights
-    are loaded when a dial is first used; in a notebook the results come from the kernel.
+    The opening state was computed with PyTorch. All other states are computed by the model in the browser. Its weights
+    are loaded when a dial is first used; in a notebook they come from the kernel.
     """
 
     script = "alive.js"
@@ -199,11 +201,11 @@ class Alive(Explorer):
         return proposal["value"]
 
     def dials(self) -> dict[str, Any]:
-        """The current dials, and ``result``, the result for the opening state."""
+        """The current values of the dials, and ``result``, the result for the opening state."""
         return {**super().dials(), "result": self.start}
 
     def _send_weights(self, _: object, content: object, buffers: object) -> None:
-        """Send the model to a notebook's page that asks for it."""
+        """Send the model's weights to a notebook's page when it asks for them."""
         if content == "weights":
             self.send("weights", [reading.packed()])
 
@@ -233,9 +235,10 @@ def opening(
     layer: int,
     head: int,
 ) -> dict[str, Any]:
-    """The model's result for these dials, as the figure's script keeps it: ``bits``, ``top`` and ``share`` of each byte
-    but the first, as in `ropebook.lab.reading.Reading`; ``plain``, the bits of the model as trained; ``row``, what the
-    head attends to when it predicts the chosen byte; ``at``, the dials."""
+    """Computes the model's result for these dials, in the form that the figure's script uses. ``bits``, ``top`` and
+    ``share`` are given for every byte except the first, as in `ropebook.lab.reading.Reading`. ``plain``: the bits of
+    the model as it was trained. ``row``: what the head attends to when the chosen byte is predicted. ``at``: the
+    dials."""
     at = dict(locals())
     given = text_of(text, own, length)
     model = reading.reader(base=base, method=method, factor=factor)

@@ -1,4 +1,5 @@
-// A clock hand for each pair: which of them make a full turn within a context, and how far the others come.
+// A clock hand for each pair. The figure shows which hands make a full turn within a context, and how far the others
+// get.
 
 import { dials, MODELS, MOST_LENGTH } from "./bank.py";
 import { invFreq } from "./kit/rope.js";
@@ -18,12 +19,12 @@ function compute({ position, base, dim, length }) {
   const turnsAt = (place) => Array.from(theta, (one) => (place * one) / (2 * Math.PI));
   const [turns, last] = [turnsAt(position), turnsAt(length - 1)];
   return {
-    turns, // at the position
-    last, // by the last position of the context
+    turns, // each pair's turns at the position
+    last, // each pair's turns at the last position of the context
     tips: Array.from(theta).flatMap((one) => [Math.cos(position * one), Math.sin(position * one)]),
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
     turned: last.filter((turn) => turn >= 1).length, // within the context
-    unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // at an angle that the context does not have
+    unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // how many are at a new angle
   };
 }
 
@@ -33,8 +34,8 @@ function isUnseen(turn, last) {
 
 // ---- On the page ----
 
-const LEAST = 4; // where the strip of wavelengths begins
-const PACE = 0.25; // a playing position grows by so many parts of itself per second
+const LEAST = 4; // the first wavelength on the strip
+const PACE = 0.25; // a playing position grows by this share of itself per second
 
 function build(stage, app) {
   play(app, {
@@ -51,11 +52,11 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handles = { position: html("div"), length: html("div") };
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...Object.values(handles)));
-  let strip; // { from, to, floor, high }: where a position is on it
+  let strip; // { from, to, floor, high }: the strip of wavelengths, on which positions have their places
   const xOf = (value) => stripScale(strip)(Math.min(strip.high, Math.max(LEAST, value)));
   const grips = Object.entries(handles).map(([trait, handle]) => {
     const dial = dials.find((one) => one.trait === trait);
-    const low = trait === "position"; // its handle hangs under the axis, that of L stands above
+    const low = trait === "position"; // its handle is under the axis, that of L above
     const place = (values) => [xOf(values[trait]), strip.floor + (low ? 36 : -56)];
     const show = hand(app, handle, {
       label: dial.label,
@@ -93,7 +94,7 @@ function stripScale({ from, to, high }) {
 }
 
 // The hand begins at the right and turns counter-clockwise, as the pairs do. A hand that never completes a turn has a
-// grey circle, and a sector as far as it comes within the context.
+// grey circle, and a sector that shows how far it gets within the context.
 function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }, { position, length }) {
   const pairs = turns.length;
   const named = pairs <= 16;
@@ -152,7 +153,7 @@ function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "≈ 0" : turn.toFixed(2);
 }
 
-// The wavelengths by equal ratios, with a line at the last position of the context, and the position under them.
+// The wavelengths on a logarithmic axis, with a line at the last position of the context, and the position below.
 function drawStrip(context, paints, strip, { wavelengths, last }, { length, position }) {
   const { from, to, floor, high } = strip;
   const x = stripScale(strip);

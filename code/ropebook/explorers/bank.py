@@ -1,5 +1,5 @@
-"""The explorer of the chapter on decay with a clock hand for each pair: which of them complete a turn within a
-context."""
+"""The explorer of the chapter on decay that has a clock hand for each pair, and shows which hands complete a turn
+within a context."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MOST_LENGTH = 1_000_000
 MODELS = [
     (model.name, model.dim, model.base, model.context) for model in decay.MODELS
 ]
-"""Settings of published models: how many entries of each head rotate, the base, and the length of the
-training texts."""
+"""Settings of published models: how many entries of each head are rotated, the base, and the length of the training
+texts."""
 
 
 class Bank(Explorer):
-    """A clock hand for each of the dim/2 pairs, at angle mθ_i, and which of them complete a turn within a context.
+    """A clock hand for each of the dim/2 pairs, at angle mθ_i; it shows which of them complete a turn within a context.
 
-    ``position``: m, 0 to 10⁶, even beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: the
-    context L, 2 to 10⁶: positions 0 to L − 1. Bad values raise ``TraitError``.
+    ``position``: m, 0 to 10⁶; it may be beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``:
+    the context L, 2 to 10⁶, which has the positions 0 to L − 1. Bad values raise ``TraitError``.
     """
 
     script = "bank.js"

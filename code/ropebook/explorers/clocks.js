@@ -1,4 +1,4 @@
-// The digits of a position in binary, and the pairs of its sinusoidal encoding: square waves and their smooth version.
+// The binary digits of a position, which are square waves, and the pairs of its sinusoidal encoding, which are smooth.
 
 import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.py";
 import {
@@ -14,18 +14,18 @@ import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
 import { playPositions } from "./kit/play.js";
 
-// Pairs that are drawn as waves: all, or MOST_WAVES spread evenly from the first to the last.
+// The pairs that are drawn as waves: all pairs, or MOST_WAVES that are spread evenly from the first to the last.
 function spread(pairs) {
   if (pairs <= MOST_WAVES) return Array.from({ length: pairs }, (_, i) => i);
   return Array.from({ length: MOST_WAVES }, (_, k) => Math.floor((k * (pairs - 1)) / (MOST_WAVES - 1)));
 }
 
-// In each window: row j has digit j of every position, and the sinusoid inside it.
+// The rows for a window: row j has digit j of every position, and the sinusoid inside it.
 function digitWaves(start, span, first, fine) {
   const squares = Array.from({ length: BITS }, () => new Uint8Array(span));
   const bitWaves = squares.map((square, j) => {
     for (let k = 0; k < span; k += 1) square[k] = ((start + k) >> j) & 1;
-    // −sin x = sin −x
+    // because −sin x = sin −x
     return cosSinGrid((-2 * Math.PI) / 2 ** (j + 1), first + 0.5, 1 / fine, span * fine).sin;
   });
   return { squares, bitWaves };
@@ -47,16 +47,16 @@ function compute({ position, base, dim, span }) {
     digits: Array.from({ length: BITS }, (_, j) => (position >> j) & 1),
     ...lastDigits(start, span, first, fine),
     waves: shown.map((i) => cosSinGrid(theta[i], first, 1 / fine, span * fine).sin),
-    turns, // of every pair since position 0
-    encoding: sinusoidalEncoding(position, dim, base), // sine and cosine of every pair: the tips of the hands
-    young: turns.filter((turn) => turn < 1).length, // pairs without a full turn
+    turns, // the turns of every pair since position 0
+    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine: the hands' tips
+    young: turns.filter((turn) => turn < 1).length, // the number of pairs without a full turn
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
   };
 }
 
 // ---- On the page ----
 
-const TOP = 68; // of the waves
+const TOP = 68; // the top of the waves
 const NAMES = 64; // widths of the columns beside the waves
 const VALUES = 50;
 const PACE = 5; // positions per second
@@ -70,8 +70,8 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
-  let clocks; // { area, centre }: where the hands are
-  let held = 0; // the hand that the pointer took
+  let clocks; // { area, centre }: the places of the hands
+  let held = 0; // the hand that the pointer drags
   const grip = hand(app, handle, {
     label: "The clock hands",
     area: true,
@@ -93,7 +93,7 @@ function build(stage, app) {
     const only = shown(width);
     const wide = only === null;
     const height = wide ? Math.min(most, 564) : most - 28;
-    const floor = wide ? 330 : height - 44; // of the waves
+    const floor = wide ? 330 : height - 44; // the waves' lower end
     const panel = wide ? (width - 40) / 2 : width;
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
@@ -112,8 +112,9 @@ function build(stage, app) {
   };
 }
 
-// What both panels share: title, columns of names and values, the axis, a line at the position. panel.draw(k, x, y,
-// buckets) draws row k, where x(position) and y(−1 … 1) are places; panel.row(k) has its name and value.
+// Draws what both panels have: a title, columns of names and values, the axis, and a line at the position.
+// panel.draw(k, x, y, buckets) draws row k, where x(position) and y(−1 … 1) are places. panel.row(k) has its name and
+// value.
 function drawPanel(context, paints, { x: left, width, floor: end }, { start, fine }, { position, span }, panel) {
   const { title, note, heads, rows } = panel;
   const [from, to] = [left + NAMES, left + width - VALUES];
@@ -156,13 +157,13 @@ function drawPanel(context, paints, { x: left, width, floor: end }, { start, fin
   ];
 }
 
-// A curve given by samples; where several share a pixel, the band from least to greatest.
+// Draws a curve from samples. Where several samples share a pixel, it draws the band from the least to the greatest.
 function drawCurve(context, samples, { edges, places: at }, y, colour, filled) {
   const { low, high } = minMaxBand(samples, edges);
   context.fillStyle = colour;
   context.strokeStyle = colour;
   context.lineWidth = 1.5;
-  if (filled) { // above the middle
+  if (filled) { // fill the area above the middle
     context.globalAlpha = 0.25;
     context.beginPath();
     context.moveTo(at[0], y(0));
@@ -180,7 +181,7 @@ function drawCurve(context, samples, { edges, places: at }, y, colour, filled) {
   context.stroke();
 }
 
-// Ones are blocks and a line follows the digit, while there is room for it; else one block, half as dark, for all.
+// If there is room, ones are blocks and a line follows the digit. Otherwise all digits are one block, half as dark.
 function drawSquares(context, squares, period, start, x, y, colour) {
   const narrow = x(period) - x(0) < 8;
   const line = new Path2D();
@@ -202,7 +203,7 @@ function drawSquares(context, squares, period, start, x, y, colour) {
   context.stroke(line);
 }
 
-// How many digits the window needs: more would be zeros throughout.
+// How many digits the window needs; all further digits would be zero.
 function digitsOf(last) {
   return Math.max(4, last.toString(2).length);
 }
@@ -244,8 +245,8 @@ function drawWaves(context, paints, box, data, dials) {
   });
 }
 
-// One clock per pair. The hand starts at the top and turns clockwise, so that its tip is at (sin, cos); the ring shows
-// how far it has come since position 0.
+// One clock per pair. The hand starts at the top and turns clockwise, so that its tip is at (sin, cos). The ring shows
+// how far it has turned since position 0.
 function drawClocks(context, paints, top, area, { turns, encoding, young }) {
   const pairs = turns.length;
   const named = pairs <= 16;

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Rotary position embedding* that slides a query and a key through a text, a fixed distance apart."""
+"""The explorer of chapter *Rotary position embedding* that slides a query and a key through a text at a fixed
+distance."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ DRAWS = 16
 
 
 class Lock(Explorer):
-    """Relative lock: a query at m + shift and a key at n + shift, with RoPE and with an added sinusoidal encoding.
+    """The score of a query at m + shift and a key at n + shift, with RoPE and with an added sinusoidal encoding.
 
     RoPE's score ⟨R_m q, R_n k⟩ does not change with ``shift``, while the score ⟨q + PE_m, k + PE_n⟩ does. ``m``, ``n``:
     0 to 4096, before the shift. ``shift``: 0 to 255. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2
-    − 1, the pair whose plane is drawn (lowered if ``dim`` becomes too small). ``draw``: 0 to 15, which
-    random q and k. Bad values raise ``TraitError``.
+    − 1, the pair whose plane is drawn (lowered if ``dim`` becomes too small). ``draw``: 0 to 15, the number of the
+    random q and k to use. Bad values raise ``TraitError``.
     """
 
     script = "lock.js"

@@ -1,5 +1,5 @@
-// The channels of a query and a key in interleaved or half-split order, the pairs that the rotation takes, and what
-// that does to the score.
+// The channels of a query and a key in interleaved or half-split order, the entries that the rotation treats as pairs,
+// and the effect on the score.
 
 import { BASE, dials, MOST_POSITION } from "./pairing.py";
 import { dot, invFreq, normals } from "./kit/rope.js";
@@ -10,17 +10,17 @@ import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
 
-// Channel in each place of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
+// The channel at each place of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
 function halfOrder(dim) {
   return Array.from({ length: dim }, (_, place) => (place < dim / 2 ? 2 * place : 2 * place - dim + 1));
 }
 
-// The places that the rotation takes for pair 0, 1, …
+// The places that the rotation treats as pair 0, 1, …
 function pairsOf(dim, layout) {
   return Array.from({ length: dim / 2 }, (_, i) => (layout === "half" ? [i, i + dim / 2] : [2 * i, 2 * i + 1]));
 }
 
-// The vector, with each pair turned by position · θ_i, counter-clockwise.
+// The vector after rotating each pair counter-clockwise by position · θ_i.
 function rotated(x, position, theta, pairs) {
   const out = new Float64Array(x.length);
   pairs.forEach(([one, other], i) => {
@@ -49,16 +49,17 @@ function compute({ permute_q: permuteQ, permute_k: permuteK, pairing, dim, m, n 
     kChannels,
     q: storedQ,
     k: storedK,
-    links, // the places that the rotation takes for a pair
-    scores, // for the key at 0 … MOST_POSITION
-    references, // with everything interleaved
+    links, // the places that the rotation treats as a pair
+    scores, // for keys at 0 … MOST_POSITION
+    references, // the same scores with everything interleaved
     score: scores[n],
     reference: references[n],
     difference: scores.reduce((most, score, at) => Math.max(most, Math.abs(score - references[at])), 0),
   };
 }
 
-// Which pairs the rotation takes as they are, of q and of k, and which channels meet themselves in the product.
+// Which of the rotation's pairs are real pairs of q and of k, and which channels of q are multiplied with the same of
+// k.
 function fits({ qChannels, kChannels, links }) {
   const whole = (channels) => links.map(([one, other]) => channels[one] >> 1 === channels[other] >> 1);
   const products = qChannels.map((channel, at) => channel === kChannels[at]);
@@ -67,7 +68,7 @@ function fits({ qChannels, kChannels, links }) {
 
 // ---- On the page ----
 
-const CELL = 36; // height
+const CELL = 36; // a cell's height
 const Q_TOP = 106;
 const K_TOP = Q_TOP + CELL + 54;
 const ARCS_END = K_TOP + CELL + 58;
@@ -78,16 +79,16 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let box; // of the curves
+  let box; // the curves' place
   const grip = across(app, handle, dials.find(({ trait }) => trait === "n"), {
     label: "Position of the key",
     ends: () => [box.left, box.right],
   });
-  let pieces; // the cells of q and of k, by channel, kept so that they can glide
+  let pieces; // the cells of q and k by channel, kept so that they can glide
   const behind = svg("g");
   const channels = svg("g");
   const front = svg("g");
-  // The pair under the pointer stands out from the others.
+  // Highlight the pair under the pointer.
   const point = (event) => {
     const pair = event.type === "pointerleave" ? undefined : event.target.closest("[data-pair]")?.dataset.pair;
     for (const node of picture.querySelectorAll("[data-pair]")) {
@@ -129,7 +130,7 @@ function build(stage, app) {
   };
 }
 
-// Four colours; the pairs beyond take paler ones.
+// There are four colours; further pairs get paler versions of them.
 function colourOf(channel) {
   const pair = channel >> 1;
   return { name: `var(--rb-${1 + (pair % 4)})`, share: [1, 0.5, 0.28, 0.14][Math.floor(pair / 4)] };
@@ -146,8 +147,8 @@ function makeCell(channel) {
 
 const BROKEN = "stroke: var(--rb-muted); stroke-width: 1.25; stroke-dasharray: 3 4";
 
-// Arcs over q and under k join what the rotation takes for a pair, lines between them what is multiplied: in the
-// pair's colour where it belongs together, else grey and broken.
+// Arcs over q and under k join the channels that the rotation treats as a pair. Lines between q and k join the channels
+// that are multiplied. They have the pair's colour if the channels belong together; otherwise they are grey and dashed.
 function links({ cell, x }, data) {
   const good = fits(data);
   const ofPair = (whole, channel) => {
@@ -188,7 +189,7 @@ function words({ left }, data, { pairing }) {
   ];
 }
 
-// The score for the key at every position: grey and broad the reference, on it the score as stored now.
+// The score for a key at every position: the reference as a broad grey line, and on it the score with the dials' order.
 function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { m, n }) {
   const { scores, references, score, reference } = data;
   const levels = levelsOf([...scores, ...references]);

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Implementing RoPE* that reorders the channels of q and k: interleaved, or in two halves."""
+"""The explorer of chapter *Implementing RoPE* in which the channels of q and k are interleaved or in two halves."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BASE = 10_000.0
 class Pairing(Explorer):
     """The channels of a query and a key, stored interleaved or half-split, and rotated in one of the two layouts.
 
-    ``dim``: even, 4 to 32. ``m``, ``n``: the positions of query and key, 0 to 64. ``permute_q``, ``permute_k``: store
-    the channels in the half-split order. ``pairing``: which channels the rotation treats as pairs, "interleaved" or
-    "half". Bad values raise ``TraitError``.
+    ``dim``: even, 4 to 32. ``m``, ``n``: the positions of query and key, 0 to 64. ``permute_q``, ``permute_k``: whether
+    the channels of q and of k are stored in the half-split order. ``pairing``: which channels the rotation treats as
+    pairs, "interleaved" or "half". Bad values raise ``TraitError``.
     """
 
     script = "pairing.js"

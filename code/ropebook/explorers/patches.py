@@ -1,4 +1,4 @@
-"""The explorer of the chapter beyond the line: the score of one patch of an image with all others."""
+"""The explorer of chapter *Beyond the line* that shows the score of one patch of an image with all others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ropebook.explorers import Choice, Explorer, Whole
 from ropebook.explorers.kit import dials
 
 SIDE = 16
-"""Rows and columns of the image, in patches."""
+"""The number of rows and of columns in the image, in patches."""
 GOLDEN = math.pi * (3 - math.sqrt(5))
-"""The angle in radians between the directions of neighbouring pairs in the mixed form, so that none
+"""The angle in radians between the directions of neighbouring pairs in the mixed form. With this angle, no direction
 repeats."""
 FORMS = {
     "line": "in a line",
@@ -24,12 +24,13 @@ FORMS = {
 
 
 class Patches(Explorer):
-    """The scores of one patch against every patch of a 16 × 16 image, for q = k = (1, …, 1), each as a share of the
+    """The scores of one patch with every patch of a 16 × 16 image, for q = k = (1, …, 1), each as a share of the
     largest.
 
-    ``form``: how places rotate pairs, one of `FORMS`. ``base``, ``dim``: for rows; ``base_columns``, ``dim_columns``:
-    for columns. Only the axial form uses the columns' base; the other forms use a single head with dim + dim_columns
-    entries. ``row``, ``column``: the patch, 0 to 15. Bad values raise ``TraitError``.
+    ``form``: how places rotate pairs, one of `FORMS`. ``base``, ``dim``: the base and number of entries for rows;
+    ``base_columns``, ``dim_columns``: the same for columns. Only the axial form uses the columns' base; the other forms
+    have the frequencies of a single head with dim + dim_columns entries. ``row``, ``column``: the patch, 0 to 15. Bad
+    values raise ``TraitError``.
     """
 
     script = "patches.js"

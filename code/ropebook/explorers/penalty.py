@@ -1,5 +1,5 @@
-"""The explorer of the chapter about the published model: what distance alone adds to its scores, and what becomes of it
-if some pairs are slowed down."""
+"""The explorer of the chapter about the published model. It shows what distance alone adds to the model's scores, and
+how that changes if some pairs are slowed down."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ PAIRS = 32
 REACH = 16_384
 """The largest distance in the picture."""
 STEP = 64
-"""How far apart the points of a curve are."""
+"""The distance between neighbouring points of a curve."""
 TRAINED = rule.WITHIN[1]
 MEASURED = ((22, 26), (23, 24), (27, 31), (17, 21), (12, 21))
-"""The bands whose loss was measured when they were slowed down by 2, on the text in Python."""
+"""The bands of pairs for which the loss on the text in Python was measured with the band slowed down by a factor of
+2."""
 
 
 class Penalty(Explorer):
-    """The mean score of all heads of SmolLM2-135M against distance, with the pairs from ``first`` to ``last`` slowed down.
+    """The mean score of all heads of SmolLM2-135M against distance, with the pairs from ``first`` to ``last`` slowed
+    down.
 
-    ``first`` and ``last``: 0 to 31, both included, in either order. ``factor``: 1 to 8. ``distance``: 0 to 16384, where the
-    figure is read off. Bad values raise ``TraitError``; ``FileNotFoundError`` if there are no results of the model.
+    ``first`` and ``last``: 0 to 31, both included, in either order. ``factor``: 1 to 8. ``distance``: 0 to 16384, the
+    distance at which the figure shows values. Bad values raise ``TraitError``; ``FileNotFoundError`` if there are no
+    results for the model.
     """
 
     script = "penalty.js"
@@ -82,14 +85,14 @@ class Penalty(Explorer):
         )
 
     def dials(self) -> dict[str, Any]:
-        """The current dials, and ``bias``, the numbers that the figure computes from."""
+        """The current values of the dials, and ``bias``, the numbers from which the figure computes."""
         return {**super().dials(), "bias": self.bias}
 
 
 def load() -> Mapping[str, Any]:
-    """What the page carries: for each pair the mean amplitude over all heads, ``real`` and ``imag``, and its frequency
-    ``theta``; by band, such as "22-26", the measured ``losses`` in nats within and beyond the trained length, and under
-    "" those of the model as it is.
+    """Loads the numbers that the page contains. Each pair has its mean amplitude over all heads, ``real`` and ``imag``,
+    and its frequency ``theta``. ``losses`` has the measured losses in nats, within and beyond the trained length, for
+    each band such as "22-26", and for the unchanged model under "".
 
     ``FileNotFoundError`` if one of these was not measured.
     """

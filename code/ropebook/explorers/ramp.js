@@ -1,4 +1,4 @@
-// YaRN's ramp from pairs that are kept to pairs that are interpolated: as the paper writes it, and as the code has it.
+// YaRN's ramp from pairs that are kept to pairs that are interpolated, as in the paper and as in the code.
 
 import { dials } from "./ramp.py";
 import { invFreq } from "./kit/rope.js";
@@ -18,19 +18,19 @@ function compute(dials) {
   const paper = interpolated(keptByTurns(theta, trained_length, alpha, beta));
   const code = interpolated(keptByIndex(theta, trained_length, base, alpha, beta, truncate));
   const [low, high] = rampEnds(dim, trained_length, base, alpha, beta, truncate);
-  const mixed = (share) => share / factor + (1 - share); // of a frequency, what is left of it
+  const mixed = (share) => share / factor + (1 - share); // the share of a frequency that is left
   const ratio = theta.map((_, i) => mixed(code[i]) / mixed(paper[i]));
   const apart = ratio.map((one) => Math.abs(Math.log(one)));
   const most = Math.max(...apart);
   const mixes = (shares) => shares.filter((share) => share > 0 && share < 1).length;
   return {
-    paper, // the share of interpolation of each pair
+    paper, // how much each pair is interpolated
     code,
-    low, // pair indices where the code's ramp begins and ends
+    low, // the pair indices at which the code's ramp begins and ends
     high,
     paperMixes: mixes(paper),
     codeMixes: mixes(code),
-    ratio, // the code's frequencies over the paper's
+    ratio, // the code's frequencies divided by the paper's
     largest: Math.exp(most),
     pair: apart.indexOf(most),
   };
@@ -70,7 +70,7 @@ function build(stage, app) {
     const lowTop = panel === null ? most - 142 : 54;
     const [least, greatest] = [Math.min(...data.ratio), Math.max(...data.ratio)];
     const ticks = [1, largestTick(greatest)];
-    if (least < 0.9) ticks.unshift(1 / largestTick(1 / least)); // else the axis ends a little below 1, without a number
+    if (least < 0.9) ticks.unshift(1 / largestTick(1 / least)); // else the axis ends just below 1, with no number
     plot = {
       width, from, to, floor, lowTop, lowFloor, pairs, ticks,
       x: scale([-0.5, pairs - 0.5], [from, to]),
@@ -90,12 +90,12 @@ function build(stage, app) {
   };
 }
 
-// Where a pair turns β or α times, as far as there is such a pair.
+// The index at which a pair completes β or α turns, within the range of pairs.
 function pairOf({ dim, trained_length, base, ...ends }, trait) {
   return Math.min(dim / 2 - 0.5, Math.max(-0.5, pairAt(ends[trait], dim, trained_length, base)));
 }
 
-// The first of 1.25, 1.5, 2, 3, 4, 6, 8, 12, … that is not less.
+// The first of 1.25, 1.5, 2, 3, 4, 6, 8, 12, … that is not below `largest`.
 function largestTick(largest) {
   const ticks = [1.25, 1.5, ...[1, 2, 3, 4, 5, 6, 7].flatMap((power) => [2 ** power, 1.5 * 2 ** power])];
   return ticks.find((tick) => tick >= largest);
@@ -109,7 +109,7 @@ function placesOf({ x }, heights) {
   return heights.map((height, i) => `${x(i).toFixed(1)},${height.toFixed(1)}`);
 }
 
-// The two ramps, between their ends.
+// Draws the two ramps between their ends.
 function shares(plot, { paper, code }, marks) {
   const { width, from, to, floor, pairs, y } = plot;
   const words = width >= 420 ? ["the paper’s ramp, linear in turns", "the code’s ramp, linear in pairs"]
@@ -132,7 +132,7 @@ function shares(plot, { paper, code }, marks) {
   ];
 }
 
-// The frequencies of the one over those of the other.
+// Draws the code's frequencies divided by the paper's.
 function quotients(plot, { ratio, largest, pair }) {
   const { width, from, lowTop, lowFloor, ticks, x, below } = plot;
   const quotient = width >= 420 ? "The code’s frequencies over the paper’s" : "Frequencies: code over paper";
@@ -147,7 +147,7 @@ function quotients(plot, { ratio, largest, pair }) {
   ];
 }
 
-// The names of β and α over the pairs that turn so often, side by side: [β, α].
+// The names of β and α above the pairs with that many turns, side by side: [β, α].
 function endMarks({ width, x }, dials) {
   const [beta, alpha] = [["β", "beta"], ["α", "alpha"]].map(([name, trait]) => {
     const text = `${name}: ${count(dials[trait], "turn")}`;

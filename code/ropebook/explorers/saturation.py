@@ -1,4 +1,4 @@
-"""The explorer of chapter *Attention* that shows what dividing by √d is for."""
+"""The explorer of chapter *Attention* that shows why scores are divided by √d."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Saturation(Explorer):
     """The softmax weights of random keys, their entropy, and the size of the weights' gradient with respect to the dot
     products q·k.
 
-    ``dim``: the length of query and keys, 1 to 512. ``n_keys``: 2 to 32. ``draw``: which random numbers, 0 to 15.
-    ``scaled``: divide the scores by √dim. Bad values raise ``TraitError``.
+    ``dim``: the length of query and keys, 1 to 512. ``n_keys``: 2 to 32. ``draw``: which random numbers to use, 0 to
+    15. ``scaled``: whether the scores are divided by √dim. Bad values raise ``TraitError``.
 
     >>> Saturation(dim=1000)
     Traceback (most recent call last):

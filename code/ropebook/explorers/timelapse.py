@@ -10,17 +10,17 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 MOST_LENGTH = 4096
 MOST_KEYS = 256
-"""For how many keys the error is computed; in longer texts they are evenly spaced."""
+"""The largest number of keys for which the error is computed; in longer texts these keys are evenly spaced."""
 TOP_ERROR = 1.7
-"""Where the axis of errors ends: a little above √2, the error of scores that have become random."""
+"""The end of the axis of errors: a little above √2, the error of scores that have become random."""
 
 
 class Timelapse(Explorer):
-    """The keys of a text in a cache, each as it was rotated on arrival, while dynamic NTK raises the base as the text
-    grows.
+    """The keys of a text in a cache. Each key keeps the rotation that it got when it arrived, while dynamic NTK raises
+    the base as the text grows.
 
-    ``length``: how long the text is now, 1 to ``room``. ``room``: how many tokens the figure has room for, 64 to 4096
-    (the length is lowered if this becomes too small). ``trained_length``: L, 16 to 2048. ``factor``: s, 1 to 16.
+    ``length``: the current length of the text, 1 to ``room``. ``room``: how many tokens the figure has room for, 64 to
+    4096 (the length is lowered if this becomes too small). ``trained_length``: L, 16 to 2048. ``factor``: s, 1 to 16.
     ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. Bad values raise ``TraitError``.
     """
 

@@ -10,15 +10,15 @@ from ropebook.explorers.kit import dials
 
 MOST_POSITION = 4096
 TRAIL = 16
-"""How many of the last positions are marked on the circle."""
+"""How many positions, up to the current one, are marked on the circle."""
 SPAN = 48
-"""How many positions the coordinates' curves show."""
+"""How many positions the curves of the coordinates show."""
 FINE = 8
-"""Samples of a curve per position; a power of 2."""
+"""How many samples a curve has per position; a power of 2."""
 
 
 class Turn(Explorer):
-    """The vector q = (1, 2, 3, …, d) rotated to a position: one pair in its plane, and all pairs as small
+    """The vector q = (1, 2, 3, …, d) rotated to a position. One pair is shown in its plane, and all pairs as small
     dials.
 
     ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2 − 1 (lowered if ``dim``

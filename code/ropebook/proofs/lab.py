@@ -126,8 +126,8 @@ def crossed(wrong: bool = False) -> Pairs:
     """(E M_a + E M_b − E M_e)/(N_s N) = σ_a²/N_s + σ_b²/N + σ_e²/(N_s N), for any N_s and N.
 
     The parts are independent, with mean 0. So the expected square of a mean is a sum over the parts: each part's
-    variance is divided by the number of its values in that mean. And each sum of squares is the sum of some squared
-    means, minus the same with the mean of all values.
+    variance is divided by the number of its values in that mean. Each sum of squares is a sum of squared means, and in
+    every term the square of the overall mean is subtracted.
     """
     S, N = sympy.symbols("N_s N", integer=True, positive=True)
     a, b, e = sympy.symbols(r"\sigma_a \sigma_b \sigma_e", positive=True)

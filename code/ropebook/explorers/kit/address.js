@@ -1,4 +1,4 @@
-// The address: #key.trait=text&key.trait=text, shared by all figures of a page (no page needed).
+// The address's fragment, #key.trait=text&key.trait=text, which all figures of a page share. This file needs no page.
 
 import { parseDial } from "./dials.js";
 
@@ -14,7 +14,7 @@ export function readAddress(hash, key) {
   });
 }
 
-// The new fragment: this figure's entries replaced, the other figures' kept, "" if nothing is left.
+// The new fragment, in which this figure's entries are replaced and the other figures' are kept; "" if nothing is left.
 export function writeAddress(hash, key, entries) {
   const others = hash.slice(1).split("&").filter((entry) => entry.includes("=") && !entry.startsWith(`${key}.`));
   const own = entries.map(([trait, text]) => {
@@ -24,8 +24,8 @@ export function writeAddress(hash, key, entries) {
   return all.length ? `#${all.join("&")}` : "";
 }
 
-// The dials as an address's entries have them, what it leaves out as it was; and what it has wrong. They are not
-// settled yet: dials that depend on one another must all be read before one of them may give way.
+// The values of the dials in an address's entries, with initial values for dials that it leaves out, and its mistakes.
+// The values are not settled yet, because dials that depend on one another must all be read before one is adjusted.
 export function readDials(dials, initial, entries) {
   const asked = new Map(entries);
   const refusals = [...asked.keys()].filter((trait) => dials.every((dial) => dial.trait !== trait))

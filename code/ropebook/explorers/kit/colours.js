@@ -1,4 +1,4 @@
-// The page's colours, and those between them.
+// The page's colours, and mixtures of them.
 
 import { PALETTE } from "../../colours.py";
 import { html } from "./elements.js";
@@ -6,8 +6,8 @@ import { lastCall } from "./rope.js";
 
 export const COLOURS = Object.keys(PALETTE);
 
-// The theme's colours as [r, g, b], from the CSS variables that hold for el; what is not in the page yet, as the cells
-// that JupyterLab draws before they come into sight, has none, and gets those of the page's body.
+// The theme's colours as [r, g, b], from the CSS variables that el inherits. An element that is not in the page yet has
+// no variables, and gets those of the page's body. (JupyterLab, for example, draws cells before they come into view.)
 export function readTheme(el) {
   const box = html("div", { class: "rb rb-hidden" });
   const probe = box.appendChild(html("span"));
@@ -21,7 +21,7 @@ export function readTheme(el) {
   return theme;
 }
 
-// Calls back when the page or the system changes between light and dark; returns what stops it.
+// Calls back when the page or the system changes between light and dark; returns a function that stops this.
 export function watchTheme(callback) {
   const names = ["data-theme", "theme", "class", "data-jp-theme-light", "data-vscode-theme-kind"];
   const observer = new MutationObserver(callback);
@@ -38,12 +38,12 @@ export function mix(from, to, share) {
   return from.map((channel, i) => Math.round(channel + (to[i] - channel) * share));
 }
 
-// From orange over paper to blue for −1 … 1; beyond that the colour stays.
+// The colour for a value: from orange at −1, by way of the paper's colour at 0, to blue at 1, and the same beyond.
 export function diverging(theme, value) {
   return mix(theme.paper, value < 0 ? theme["2"] : theme["1"], Math.min(1, Math.abs(value)));
 }
 
-// The same for −1 … 1 as a table, at 128 + 127 times the value, as ImageData keeps colours.
+// The same as a table for −1 … 1, at index 128 + 127 · value, in the format of ImageData.
 export const divergingTable = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
   const [r, g, b] = diverging(theme, (level - 128) / 127);
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
@@ -53,7 +53,8 @@ export function css(colour) {
   return `rgb(${colour.join(",")})`;
 }
 
-// Black or white, whichever is read more easily on the colour: never less than 4.5 to 1 (WCAG 2, relative luminance).
+// Black or white, whichever is easier to read on the colour. The contrast is at least 4.5 to 1 (WCAG 2, relative
+// luminance).
 export function readableOn(colour) {
   const [r, g, b] = colour.map((channel) => {
     const c = channel / 255;

@@ -1,5 +1,6 @@
-// What a config.json says about positions, by the rules of ropebook.explain, which come as data: the text, its facts,
-// and what follows from them. The Python modules of the same names do the same, and the same cases test both.
+// Finds out what a config.json says about positions: it reads the text, its facts, and what follows from them. The
+// rules of ropebook.explain come as data. The Python modules of the same names do the same, and the same cases test
+// both.
 
 import { fill, isGiven, isTrue, numberText, quantity, shortText, withCommas } from "./language.js";
 
@@ -18,7 +19,7 @@ const keysOf = (given) => Object.keys(given).sort(byCodePoints);
 
 // ---- The text ----
 
-// The dictionary in a text, or an Error whose message begins with its name.
+// The dictionary in a text, or an Error with a message that begins with the error's name.
 export function parsedConfig(text, { limits }) {
   if ([...text].length > limits.characters) {
     throw new Error(`too-long: the text has more than ${withCommas(String(limits.characters))} characters`);
@@ -76,7 +77,7 @@ function badValue(reading, key, how, found) {
   reading.stopped = true;
 }
 
-// The facts that are wanted: null where a file does not give them, or gives something else.
+// Takes the wanted facts from a file. A fact is null if the file does not give it, or gives something unsuitable.
 function take(reading, given, wanted, names = {}, strict = /** @type {string[]} */ ([])) {
   const taken = facts();
   for (const [fact, how] of Object.entries(wanted)) {
@@ -131,7 +132,7 @@ function unknownKeys(reading, part, family) {
   if (unknown.length) say(reading, "unknown-key", { keys: unknown });
 }
 
-// What follows for the whole file.
+// The facts that follow for the whole file.
 function following(found, family) {
   const { width, heads, layers } = found;
   const quotient = width && heads ? Math.floor(width / heads) : null;
@@ -282,7 +283,7 @@ function baseAndShare(table, family, layers) {
   };
 }
 
-// Trained and target length, as far as the file tells them.
+// The trained and the target length, if the file gives them.
 function lengthsOf(table, rules) {
   const { kind, maximum, factor } = table;
   const given = first(table.file_original, table.rope_original, table.assumed_original);
@@ -305,7 +306,7 @@ function lengthsOf(table, rules) {
   };
 }
 
-// What single rope types need.
+// The facts that only some rope types need.
 function ofKind(table) {
   const lists = [...(table.short_factors ?? []), ...(table.long_factors ?? [])];
   const [begin, end] = rampOf(table);
@@ -322,7 +323,7 @@ function ofKind(table) {
   };
 }
 
-// Where YaRN's ramp begins and ends, in pairs, as the code has it.
+// The pair indices at which the ramp of YaRN's code begins and ends.
 function rampOf({ original, base, rotary_dim: dim, kind, beta_fast, beta_slow, truncate }) {
   if (![original, base, dim].every(isGiven) || base <= 1 || kind !== "yarn") return [null, null];
   const at = (turns) => (dim * Math.log(original / (2 * Math.PI * turns))) / (2 * Math.log(base));
@@ -360,8 +361,8 @@ export function sentences(table, found) {
   return [...said].map(([subject, parts]) => [subject, parts.join(" ")]);
 }
 
-// The reading of a text, with the facts of its tables as complete as they are before anything is computed; `length`:
-// the tokens that are asked for, or null.
+// Reads a text. The facts of its tables are complete, except for those that have to be computed. `length`: the number
+// of tokens that the reader asks for, or null.
 export function readConfig(text, rules, length) {
   const reading = readFile(parsedConfig(text, rules), rules);
   const stops = [doubtsOf(reading, reading.facts, "file"), ...reading.tables.map((table) => {

@@ -1,14 +1,14 @@
-// A dial as text and back, on its slider, under the keys: no page needed.
+// Converts a dial's value to text and back and to its slider, and handles keys. This file needs no page.
 
 import { readNumber } from "./numbers.js";
 
-// A dial is { trait, kind, label, note } and, by kind:
-//   "number": min, max; whole, and then step; log (equal ratios on the slider); below, above, between: reasons why not;
-//             within { dial, times, plus }: at most times · that dial's value + plus
-//   "switch": nothing more
-//   "choice": options, a list of texts; names, what the page calls them, if it calls them otherwise
+// A dial is { trait, kind, label, note }, and depending on its kind:
+//   "number": min, max; whole, and if so step; log, if its slider is logarithmic; below, above, between: reasons for
+//             a refusal; within { dial, times, plus }: at most times · that dial's value + plus
+//   "switch": no other properties
+//   "choice": options, a list of texts; names, their names on the page, if these are different
 //   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text;
-//             lines, if it may have many
+//             lines, if it may have several lines
 export function parseDial(dial, text, values) {
   if (dial.kind === "text") return dial.parse(text, values);
   if (dial.kind === "switch") {
@@ -30,7 +30,7 @@ export function parseDial(dial, text, values) {
   return value;
 }
 
-// The dial as the others let it be at these values.
+// The dial with the limits that the other dials' values set.
 export function present(dial, values) {
   if (!dial.within) return dial;
   const { dial: other, times, plus, label } = dial.within;
@@ -38,7 +38,7 @@ export function present(dial, values) {
   return most < dial.max ? { ...dial, max: most, above: `${label} is ${values[other]}` } : dial;
 }
 
-// Values of which none is beyond what another one allows.
+// Lowers values that are beyond the limits that other dials set.
 export function keepWithin(dials, values) {
   const kept = dials.filter((dial) => dial.within).map((dial) => {
     return [dial.trait, Math.min(values[dial.trait], present(dial, values).max)];
@@ -62,14 +62,14 @@ export function limitsOf(dial) {
   return range.charAt(0).toUpperCase() + range.slice(1) + (dial.note ?? "");
 }
 
-// The nearest value that the dial can take.
+// The closest value that the dial can have.
 export function snap(dial, value) {
   const inside = Math.min(dial.max, Math.max(dial.min, value));
   const step = dial.step ?? 1;
   return dial.whole ? dial.min + Math.round((inside - dial.min) / step) * step : inside;
 }
 
-// Sliders run from 0 to 1000, evenly or by equal ratios (of the value plus one, where the dial begins at 0).
+// Sliders run from 0 to 1000, on a linear or logarithmic scale (of the value plus one, if the dial begins at 0).
 export function toSlider(dial, value) {
   const { min, max } = dial;
   const more = min === 0 ? 1 : 0;
@@ -86,7 +86,8 @@ export function fromSlider(dial, at) {
   return snap(dial, dial.whole ? value : Number(value.toPrecision(3)));
 }
 
-// One step of the keyboard: an arrow is one step, or a hundredth of the slider; a page is a factor 2, or a tenth.
+// The value after a key: an arrow key moves by a step or a hundredth of the slider, a page key by a factor of 2 or a
+// tenth.
 export function nudge(dial, value, key) {
   const sign = ["ArrowRight", "ArrowUp", "PageUp"].includes(key) ? 1 : -1;
   const page = key.startsWith("Page");

@@ -1,6 +1,7 @@
 """Dials: traits with a name, limits, and the reasons for these limits.
 
-A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`; its script gets it as data.
+A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`. The explorer's script gets the
+declaration as data.
 
     >>> class Figure(traitlets.HasTraits):
     ...     dim = Even(64, min=2, max=512, log=True, label="Dimension d", note="Of query and key: d/2 pairs.",
@@ -27,10 +28,10 @@ from ropebook import checks
 
 
 class Within(NamedTuple):
-    """A limit that follows another dial: at most ``times`` of its value and ``plus``, rounded down.
+    """A limit that follows another dial: at most ``times`` · that dial's value + ``plus``, rounded down.
 
-    A value beyond it is refused, and a value that was within it is lowered when the other dial shrinks. The script
-    gets the limit too, and does the same.
+    A value beyond the limit is refused. If the other dial shrinks and the limit falls below the current value, the
+    value is lowered. The script gets the limit too, and does the same.
 
     >>> Within("dim", times=0.5, plus=-1).most(16)
     7
@@ -41,15 +42,15 @@ class Within(NamedTuple):
     plus: int = 0
 
     def most(self, value: int) -> int:
-        """The limit when the other dial is at ``value``."""
+        """The limit if the other dial is at ``value``."""
         return math.floor(self.times * value + self.plus)
 
 
 class Dial(traitlets.TraitType):
     """The base of all dials: a trait that a page shows.
 
-    ``label`` is its name and ``note`` a sentence on what it does; both are for readers. ``more``: the figure's story
-    does not need it, so it may be among the "More dials".
+    ``label`` is its name and ``note`` a sentence on what it does; both are for readers. ``more``: whether it is among
+    the "More dials", because the figure's story does not need it.
     """
 
     kind: ClassVar[str]
@@ -68,13 +69,13 @@ class Dial(traitlets.TraitType):
         self._says = {"label": label, "note": note, "more": more}
 
     def declared(self) -> dict[str, Any]:
-        """What the script gets about the dial, except its name."""
+        """The description of the dial that the script gets, except for the dial's name."""
         return {"kind": self.kind, **self._says}
 
 
 class _Number(Dial):
-    """A number from ``min`` to ``max``. ``below`` and ``above`` explain its limits; ``log``: its slider is
-    logarithmic; ``within``: a limit set by another dial."""
+    """A number from ``min`` to ``max``. ``below`` and ``above`` explain its limits. ``log``: whether its slider is
+    logarithmic. ``within``: a limit that is set by another dial."""
 
     kind = "number"
     step: ClassVar[int | None] = None
@@ -108,7 +109,7 @@ class _Number(Dial):
 
 
 class Whole(_Number, traitlets.Int):
-    """A dial for a whole number from ``min`` to ``max``; anything else raises ``TraitError`` and says why."""
+    """A dial for a whole number from ``min`` to ``max``; anything else raises ``TraitError``, which says why."""
 
     step = 1
 
@@ -157,8 +158,7 @@ class Real(_Number, traitlets.Float):
 class Choice(Dial, traitlets.Enum):
     """A dial for one of a few texts; anything else raises ``TraitError``.
 
-    ``values``: the texts, or a mapping from each to what the page calls it. ``default`` is the first one unless
-    given.
+    ``values``: the texts, or a mapping from each text to its name on the page. ``default``: by default the first text.
     """
 
     kind = "choice"
@@ -186,7 +186,7 @@ class Choice(Dial, traitlets.Enum):
 
 
 class Switch(Dial, traitlets.Bool):
-    """A dial for True or False; anything else, 1 and 0 too, raises ``TraitError``."""
+    """A dial for True or False; anything else, even 1 and 0, raises ``TraitError``."""
 
     kind = "switch"
 
@@ -200,7 +200,7 @@ class Switch(Dial, traitlets.Bool):
 
 
 class Text(Dial, traitlets.Unicode):
-    """A dial for typed text; its script decides how to read it. ``lines``: it may have several lines."""
+    """A dial for typed text; the script decides how to read it. ``lines``: whether it may have several lines."""
 
     kind = "text"
 
@@ -210,7 +210,7 @@ class Text(Dial, traitlets.Unicode):
 
 
 class Numbers(Dial, traitlets.List):
-    """A dial for a typed list of whole numbers; its script decides how to read it."""
+    """A dial for a typed list of whole numbers; the script decides how to read it."""
 
     kind = "text"
 
@@ -219,8 +219,8 @@ class Numbers(Dial, traitlets.List):
 
 
 def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
-    """Dials, name to trait, as a script gets them; properties that are false or
-    missing are left out."""
+    """Describes dials, given as a mapping from name to trait, for a script. Properties that are false or missing are
+    left out."""
     told = [{"trait": name, **dial.declared()} for name, dial in dials.items()]
     return [
         {
@@ -236,7 +236,7 @@ def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
 
 
 def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
-    """The base b, up to 10⁷."""
+    """A dial for the base b, up to 10⁷."""
     return Real(
         default,
         min=min,
@@ -253,7 +253,7 @@ def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
 
 
 def dimension(default: int, *, min: int = 2, max: int = 512, **says: Any) -> Even:
-    """The dimension d of a head."""
+    """A dial for the dimension d of a head."""
     return Even(
         default,
         min=min,
@@ -270,7 +270,7 @@ def dimension(default: int, *, min: int = 2, max: int = 512, **says: Any) -> Eve
 
 
 def pair(default: int, *, dims: int = 512, **says: Any) -> Whole:
-    """The number i of a pair of a head whose dimension is the dial ``dim`` and ends at ``dims``."""
+    """A dial for the number i of a pair. The head's dimension is the dial ``dim``, which goes up to ``dims``."""
     return Whole(
         default,
         min=0,
@@ -288,7 +288,7 @@ def pair(default: int, *, dims: int = 512, **says: Any) -> Whole:
 
 
 def draw(default: int, count: int) -> Whole:
-    """Which of ``count`` random draws."""
+    """A dial that chooses one of ``count`` random draws."""
     return Whole(
         default,
         min=0,
@@ -302,7 +302,7 @@ def draw(default: int, count: int) -> Whole:
 
 
 def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
-    """The trained length L."""
+    """A dial for the trained length L."""
     return Whole(
         default,
         min=16,
@@ -320,7 +320,7 @@ def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
 
 
 def factor(default: float, *, max: float = 64, **says: Any) -> Real:
-    """The factor s by which a method extends the trained length."""
+    """A dial for the factor s by which a method extends the trained length."""
     return Real(
         default,
         min=1.0,
@@ -338,13 +338,13 @@ def factor(default: float, *, max: float = 64, **says: Any) -> Real:
 
 MOST_ALPHA = 2
 LEAST_BETA = 2.5
-"""The largest α is below the smallest β, so that α < β."""
+"""The smallest β, which is above the largest α, so that always α < β."""
 LEAST_ALPHA = 0.25
 MOST_BETA = 64
 
 
 def slow_end() -> Real:
-    """α, the turns within L at the slow end of a ramp."""
+    """A dial for α, the number of turns within L at the slow end of a ramp."""
     return Real(
         1.0,
         min=LEAST_ALPHA,
@@ -359,7 +359,7 @@ def slow_end() -> Real:
 
 
 def fast_end() -> Real:
-    """β, the turns within L at the fast end of a ramp."""
+    """A dial for β, the number of turns within L at the fast end of a ramp."""
     return Real(
         32.0,
         min=LEAST_BETA,

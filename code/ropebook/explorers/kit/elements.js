@@ -1,4 +1,4 @@
-// The elements of a figure, made and changed.
+// Makes and changes the elements of a figure.
 
 const SVG = "http://www.w3.org/2000/svg";
 const TEXT_NODE = 3;
@@ -13,13 +13,13 @@ export function svg(tag, attributes = {}, ...children) {
   return filled(spareNode(tag) ?? noted(document.createElementNS(SVG, tag)), attributes, children);
 }
 
-// While a group is drawn anew: what stood in it, by tag, and what was made for it since.
+// While a group is redrawn: the elements that it had, by tag, and those that were made for it since.
 let redrawing = null;
 const lastMade = new WeakMap();
 
-// Makes what make() returns the content of a group. What html() and svg() return meanwhile are the nodes that they made
-// for the group before, as far as there are any, with other attributes and texts: that costs a fraction of new ones,
-// and nothing where nothing changes. So nobody else may hold these nodes, or listen to them.
+// Replaces the content of a group by what make() returns. Meanwhile, html() and svg() reuse the nodes that they made
+// for the group before, with new attributes and texts. That costs a fraction of making new nodes, and nothing for
+// nodes that don't change. So no other code may keep these nodes, or listen to their events.
 export function redrawn(group, make) {
   const outer = redrawing;
   redrawing = { before: lastMade.get(group) ?? {}, now: {} };
@@ -44,11 +44,11 @@ function noted(node) {
 function filled(node, attributes, children) {
   for (const name in lastPut.get(node)) if (!(name in attributes)) put(node, { [name]: null });
   put(node, attributes);
-  if (children.length) setChildren(node, children); // else whoever filled it before fills it again
+  if (children.length) setChildren(node, children); // otherwise whoever filled it before fills it again
   return node;
 }
 
-// The node's children, in this order; texts among them are changed in place.
+// Sets the node's children, in this order; texts among them are changed in place.
 function setChildren(node, children) {
   const now = node.childNodes;
   children.forEach((child, k) => {
@@ -61,7 +61,7 @@ function setChildren(node, children) {
   while (now.length > children.length) node.lastChild.remove();
 }
 
-// Sets what differs from the last time: attributes that stay cost next to nothing. null takes one away.
+// Sets the attributes that differ from the last time; the others cost next to nothing. null removes an attribute.
 const lastPut = new WeakMap();
 
 export function put(node, attributes) {
@@ -76,7 +76,7 @@ export function put(node, attributes) {
   }
 }
 
-// A small line of text beside a drawing, in the colour that stands back.
+// A small line of text beside a drawing, in the muted colour.
 export function quietText(x, y, text, more = {}) {
   return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
 }

@@ -1,23 +1,24 @@
-// What the picture shows, moved in it, by pointer and by keys.
+// Lets readers move things in the picture, by pointer and by keys.
 
 import { nudge } from "./dials.js";
 import { put } from "./elements.js";
 
 const KEYS = ["ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "PageDown", "PageUp", "Home", "End"];
 
-// Makes an empty HTML element that lies over the picture, a child of the picture's own box, what the hand takes hold
-// of. Not within the SVG: that is one image, and what is in an image cannot be focused by name.
-//   at(x, y, event)  the dials for the pointer's place, in pixels from the box's upper left corner; null: none of them
+// Makes an empty HTML element into a handle that readers can drag. It lies over the picture and is a child of the
+// picture's box. It can't be part of the SVG, which is one image, and things in an image can't get the focus by name.
+//   at(x, y, event)  the dials for the pointer's place, in pixels from the box's upper left corner; null: no change
 //   keys(key)        the dials for a key; null: the key is left to the page
-//   label            what it is called: a text, or label(values)
-//   value(values)    where it is one number: { now, min, max, text }, and it is a slider; else it is told by its label
-//   area             true: a wide area, which a thumb may cross upwards or downwards to scroll the page
-//   place(values)    of a small handle, optional: where it is, [x, y], so that it does not jump under the pointer
+//   label            the handle's name: a text, or label(values)
+//   value(values)    for a handle that sets one number: { now, min, max, text }, and the handle is a slider; without
+//                    this it has only its label
+//   area             true: a wide area, on which a thumb may also scroll the page by moving up or down
+//   place(values)    optional, for a small handle: its place, [x, y], so that it does not jump under the pointer
 //   cursor           optional
-// Returns show([left, top, width, height]), to be called at every drawing.
+// Returns show([left, top, width, height]), which must be called at every drawing.
 export function hand(app, node, /** @type {Record<string, any>} */ options) {
   const { at, keys, label, value, area = false, place, cursor = area ? "pointer" : "grab" } = options;
-  let held = null; // where the pointer took it, how far from the handle's own place, and whether it has followed since
+  let held = null; // where the drag began, its offset from the handle's place, whether the handle has moved
   const follow = (event) => {
     const box = node.parentElement.getBoundingClientRect();
     const next = at(event.clientX - box.left - held.off[0], event.clientY - box.top - held.off[1], event);
@@ -25,7 +26,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
     if (next) app.change(next);
   };
   const thumb = (event) => area && event.pointerType === "touch";
-  // A thumb that goes rather up or down than across is about to scroll.
+  // A thumb that moves up or down rather than sideways is about to scroll.
   const sideways = ({ clientX: x, clientY: y }) => Math.abs(x - held.from[0]) > Math.max(6, Math.abs(y - held.from[1]));
 
   app.listen(node, "pointerdown", (event) => {
@@ -71,9 +72,9 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
 }
 
-// Keys and value of a hand that turns one dial: arrows and pages do what they do on the dial's slider, Home and End go
-// to the limits that hold now. limits(values) → [least, greatest], if other than the dial's own; text(values): what is
-// said.
+// The keys and the value of a handle for one dial. Arrow and page keys do the same as on the dial's slider; Home and
+// End go to the current limits. limits(values) → [least, greatest], if they are not the dial's own; text(values): the
+// value as it is read out.
 export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
   const { limits = () => [dial.min, dial.max], text } = options;
   const now = (values) => values[dial.trait];
@@ -91,8 +92,8 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
   };
 }
 
-// A hand over a wide area of the picture that turns a dial by where it is across: valueAt(share) is the dial's value at
-// a share, 0 … 1, of ends() = [left, right], pixels; limits: those that hold now.
+// A handle over a wide area of the picture, whose horizontal position sets a dial. valueAt(share) is the dial's value
+// at a share, 0 … 1, of the way between ends() = [left, right], in pixels; limits: the current limits.
 export function across(app, node, dial, /** @type {Record<string, any>} */ options) {
   const { ends, limits = () => [dial.min, dial.max], valueAt, text, ...more } = options;
   const evenly = (share) => {
@@ -111,8 +112,8 @@ export function across(app, node, dial, /** @type {Record<string, any>} */ optio
   });
 }
 
-// Where a key leads from a value to the next of several stops; page keys halve and double it, within the limits. null:
-// the key is left to the page.
+// The value to which a key leads: the next of several stops, or for page keys half or double the value, within the
+// limits. null: the key is left to the page.
 export function stopKeys(key, /** @type {number[]} */ stops, now, [least, most]) {
   if (!KEYS.includes(key)) return null;
   const [before, after] = [stops.findLast((stop) => stop < now), stops.find((stop) => stop > now)];

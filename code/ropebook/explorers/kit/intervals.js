@@ -1,4 +1,4 @@
-// Measured values with their limits, on an axis of any range.
+// Draws measured values with their limits, on an axis of any range.
 
 import { svg } from "./elements.js";
 import { axis, lined } from "./drawing.js";
@@ -8,7 +8,7 @@ export function pathOf(points) {
   return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}` : "";
 }
 
-// Ticks on the left, with lines across.
+// Ticks on the left, with horizontal lines.
 export function levels({ from, to }, y, ticks, format) {
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, ticks, format);
@@ -20,7 +20,7 @@ export function range(from, to, step = 1) {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, k) => from + k * step);
 }
 
-// A value with its limits: a disc, or a circle with the paper in it.
+// A value with its limits: a filled disc, or a circle that is filled with the background.
 export function whisker(x, y, low, high, colour, filled, radius = 4) {
   return [
     svg("path", { d: pathOf([[x, low], [x, high]]), ...lined(colour, 1.5) }),
@@ -34,7 +34,7 @@ export function apartText(value) {
   return `${value > 0 ? "+" : ""}${exact(value)}`;
 }
 
-// 1, 2 or 5 times a power of ten, so that at most about `most` steps fill the size.
+// The size of a step, 1, 2 or 5 times a power of ten, for which at most about `most` steps fill the size.
 export function stepOf(size, most) {
   const power = 10 ** Math.floor(Math.log10(Math.max(size, 0.02) / most));
   return [1, 2, 5, 10].find((factor) => factor * power * most >= size) * power;

@@ -1,9 +1,9 @@
-"""Joins a module and its imports into one script, because a module that a page loads from a blob cannot import
-others.
+"""Joins a module and its imports into one script, because a module that a page loads from a blob cannot import others.
 
-The modules are plain: ``import { name, … } from "./file.js";`` on lines of their own, ``export`` before what others
-may import, and no renaming, so that joining only has to drop these words. From a Python file they may import its
-constants and ``dials``; all may import the book's ``PALETTE``.
+The modules are plain, so that joining only has to drop the words ``import`` and ``export``. Each import is a line
+``import { name, … } from "./file.js";``, everything that others may import has ``export`` before it, and nothing is
+renamed. From a Python file a module may import its constants and ``dials``; all modules may import the book's
+``PALETTE``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXPORT = re.compile(r"^export (?!default )", re.MULTILINE)
 
 
 def source(name: str) -> str:
-    """The text of a file in the explorers' folder."""
+    """Reads a file in the explorers' folder."""
     folder = resources.files("ropebook.explorers")
     return (folder / name).read_text(encoding="utf-8")
 
@@ -31,11 +31,11 @@ def source(name: str) -> str:
 def join(
     name: str, declared: Mapping[str, Any] | None = None, text: str | None = None
 ) -> str:
-    """The script of the module ``name`` (or this ``text``, if it isn't a file), preceded by everything that it imports,
-    each part once, under a line ``//# part: name``.
+    """Joins the module ``name`` (or ``text``, if it isn't a file) to one script. Everything that it imports comes
+    before it; each part is included once, under a line ``//# part: name``.
 
-    ``declared``: what the modules may import from Python files. ``ValueError`` if they import something else, or in
-    another form.
+    ``declared``: what the modules may import from Python files. ``ValueError`` if they import something else, or if an
+    import has another form.
 
     >>> parts = split(join("kit/colours.js"))
     >>> list(parts)
@@ -87,7 +87,8 @@ def join(
 
 
 def split(script: str) -> dict[str, str]:
-    """The parts of a joined script: name to text, in order. Text without part lines raises ``ValueError``.
+    """Splits a joined script into its parts: a dictionary from name to text, in order. Text without part lines raises
+    ``ValueError``.
 
     >>> split("//# part: a.js\\nlet a;\\n//# part: b.js\\nlet b;\\n")
     {'a.js': 'let a;\\n', 'b.js': 'let b;\\n'}

@@ -1,10 +1,11 @@
-// The dials as they stand on the page.
+// The dials' controls on the page.
 
 import { count } from "./text.js";
 import { formatDial, fromSlider, limitsOf, nudge, present, toSlider } from "./dials.js";
 import { html, put, setText } from "./elements.js";
 
-// A dial with its limits, which are seen while it has the focus, and a place under its field for why it refused.
+// A dial with its limits, which are visible while it has the focus, and a place under its field for the reason of a
+// refusal.
 export function knob(dial, id, app) {
   const { box, field, show } = KINDS[dial.kind](dial, id, app);
   const limits = html("span", { class: "rb-limits", id: `${id}-limits` });
@@ -12,14 +13,14 @@ export function knob(dial, id, app) {
   box.append(why, limits);
   return {
     box,
-    // idle: why the dial has no effect just now, if it has none.
+    // idle: the reason why the dial has no effect now, if so.
     show(values, idle) {
       const now = present(dial, values);
       setText(limits, idle || limitsOf(now));
       put(box, { class: idle ? "rb-dial rb-idle" : "rb-dial" });
       show(values[dial.trait], now);
     },
-    // Says why what was typed is refused; "": it no longer is.
+    // Says why the typed text is refused; "" means that it no longer is.
     refuse(reason) {
       setText(why, reason);
       const described = reason ? `${id}-why ${id}-limits` : `${id}-limits`;
@@ -55,7 +56,7 @@ export function numberDial(dial, id, app) {
   slider.setAttribute("aria-label", `${dial.label}, slider`);
   const reset = resetButton(dial, app);
   let now = dial;
-  let typing = false; // the figure may be drawn again meanwhile, and what is half typed must not be lost
+  let typing = false; // the figure may be redrawn meanwhile, and half-typed text must not be lost
   const current = () => app.values()[dial.trait];
   const turn = (value) => {
     typing = false;
@@ -106,7 +107,7 @@ export function switchDial(dial, id, app) {
   };
 }
 
-// Buttons of which one is pressed; the arrow keys go from one to the next, as between all radio buttons.
+// A row of buttons, of which exactly one is pressed. The arrow keys move between them, as with radio buttons.
 export function choiceDial(dial, id, app) {
   const reset = resetButton(dial, app);
   const buttons = dial.options.map((option, k) => {
@@ -128,7 +129,7 @@ export function choiceDial(dial, id, app) {
   };
 }
 
-// More options than fit in a row or two: a list.
+// A list, for more options than fit in a row or two.
 export function listDial(dial, id, app) {
   const reset = resetButton(dial, app);
   const options = dial.options.map((option, k) => html("option", { value: option }, dial.names?.[k] ?? option));
@@ -145,7 +146,7 @@ export function listDial(dial, id, app) {
   };
 }
 
-// Takes effect with every key; what is not allowed is left standing until the reader leaves the field.
+// A text field that takes effect with every key. Text that is not allowed remains until the reader leaves the field.
 export function textDial(dial, id, app) {
   const look = { id, class: "rb-text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-limits` };
   const field = dial.lines ? html("textarea", { ...look, rows: 4 }) : html("input", { ...look, type: "text" });
@@ -175,7 +176,7 @@ const KINDS = {
   choice: (dial, ...more) => (dial.options.length > MOST_BUTTONS ? listDial : choiceDial)(dial, ...more),
 };
 
-// A row of buttons that move a whole-number dial by so many of its noun, from limits()[0] to limits()[1].
+// A row of buttons that move a whole-number dial, from limits()[0] to limits()[1]. `noun` names what they count.
 export function stepButtons({ change, listen, values }, trait, noun, limits) {
   const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
   const steps = [-16, -1, 1, 16].map((by) => {

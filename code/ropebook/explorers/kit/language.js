@@ -1,8 +1,8 @@
-// The small language in which rules are written, as ropebook.explain.language reads it: conditions, and sentences with
-// facts in them. A fact that is missing is undefined or null.
+// The small language in which rules are written: conditions, and sentences with facts in them.
+// ropebook.explain.language does the same. A fact that is missing is undefined or null.
 
-const MOST_ITEMS = 8; // of a list from a file
-const LONGEST_SHOWN = 60; // characters of a text from a file
+const MOST_ITEMS = 8; // items shown of a list in a file
+const LONGEST_SHOWN = 60; // characters shown of a text in a file
 const UNKNOWN = "unknown";
 
 const COMPARED = {
@@ -37,7 +37,7 @@ export function isTrue(condition, facts) {
   return left !== null && right !== null && COMPARED[word](left, right);
 }
 
-// The number that an expression makes of the facts, or null.
+// The value of an expression for these facts, or null.
 export function quantity(expression, facts) {
   if (typeof expression === "string") return typeof facts[expression] === "number" ? facts[expression] : null;
   if (!Array.isArray(expression)) return expression;
@@ -53,12 +53,12 @@ export function quantity(expression, facts) {
   return word === "/" ? left / right : left % right;
 }
 
-// The sentence with its facts.
+// The sentence with its facts filled in.
 export function fill(sentence, facts) {
   return sentence.replace(/\{(\w+)(:code)?\}/g, (_, name, code) => (code ? codedFact : shownFact)(facts[name]));
 }
 
-// A fact for readers, and as a line of code has it.
+// A fact as readers see it; codedFact gives it as in a line of code.
 export function shownFact(found) {
   if (!Array.isArray(found)) return typeof found === "number" ? numberText(found, 4, true) : codedFact(found);
   return found.slice(0, MOST_ITEMS).map(shownFact).join(", ") + (found.length > MOST_ITEMS ? ", …" : "");
@@ -71,7 +71,7 @@ export function codedFact(found) {
   return typeof found === "number" ? numberText(found, 6) : String(found);
 }
 
-// A text of the file, at most so long, and without what cannot be seen.
+// A text from the file, shortened if it is too long, and without invisible characters.
 export function shortText(text) {
   const letters = [...text];
   const plain = letters.slice(0, LONGEST_SHOWN).join("").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Zs}]/gu, " ");
@@ -82,7 +82,7 @@ export function withCommas(digits) {
   return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// A number with so many significant digits, whole ones as they are.
+// Writes a number with this many significant digits; whole numbers are not rounded.
 export function numberText(found, digits, commas = false) {
   const size = Math.abs(found);
   const grouped = (text) => (commas ? withCommas(text) : text);

@@ -1,17 +1,17 @@
-// The names of lines with their looks, [colour, width, dashes], over a plot.
+// A legend above a plot: the names of lines with their looks, [colour, width, dashes].
 
 import { svg } from "./elements.js";
 import { lined, textWidth } from "./drawing.js";
 
-export const LEGEND = 58; // where they begin
+export const LEGEND = 58; // the top of the legend
 export const LEGEND_ROW = 20;
 
-// The attribute of a line with such a look.
+// The attribute that gives a line this look.
 export function styled([colour, width, dashes]) {
   return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
 }
 
-// Where the items { name, look, value } stand, as many in a row as fit; value: what stands in bold after a name.
+// The places of the items { name, look, value }, as many in a row as fit; value is written in bold after the name.
 function placed(items, width) {
   let [x, row] = [0, 0];
   return items.map(({ name, look, value }) => {
@@ -23,7 +23,7 @@ function placed(items, width) {
   });
 }
 
-// How many rows they take.
+// How many rows the items take.
 export function legendRows(items, width) {
   return items.length ? placed(items, width).at(-1).row + 1 : 0;
 }

@@ -1,17 +1,17 @@
-// The small language model in plain loops: bytes in, the bits of every byte out.
+// The small language model in plain loops: it takes bytes and returns the bits of every byte.
 
-// Its functions, the model itself first. They name nothing but one another, since a worker gets their texts.
+// The model's functions, starting with the model itself. They use only one another, because a worker gets their source.
 export const MODEL = [
   languageModel, weightsIn, sizesOf, readings, embedded, attended, fed, project, normed, rotatedRows, attentionOf,
   addMixed, costs,
 ];
 
-// A model with the stored weights: a safetensors file whose matrices are int8 with one scale to a row.
+// Makes a model from the stored weights: a safetensors file whose matrices are int8, with a scale for each row.
 export function languageModel(/** @type {ArrayBuffer} */ stored) {
   const model = sizesOf(weightsIn(stored));
   return {
     run: (what) => readings(model, what),
-    // What a head of a layer attends to at place m of a text that was run: a weight for each of the bytes 0 … m.
+    // What a head attends to at place m of a text that was read: a weight for each of the bytes 0 … m.
     attention(scores, layer, head, m) {
       const row = new Float32Array(m + 1);
       attentionOf(scores[layer], model.headDim, model.dim, head, m, row);
@@ -20,7 +20,7 @@ export function languageModel(/** @type {ArrayBuffer} */ stored) {
   };
 }
 
-// What the file says of its weights, and a function that reads those of a name.
+// The file's header, and a function that reads the weights of a given name.
 function weightsIn(stored) {
   const headerSize = Number(new DataView(stored).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(stored, 8, headerSize)));
@@ -40,7 +40,7 @@ function weightsIn(stored) {
   return { header, weightsOf };
 }
 
-// The weights by their places in the model, and its sizes.
+// The weights by their places in the model, and the model's sizes.
 function sizesOf({ header, weightsOf }) {
   const heads = Number(header.__metadata__.n_heads);
   const dim = header["embedding.weight"].shape[1];
@@ -57,10 +57,11 @@ function sizesOf({ header, weightsOf }) {
   return { heads, dim, headDim: dim / heads, hidden: layers[0].gate.length / dim, embedding, lastNorm, layers };
 }
 
-// A generator: yields the share that is done, several times a second; returns bits (of each byte but the first), the
-// likeliest byte at each place and its share, and scores, of each layer what attention() needs.
+// A generator that reads a text. Several times a second it yields the share of the work that is done. It returns the
+// bits of each byte except the first, the likeliest byte at each place and its probability, and scores: for each layer,
+// what attention() needs.
 //   bytes; theta: radians per position of each pair; scale: a factor on the scores of each query
-//   far: null, or { window, query, key }: from that distance on, queries and keys stand at these positions
+//   far: null, or { window, query, key }: from the distance `window` on, queries and keys have these positions
 function* readings(model, { bytes, theta, scale, far }) {
   const { dim, hidden, layers } = model;
   const length = bytes.length - 1;
@@ -82,12 +83,12 @@ function* readings(model, { bytes, theta, scale, far }) {
   return { ...costs(logits, bytes), scores: kept };
 }
 
-// The rows of the bytes but the last one.
+// The embedding rows of all bytes except the last.
 function embedded({ embedding, dim }, bytes, { length, x }) {
   for (let m = 0; m < length; m += 1) x.set(embedding.subarray(bytes[m] * dim, (bytes[m] + 1) * dim), m * dim);
 }
 
-// The attention of a layer, added to x; yields the share that is done, returns what attention() needs.
+// Adds the attention of a layer to x. It yields the share that is done, and returns what attention() needs.
 function* attended({ heads, dim, headDim }, layer, rooms, { theta, scale, far }, passed) {
   const { length, rows, x, y, q, k, v, mixed } = rooms;
   normed(x, layer.norm, y);
@@ -117,7 +118,7 @@ function* attended({ heads, dim, headDim }, layer, rooms, { theta, scale, far },
   return scores;
 }
 
-// The feed-forward part of a layer, added to x, a block of rows at a time; yields the share that is done.
+// Adds the feed-forward part of a layer to x, one block of rows at a time. It yields the share that is done.
 function* fed({ dim, hidden }, layer, { rows, x, y, gate, up, mixed }, passed) {
   const block = 64;
   normed(x, layer.mlpNorm, y);
@@ -132,7 +133,7 @@ function* fed({ dim, hidden }, layer, { rows, x, y, gate, up, mixed }, passed) {
   for (let i = 0; i < x.length; i += 1) x[i] += mixed[i];
 }
 
-// The rows first … last − 1 of x, each times the matrix, into out: four rows and two columns share what is read.
+// Writes the rows first … last − 1 of x, times the matrix, to out. Four rows and two columns share what is read.
 function project(x, first, last, matrix, from, out, to) {
   for (let r = first; r < last; r += 4) {
     for (let o = 0; o < to; o += 2) {
@@ -166,7 +167,7 @@ function project(x, first, last, matrix, from, out, to) {
   }
 }
 
-// Each row divided by its root mean square, times the norm's weights, one for each column.
+// Divides each row by its root mean square, and multiplies each column by its weight of the norm.
 function normed(x, weights, out) {
   const dim = weights.length;
   for (let row = 0; row < x.length; row += dim) {
@@ -177,7 +178,7 @@ function normed(x, weights, out) {
   }
 }
 
-// Every head's entries i and i + pairs of each row, turned by the angle of pair i at that row's position.
+// Rotates entries i and i + pairs of every head in each row, by the angle of pair i at that row's position.
 function rotatedRows(x, positions, theta, headDim, dim) {
   const pairs = headDim / 2;
   const out = new Float32Array(x.length);
@@ -194,7 +195,8 @@ function rotatedRows(x, positions, theta, headDim, dim) {
   return out;
 }
 
-// The weights of one query over its keys, into row: softmax of the scaled scores; far ones by the other rotation.
+// Writes the weights of one query over its keys to row: the softmax of the scaled scores, which for far keys come from
+// the other rotation.
 function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   const start = head * headDim;
   let highest = -Infinity;
@@ -217,7 +219,7 @@ function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   for (let n = 0; n <= m; n += 1) row[n] /= total;
 }
 
-// A head's values, mixed by these weights and added to the row of one query.
+// Adds a head's values, mixed with these weights, to the row of one query.
 function addMixed(weights, v, headDim, dim, head, m, mixed) {
   const [start, end] = [m * dim + head * headDim, m * dim + (head + 1) * headDim];
   for (let n = 0; n <= m; n += 1) {
@@ -226,7 +228,7 @@ function addMixed(weights, v, headDim, dim, head, m, mixed) {
   }
 }
 
-// From logits to what each byte cost, what was likeliest, and how likely that was.
+// Computes from logits the bits that each byte cost, the likeliest byte, and its probability.
 function costs(logits, bytes) {
   const length = bytes.length - 1;
   const [bits, top, share] = [new Float32Array(length), new Uint8Array(length), new Float32Array(length)];

@@ -10,29 +10,30 @@ import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 import { takeaway } from "./takeaway.js";
 
-// In ms: how seldom a playing figure says what it shows, and how long a hand rests before the address is written.
+// In ms: the least time between two descriptions of a playing figure, and how long dials must rest before the address
+// is written.
 const PAUSE = 250;
 
-// How high a picture may be, in px, so that its dials fit beside or under it on one screen.
+// The greatest height of a picture, in px, for which its dials still fit beside or under it on one screen.
 const MOST = { wide: 600, narrow: 400 };
 
 // spec:
-//   title, note          what it is, and what to do with it; note may be note(values), of the values at the start
-//   dials                as its Python file declares them, see parseDial
+//   title, note          what the figure is, and what to do with it; note may be a function of the values at the start
+//   dials                the dials as the figure's Python file declares them, see parseDial
 //   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
-//   beside(context)      optional: what comes with the model and is no dial, { values(), stop() }: values() stand
-//                        beside the dials' own; the whole is app.beside
-//   settle(values)       optional: repairs values that depend on one another in another way than `within`, returns them
+//   beside(context)      optional: values that come from the model but have no dial, { values(), stop() }: values() are
+//                        added to the dials' values; the whole object is app.beside
+//   settle(values)       optional: corrects and returns values that depend on one another in other ways than `within`
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
-//   build(stage, app)    makes the elements once, returns draw({ data, values, width, most, theme, jump }), called at
-//                        every change; the picture may be `width` wide and `most` high, whatever the dials say; jump
-//                        says that nothing should glide (a new width, a new theme)
-//   idle(data, values)   optional: which dials have no effect just now, and why: { trait: reason }
+//   build(stage, app)    makes the elements once and returns draw({ data, values, width, most, theme, jump }), which is
+//                        called at every change; the picture may be `width` wide and `most` high for any dials; jump
+//                        says that nothing should glide (because the width or the theme is new)
+//   idle(data, values)   optional: the dials that have no effect now, and why: { trait: reason }
 //   stats(data, values)  list of [name, value, remark] in large type under the figure
-//   describe(data, values)  one or two sentences: what is to be seen now; also read out
+//   describe(data, values)  one or two sentences that say what can be seen now; they are also read out
 // app: change({ trait: value }, passing), listen(node, event, handler), values(), alt; tools, the row for the picture's
-// buttons, as the stage holds the picture only; below, for what is to be read under the figure; redraw(), for what the
-// figure keeps beside its dials
+// buttons, because the stage is only for the picture; below, for text under the figure; redraw(), for a figure that
+// keeps some state besides its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
@@ -56,7 +57,7 @@ export function mount(spec, { model, el, page }) {
   installStyle();
   const { dials } = spec;
   const stop = new AbortController();
-  const work = []; // milliseconds from input event to end of drawing, one entry per event that drew
+  const work = []; // milliseconds from an input event to the end of drawing, one entry per event that caused a drawing
   const beside = spec.beside?.({ model, page });
   const state = dialState(spec, model, beside);
   const count = { draws: 0 };
@@ -76,13 +77,13 @@ export function mount(spec, { model, el, page }) {
   const telling = teller(spec, knobs, frame, count, page, app);
   const around = { theme: readTheme(frame.root), width: 0 };
 
-  // passing: the dials that alone have changed, in one of many drawings in a row.
+  // passing: the only dials that have changed, if this is one of many drawings in a row.
   function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
     const values = app.values();
     data = spec.compute(values);
     around.width = Math.floor(frame.stage.clientWidth) || 640; // 640 while the figure is not in the page yet
     const { width, theme } = around;
-    // Dials first: a slider that is set has the page laid out, which costs least before the picture changes.
+    // Dials first: setting a slider makes the browser lay out the page, which costs least before the picture changes.
     const waits = telling.show(data, values, passing);
     draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
     count.draws += 1;
@@ -106,7 +107,7 @@ export function mount(spec, { model, el, page }) {
   };
 }
 
-// What a figure's script and its dials may ask for.
+// The functions and elements that a figure's script and its dials may use.
 function appOf(model, beside, state, listen, { knobs, say, redraw }) {
   const app = {
     alt: model.get("alt"),
@@ -115,7 +116,7 @@ function appOf(model, beside, state, listen, { knobs, say, redraw }) {
     below: html("div", { class: "rb-below" }),
     initial: state.values(),
     values: state.values,
-    // passing: one of many in a row, as when time passes; what the figure says may come a little later.
+    // passing: one of many changes in a row, as in an animation; the figure's words may then be updated a little later.
     change(partial, passing = false) {
       state.ask(partial);
       for (const trait of Object.keys(partial)) knobs()[trait]?.refuse("");
@@ -123,7 +124,7 @@ function appOf(model, beside, state, listen, { knobs, say, redraw }) {
       redraw(false, passing && Object.keys(partial));
     },
     enter: (dial, text) => enter(app, knobs(), say, dial, text),
-    // What was refused no longer stands in the dial's field.
+    // Called when the refused text is no longer in the dial's field.
     forgive: (dial) => knobs()[dial.trait].refuse(""),
     listen,
     redraw: () => redraw(),
@@ -136,20 +137,20 @@ function dialState({ dials, settle: settled }, model, beside) {
   let batch = false;
   const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
   const settle = (values) => ({ ...settled(values), ...beside?.values() });
-  // What was last asked of each dial. It stands there, or as near as the others allow; what had to give way comes back
-  // as soon as they allow it again.
+  // The value that was last requested for each dial. A dial has this value, or the closest one that the other dials
+  // allow. If it was adjusted, it returns to the requested value as soon as the others allow that.
   let asked = held();
   return {
     values: () => settle(held()),
     ask(partial) {
       asked = { ...asked, ...partial };
       const values = settle(asked);
-      batch = true; // one drawing, however many traits change
+      batch = true; // draw only once, even if several traits change
       for (const { trait } of dials) if (!same(values[trait], model.get(trait))) model.set(trait, values[trait]);
       batch = false;
       model.save_changes();
     },
-    // Whether the model changed a dial by itself, which then is what was asked of it.
+    // Whether the model changed a dial by itself. The new value then counts as requested.
     heard(trait) {
       if (!batch) asked[trait] = model.get(trait);
       return !batch;
@@ -157,7 +158,8 @@ function dialState({ dials, settle: settled }, model, beside) {
   };
 }
 
-// What was typed: true if the dial took it; if not, the dial keeps its value and the page says why.
+// Enters what was typed. Returns true if the dial accepted it; otherwise the dial keeps its value and the page says
+// why.
 function enter(app, knobs, say, dial, text) {
   const values = app.values();
   let value;
@@ -173,7 +175,7 @@ function enter(app, knobs, say, dial, text) {
   return true;
 }
 
-// A handler whose time is kept, if it had the figure drawn.
+// A handler whose time is recorded if it caused a drawing.
 function timed(handler, work, count) {
   return (event) => {
     const [start, before] = [performance.now(), count.draws];
@@ -199,7 +201,7 @@ function frameOf(spec, app) {
     html("div", { class: "rb-body" },
       html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
       html("div", { class: "rb-work" }, stage, html("div", { class: "rb-side" }, app.tools, panel, more)), words));
-  // What a dial refused stands under its field; here it is only read out.
+  // What a dial says when it refuses is shown under its field; here it is only read out.
   const say = (text, seen = true) => {
     setText(says, text);
     put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
@@ -207,7 +209,7 @@ function frameOf(spec, app) {
   return { root, stage, stats, summary, panel, further, more, spoken, words, say };
 }
 
-// The dials' controls, those of the story in sight.
+// The dials' controls. Those that the figure's story needs are visible from the start.
 function knobsOf(dials, app, { panel, further, more }) {
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
   const knobs = Object.fromEntries(dials.map((dial) => [dial.trait, knob(dial, `${prefix}-${dial.trait}`, app)]));
@@ -216,9 +218,9 @@ function knobsOf(dials, app, { panel, further, more }) {
   return knobs;
 }
 
-// What the figure shows, in numbers and words, and when it is told.
+// Tells in numbers and words what the figure shows, and decides when to do so.
 function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
-  let told = 0; // when
+  let told = 0; // the time of the last update
   let timers = [];
   function tell(data) {
     told = performance.now();
@@ -231,15 +233,15 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     setText(summary, spec.describe(data, values));
   }
   return {
-    // At once, or only the dials that are passing; returns whether the rest waits.
+    // Updates everything at once, or only the dials that are passing; returns whether the rest waits.
     show(data, values, passing) {
       const waits = passing && performance.now() - told < PAUSE;
       if (waits) for (const trait of passing) knobs[trait].show(values);
       else tell(data);
       return waits;
     },
-    // When the hand rests: screen readers would read every value that a slider passes, and browsers refuse hundreds of
-    // changes of the address.
+    // What is done only after the dials have rested for a while: otherwise screen readers would read every value that a
+    // slider passes, and browsers would refuse hundreds of changes to the address.
     later(data, waits) {
       timers.forEach(clearTimeout);
       timers = [setTimeout(() => setText(spoken, count.draws > 1 ? summary.textContent : ""), 2 * PAUSE),
@@ -256,7 +258,7 @@ function saveAddress(dials, app, page) {
   const entries = dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait]),
     formatDial(dial, app.initial[dial.trait])]);
   const turned = entries.filter(([, text, home]) => text !== home);
-  if (!turned.length && !readAddress(location.hash, page.key).length) return; // a heading's address stays
+  if (!turned.length && !readAddress(location.hash, page.key).length) return; // keep a heading's address
   const hash = writeAddress(location.hash, page.key, turned);
   if (hash !== location.hash) history.replaceState(history.state, "", hash || location.href.split("#")[0]);
 }
@@ -264,12 +266,12 @@ function saveAddress(dials, app, page) {
 // Sets the dials that an address names.
 function openAt({ dials }, app, { say, more }, entries) {
   const { values, refusals } = readDials(dials, app.initial, entries);
-  app.change(values); // which settles them
+  app.change(values); // this settles them
   say(refusals.join(" "));
   if (dials.some(({ more: further, trait }) => further && !same(values[trait], app.initial[trait]))) more.open = true;
 }
 
-// Draws when the model changes by itself; returns what ends that.
+// Draws whenever the model changes by itself; returns a function that stops this.
 function followModel(model, dials, state, redraw) {
   const heard = dials.map(({ trait }) => [`change:${trait}`, () => state.heard(trait) && redraw()]);
   for (const [event, listener] of heard) model.on(event, listener);
@@ -278,7 +280,7 @@ function followModel(model, dials, state, redraw) {
   };
 }
 
-// Draws when the page's theme or the stage's width changes; returns what ends that.
+// Draws whenever the page's theme or the stage's width changes; returns a function that stops this.
 function followPage({ root, stage }, around, redraw) {
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);
@@ -288,10 +290,10 @@ function followPage({ root, stage }, around, redraw) {
   });
   let frame = 0;
   const resize = new ResizeObserver(() => {
-    cancelAnimationFrame(frame); // in the next frame: drawing changes the height, which would come back here at once
+    cancelAnimationFrame(frame); // wait for the next frame, as drawing changes the height, which calls this again
     frame = requestAnimationFrame(() => {
       if (Math.floor(stage.clientWidth) === around.width) return;
-      around.theme = readTheme(root); // it may have come into the page just now
+      around.theme = readTheme(root); // the figure may have come into the page just now
       redraw(true);
     });
   });
@@ -303,7 +305,7 @@ function followPage({ root, stage }, around, redraw) {
   };
 }
 
-// An address that does not speak of this figure (a heading's, say) leaves it alone.
+// An address without entries for this figure (a heading's, say) doesn't change it.
 function followAddress(page, signal, open) {
   const follow = () => page && readAddress(location.hash, page.key).length
     && open(readAddress(location.hash, page.key));

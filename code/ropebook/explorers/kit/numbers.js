@@ -1,12 +1,12 @@
-// A number as readers write it: 10^4, 10⁴, 1e4, 10,000, 4k, pi/4, 2π (no page needed).
+// Reads numbers as people write them: 10^4, 10⁴, 1e4, 10,000, 4k, pi/4, 2π. This file needs no page.
 
 const RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const PLAIN_NUMBER = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/yi;
 const RAISED_TO = /\^([+-]?(?:\d+\.?\d*|\.\d+))/y;
 const SIZES_OF_TEXT = { k: 1024, M: 1024 ** 2 };
 
-// The number that `text` means, or an Error that says why it is none. Where tokens are counted (`whole`), 4k is
-// 4 · 1024, as in the names of models; elsewhere a k could be a thousand too, and is refused.
+// The number that `text` means, or an Error that says why it isn't a number. In counts of tokens (`whole`), 4k means
+// 4 · 1024, as in the names of models. Elsewhere k is refused, because it could also mean a thousand.
 export function readNumber(text, whole = false) {
   const given = text.trim();
   const unclear = (why) => new Error(`“${given}” is unclear: ${why}`);
@@ -32,8 +32,8 @@ function digitOf(sign) {
   return sign === "⁻" ? "-" : String(RAISED_DIGITS.indexOf(sign));
 }
 
-// Numbers and π, each with a power if it has one, multiplied and divided from left to right; NaN if it is something
-// else.
+// The value of numbers and π, possibly with powers, that are multiplied and divided from left to right; NaN for
+// anything else.
 function productOf(text) {
   const [, sign, rest] = /^([+-]?)(.*)$/.exec(text) ?? [];
   let at = 0;

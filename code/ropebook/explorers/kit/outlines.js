@@ -1,11 +1,11 @@
-// Curves that are blue above 0 and orange below, as outlines { at, low, high }: how far down and up the curve comes at
-// each place of `at`, a number. Where both are one list, it is a line.
+// Curves that are blue above 0 and orange below, as outlines { at, low, high }. At each place in `at`, the curve
+// reaches from `low` to `high`. If both are the same list, the curve is a line.
 
 import { evenEdges, minMaxBand } from "./rope.js";
 
-const MOST_BUCKETS = 360; // of curves with more samples than pixels
+const MOST_BUCKETS = 360; // for curves with more samples than pixels
 
-// Of samples at even distances: a line, or where samples share a pixel a band.
+// The outline of evenly spaced samples: a line, or a band if several samples share a pixel.
 export function outlineOf(values, pixels) {
   const count = values.length;
   if (count <= pixels) {
@@ -17,14 +17,14 @@ export function outlineOf(values, pixels) {
   return { at: band.low.map((_, b) => (edges[b] + edges[b + 1] - 1) / 2), ...band };
 }
 
-// An outline around the height `middle`: blue above, orange below. Its places are multiples of `pitch` pixels from
-// `left` on, its values of `unit` pixels.
+// Paints an outline around the height `middle`, blue above and orange below. A place is multiplied by `pitch` pixels
+// and counted from `left`; a value is multiplied by `unit` pixels.
 export function paintOutline(context, { at, low, high }, [left, pitch], [middle, unit]) {
   const last = at.length - 1;
   const line = low === high;
   const across = at.map((place) => left + place * pitch);
   context.save();
-  context.translate(0, middle); // where the colours meet, too
+  context.translate(0, middle); // this is also where the colours meet
   context.beginPath();
   context.moveTo(across[0], 0);
   for (let k = 0; k <= last; k += 1) context.lineTo(across[k], -unit * (line ? high[k] : Math.max(0, high[k])));
@@ -42,7 +42,7 @@ export function paintOutline(context, { at, low, high }, [left, pitch], [middle,
   context.restore();
 }
 
-// The look of the outlines: a step from one colour to the other at 0.
+// Sets the colours of the outlines, which change abruptly at 0.
 export function setPaints(context, paints) {
   const signs = context.createLinearGradient(0, -1, 0, 1);
   for (const [at, name] of [[0, "1"], [0.5, "1"], [0.5, "2"], [1, "2"]]) signs.addColorStop(at, paints[name]);

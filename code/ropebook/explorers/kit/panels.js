@@ -1,11 +1,11 @@
-// One panel of a picture at a time, where a narrow stage has no room for all.
+// Shows one panel of a picture at a time if a narrow stage has no room for all of them.
 
 import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
-// Puts a switch between the named panels into app.tools, to be seen on narrow stages only. What it returns is called by
-// draw with the stage's width: the number of the panel to draw, null where all are drawn. It is no dial: the figure
-// keeps which panel is shown, the address does not.
+// Adds buttons to app.tools that switch between the named panels; they are visible only on narrow stages. It returns a
+// function that draw calls with the stage's width, and that gives the number of the panel to draw, or null for all
+// panels. The switch is not a dial: the figure remembers the panel, but the address doesn't contain it.
 export function panels(app, /** @type {string[]} */ names) {
   let chosen = 0;
   const buttons = names.map((name, i) => {

@@ -1,19 +1,19 @@
-// Time that passes by itself once the reader has pressed Play.
+// Animation that starts when the reader presses Play.
 
 import { html, setText } from "./elements.js";
 import { same } from "./mount.js";
 
-const LONGEST = 0.1; // seconds from one frame to the next: after a hitch the figure goes on where it was
+const LONGEST = 0.1; // the most seconds from one frame to the next, so that the figure doesn't jump after a hitch
 
-// A button among the figure's tools.
-//   advance(values, seconds)  the dials so many seconds later, { trait: value }; null if the values are at the end
-//   again                     optional: the dials from which it starts anew when Play is pressed at the end
-//   step                      seconds of one press where readers want less motion
-// It stops when a dial is turned by hand, when the figure is out of sight, and at the end.
+// Adds a Play button to the figure's tools.
+//   advance(values, seconds)  the dials after this many seconds, { trait: value }; null if the values are at the end
+//   again                     optional: the dials with which it starts again if Play is pressed at the end
+//   step                      how many seconds a press advances for readers who want less motion
+// It stops when the reader moves a dial, when the figure is out of sight, and at the end.
 export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, step = 1 }) {
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
-  let run = null; // while it plays: the values it began with, the seconds since then, what it has set
+  let run = null; // while it plays: the values at the start, the seconds since then, and what it has set
   const atEnd = () => advance(app.values(), 1e-3) === null;
   const name = () => setText(button, run ? "Pause" : calm.matches ? "Step" : "Play");
   const stop = () => {
@@ -41,7 +41,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
     tick();
     return undefined;
   });
-  // As an event, so that its work is measured like that of any other, and ends with the figure.
+  // Each frame is an event, so that its work is measured like that of any other event, and stops with the figure.
   app.listen(button, "frame", () => {
     if (!run) return;
     const now = performance.now();
@@ -52,7 +52,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
       stop();
       return;
     }
-    // A whole position lasts several frames, of which only the first has something to draw.
+    // The position stays the same for several frames, and only the first of them has something to draw.
     if (!same({ ...run.shown, ...next }, run.shown)) app.change(next, true);
     run.shown = app.values();
     tick();
@@ -61,7 +61,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
   name();
 }
 
-// The same for the dial "position": from 0 to `most`, so many positions per second.
+// The same for the dial "position": it goes from 0 to `most`, at `pace` positions per second.
 export function playPositions(app, most, pace) {
   play(app, {
     advance: ({ position }, seconds) => (position === most ? null

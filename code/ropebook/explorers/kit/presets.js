@@ -1,10 +1,10 @@
-// Settings that have a name: a list to choose from, among the figure's tools.
+// A list of named settings to choose from, among the figure's tools.
 
 import { html } from "./elements.js";
 import { same } from "./mount.js";
 
-// label: what is chosen, read out; prompt: what stands there while the dials are at none of them; items: [name,
-// settings]. Returns show(values), to be called at every drawing.
+// label: the list's name, which is read out; prompt: the text of the list while the dials match none of the settings;
+// items: [name, settings]. Returns show(values), which must be called at every drawing.
 export function presets(app, label, prompt, /** @type {any[][]} */ items) {
   const list = html("select", { class: "rb-button", "aria-label": label },
     ...[prompt, ...items.map(([name]) => name)].map((name) => html("option", {}, name)));

@@ -1,7 +1,7 @@
-// The arithmetic of the interactive figures: numbers in, numbers out, nothing of the page.
-// Angles are in radians, everything is float64. The names are those of the Python modules.
+// The arithmetic of the interactive figures. It only computes with numbers, and never uses the page.
+// Angles are in radians, and everything is float64. The functions have the same names as in the Python modules.
 
-// ---- Numbers that look random and are always the same ----
+// ---- Numbers that look random but are always the same ----
 
 // FNV-1a, 32 bits: a hash of the text's UTF-8 bytes.
 export function fnv1a(text) {
@@ -10,7 +10,7 @@ export function fnv1a(text) {
   return hash >>> 0;
 }
 
-// mulberry32: the k-th number depends on seed + k·0x6d2b79f5 alone. In [0, 1).
+// mulberry32: numbers in [0, 1); the k-th depends only on seed + k·0x6d2b79f5.
 export function uniforms(seed, count) {
   const out = new Float64Array(count);
   for (let k = 1; k <= count; k += 1) {
@@ -22,12 +22,13 @@ export function uniforms(seed, count) {
   return out;
 }
 
-// Standard normal numbers by Box–Muller, always the same for the same label; a longer list starts like a shorter one.
+// Standard normal numbers by Box–Muller. The same label always gives the same numbers; a longer list starts like a
+// shorter one.
 export function normals(label, count) {
   const flat = uniforms(fnv1a(label), count + (count % 2));
   const out = new Float64Array(count);
   for (let i = 0; i < count; i += 2) {
-    const radius = Math.sqrt(-2 * Math.log(1 - flat[i])); // 1 − u is never 0
+    const radius = Math.sqrt(-2 * Math.log(1 - flat[i])); // 1 − flat[i] is never 0
     const angle = 2 * Math.PI * flat[i + 1];
     out[i] = radius * Math.cos(angle);
     if (i + 1 < count) out[i + 1] = radius * Math.sin(angle);
@@ -39,12 +40,12 @@ export function wordVector(word, dim) {
   return normals(`word ${word}`, dim);
 }
 
-// A dim × dim matrix, row by row, whose entries have variance 1/dim: it keeps the length of a vector on average.
+// A dim × dim matrix, row by row. Its entries have variance 1/dim, so on average it preserves the length of a vector.
 export function weightMatrix(name, dim) {
   return normals(`weights ${name}`, dim * dim).map((value) => value / Math.sqrt(dim));
 }
 
-// A permutation of 0 … count − 1 (Fisher–Yates), the same for the same seed.
+// A permutation of 0 … count − 1 (Fisher–Yates), always the same for the same seed.
 export function permutation(count, seed) {
   const order = Array.from({ length: count }, (_, i) => i);
   const draws = uniforms(seed, count);
@@ -55,8 +56,8 @@ export function permutation(count, seed) {
   return order;
 }
 
-// The function, remembering its last result: most turns of a dial leave most of a figure as it was. Its arguments are
-// numbers, strings and booleans; the result must not be changed by who gets it.
+// Makes a function remember its last result, because most changes of a dial leave most of a figure unchanged. Its
+// arguments must be numbers, strings or booleans, and callers must not change the result.
 export function lastCall(compute) {
   let known;
   let result;
@@ -70,7 +71,8 @@ export function lastCall(compute) {
   };
 }
 
-// To two decimals, for places in a picture; as text it is shorter, and sooner there, than by toFixed.
+// Rounds to two decimals, for places in a picture. As text, the result is shorter than that of toFixed, and made
+// faster.
 export function hundredths(value) {
   return Math.round(100 * value) / 100;
 }
@@ -82,10 +84,10 @@ export function invFreq(dim, base) {
   return Float64Array.from({ length: dim / 2 }, (_, i) => base ** ((-2 * i) / dim));
 }
 
-// Cosine and sine of theta · (start + k·step) for k = 0 … count − 1, by the addition theorem: one turn by
+// Cosine and sine of theta · (start + k·step) for k = 0 … count − 1, by the angle-sum formulas: one rotation by
 // δ = theta·step costs four products, less than a cosine. It is written as x − (αx + βy), α = 2 sin²(δ/2), β = sin δ,
-// which does not lose the digits of a small δ as cos δ would; and every 64th angle is computed afresh, so that the
-// rounding of at most 63 turns adds up.
+// because cos δ would lose the digits of a small δ. Every 64th angle is computed afresh, so that the rounding errors of
+// at most 63 rotations add up.
 export function cosSinGrid(theta, start, step, count, cos = new Float64Array(count), sin = new Float64Array(count)) {
   const half = Math.sin((theta * step) / 2);
   const alpha = 2 * half * half;
@@ -108,15 +110,15 @@ export function cosSinGrid(theta, start, step, count, cos = new Float64Array(cou
   return { cos, sin };
 }
 
-// Σ_i a_i cos θ_iΔ + b_i sin θ_iΔ for Δ = start … start + count − 1; the distance kernel where every a_i is 1 and every
-// b_i is 0.
+// Σ_i a_i cos θ_iΔ + b_i sin θ_iΔ for Δ = start … start + count − 1. If every a_i is 1 and every b_i is 0, this is the
+// distance kernel.
 export function fourierSum(theta, a, b, start, count) {
   return fourierSums(theta, [{ a, b }], start, 1, count)[0];
 }
 
-// The same sum for each of several waves { a, b }, at Δ = start + k·step. In blocks of 64: Δ is A ± B, where A is the
-// middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB both products serve two distances,
-// and do not wait for one another as turns do.
+// The same sum for each of several waves { a, b }, at Δ = start + k·step. We compute it in blocks of 64: Δ is A ± B,
+// where A is the middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB, each product is
+// used for two distances, and none has to wait for another, as successive rotations would.
 export function fourierSums(theta, waves, start, step, count) {
   const half = 32;
   const blocks = Math.ceil(count / (2 * half));
@@ -149,7 +151,7 @@ export function weigh({ cos, sin }, a, b, out) {
   }
 }
 
-// Two pairs at a time: the sums are read and written half as often.
+// Adds two pairs at a time, so that the sums are read and written half as often.
 export function addProducts({ even, odd }, factor, { cos, sin }, factor2, { cos: cos2, sin: sin2 }) {
   for (let at = 0, k = 0; k < even.length; at += 1) {
     const [c, s, c2, s2] = [factor.cos[at], factor.sin[at], factor2.cos[at], factor2.sin[at]];
@@ -160,7 +162,7 @@ export function addProducts({ even, odd }, factor, { cos, sin }, factor2, { cos:
   }
 }
 
-// What blocks of 2·half have on both sides of their middles: even + odd behind it and even − odd before it.
+// The values in blocks of 2·half: even + odd after the middle of a block, and even − odd before it.
 export function unfolded(even, odd, half) {
   const out = new Float64Array(2 * even.length);
   for (let middle = half, k = 0; middle < out.length; middle += 2 * half) {
@@ -199,7 +201,7 @@ export function times(x, matrix) {
   return out;
 }
 
-// −Infinity marks a key that may not be seen; at least one must be visible.
+// −Infinity marks a key that must not be seen; at least one key must be visible.
 export function softmax(scores) {
   let highest = -Infinity;
   for (const score of scores) if (score > highest) highest = score;
@@ -214,7 +216,7 @@ export function softmax(scores) {
   return powers;
 }
 
-// Lists of vectors in, one row of weights per query out. Causal: query m sees the keys n ≤ m.
+// Takes lists of vectors and returns a row of weights for each query. Causal: query m sees the keys n ≤ m.
 export function attentionWeights(queries, keys, causal, scale) {
   return queries.map((q, m) => softmax(keys.map((k, n) => (causal && n > m ? -Infinity : dot(q, k) * scale))));
 }
@@ -232,9 +234,9 @@ export function entropy(p) {
   return p.reduce((sum, share) => (share > 0 ? sum - share * Math.log(share) : sum), 0);
 }
 
-// The Frobenius norm of diag(p) − p pᵀ: p_i Σ_{j≠i} p_j on the diagonal, −p_i p_j beside it. The sums over the others
-// are running sums from both ends: 1 − p_i would lose its digits just where p_i is nearly 1.
-const after = []; // kept between calls: a new list would cost more than the sums in it
+// The Frobenius norm of diag(p) − p pᵀ, whose entries are p_i Σ_{j≠i} p_j on the diagonal and −p_i p_j elsewhere. We
+// compute the sums over j≠i as running sums from both ends, because 1 − p_i would lose its digits when p_i is nearly 1.
+const after = []; // kept between calls, because making a new list would cost more than its sums
 export function softmaxGradientNorm(p) {
   after[p.length - 1] = 0;
   for (let i = p.length - 2; i >= 0; i -= 1) after[i] = after[i + 1] + p[i + 1];
@@ -250,7 +252,7 @@ export function softmaxGradientNorm(p) {
   return Math.sqrt(total);
 }
 
-// How many values are greater than the one before and no less than the one after.
+// How many values are greater than the value before and not less than the value after.
 export function countMaxima(values) {
   let found = 0;
   for (let k = 1; k + 1 < values.length; k += 1) {
@@ -261,12 +263,13 @@ export function countMaxima(values) {
 
 // ---- Fewer samples than positions ----
 
-// Where count positions share fewer buckets (pixels, say): bucket b holds the positions edges[b] … edges[b + 1] − 1.
+// Divides count positions among fewer buckets (pixels, say). Bucket b has the positions edges[b] … edges[b + 1] − 1.
 export function evenEdges(count, buckets) {
   return Array.from({ length: buckets + 1 }, (_, b) => Math.floor((b * count) / buckets));
 }
 
-// Least and greatest value in each bucket. That band is honest; a line through every tenth sample invents waves.
+// The least and the greatest value in each bucket. (A line through every tenth sample would show waves that don't
+// exist.)
 export function minMaxBand(values, edges) {
   const low = [];
   const high = [];
@@ -283,20 +286,20 @@ export function minMaxBand(values, edges) {
   return { low, high };
 }
 
-// The whole position, 0 … most, that is nearest to where what turns by theta per position has turned by so many radians
-// more, on the shorter way round.
+// The whole position, 0 … most, closest to the one at which a hand that turns by theta per position has turned by this
+// many radians more, in whichever direction is shorter.
 export function turnedOn(position, theta, radians, most) {
   const shorter = radians - 2 * Math.PI * Math.round(radians / (2 * Math.PI));
   return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));
 }
 
-// Samples of a wave per position, a power of 2, so that nothing is rounded: 1 where the span is above `fine`; where it
-// is shorter, so many that there are about `fine` of them.
+// How many samples of a wave to take per position: a power of 2, so that no place is rounded. It is 1 if the span is
+// above `fine`; for a shorter span there are about `fine` samples in all.
 export function samplesPerStep(span, fine) {
   return span > fine ? 1 : 1 << (31 - Math.clz32(fine / span));
 }
 
-// How many pairs, from the fastest on, complete a turn within a length; all if even the slowest does.
+// How many pairs complete a turn within a length.
 export function turnedPairs(theta, length) {
   const slow = theta.findIndex((one) => one * (length - 1) < 2 * Math.PI);
   return slow < 0 ? theta.length : slow;

@@ -1,16 +1,18 @@
-// Steps that a page asks the reader to take with a figure: how one begins, and when its goal is met (no page needed).
+// Steps that a page asks the reader to take with a figure: how a step begins, and whether its goal is met. This file
+// needs no page.
 
 import { readAddress } from "./address.js";
 import { formatDial } from "./dials.js";
 
-// "trait=text&trait=text" as the entries that readAddress finds.
+// Converts "trait=text&trait=text" to entries like those of readAddress.
 export function settingsOf(text) {
   return readAddress(`#.${text.replaceAll("&", "&.")}`, "");
 }
 
 const CONDITION = /^(\w+)(>=|<=|!=|>|<|=)([^<>=!]+)$/;
 
-// Whether "name>=number&name=text" (>=, <=, >, <, = or !=) holds, of dials and of numbers that the figure computes.
+// Whether a goal "name>=number&name=text" (>=, <=, >, <, = or !=) is met by the dials and the figure's computed
+// numbers.
 export function isMet(goal, dials, values, data) {
   return goal.split("&").every((condition) => {
     const found = CONDITION.exec(condition);

@@ -12,8 +12,7 @@ from importlib import resources
 
 
 def opening(script: str, prefix: str) -> str | None:
-    """The opening still of the explorer with this script, with ids that begin with ``prefix``; None if there is
-    none."""
+    """The opening still of the explorer with this script, or None. Its ids begin with ``prefix``."""
     folder = resources.files("ropebook.explorers") / "stills"
     path = folder / script.replace(".js", ".svg")
     if not path.is_file():
@@ -22,7 +21,7 @@ def opening(script: str, prefix: str) -> str | None:
 
 
 def with_ids(still: str, prefix: str) -> str:
-    """The still with its own ids, so that a page can have several.
+    """Gives the still ids that begin with ``prefix``, so that a page can have several stills.
 
     >>> with_ids('<clipPath id="still-1"/><path clip-path="url(#still-1)"/>', "a")
     '<clipPath id="a-1"/><path clip-path="url(#a-1)"/>'
@@ -31,7 +30,7 @@ def with_ids(still: str, prefix: str) -> str:
 
 
 def in_words(alt: str) -> str:
-    """What is shown if there is no still.
+    """The text to show if there is no still.
 
     >>> in_words("Two lines & a dot.")
     '<p>Two lines &amp; a dot.</p>'

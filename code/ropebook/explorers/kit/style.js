@@ -5,8 +5,8 @@ import { PALETTE } from "../../colours.py";
 const variables = (form) => Object.entries(PALETTE)
   .map(([name, pair]) => `  --rb-${name}: ${form(name, pair)};`).join("\n");
 
-// The --fig-… colours are the page's. A notebook has none: there the light ones after the comma hold, and the second
-// block gives those for the dark themes of JupyterLab, VS Code and Colab.
+// The page defines the --fig-… colours. A notebook doesn't, so the light colours after the commas are used there, and
+// the second block has colours for the dark themes of JupyterLab, VS Code and Colab.
 export const STYLE = `
 .rb {
 ${variables((name, [light]) => `var(--fig-${name}, ${light})`)}
@@ -40,8 +40,8 @@ ${variables((_, [, dark]) => dark)}
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 
-/* The picture keeps its place on the screen while the dials go by, and no longer: it ends with the work, so that it
-   never slides over the words below. The page says in --rb-top what covers the window's upper edge. */
+/* The picture stays in view while the reader scrolls past the dials. It stops at the end of the work area, so that it
+   never covers the words below. --rb-top is the height of whatever covers the window's upper edge. */
 .rb-stage {
   --rb-room: 0.5rem;
   z-index: 1; inset-block-start: calc(var(--rb-top, 0px) + var(--rb-room)); margin-block: var(--rb-room);
@@ -61,7 +61,7 @@ ${variables((_, [, dark]) => dark)}
   .rb-side { padding-block-start: 1rem; }
 }
 
-/* What the figure says: nothing of it stands over a dial, so that it may take more lines or fewer. */
+/* The figure's words. No dial is below them, so they may take more lines or fewer. */
 .rb-words-all { margin-block-start: 1rem; padding-block-start: 0.75rem; border-block-start: 1px solid var(--rb-grid); }
 .rb.rb .rb-stats {
   display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)); gap: 0.5rem 1.5rem; margin: 0;
@@ -102,7 +102,8 @@ ${variables((_, [, dark]) => dark)}
 .rb-dial > :is(.rb-why, .rb-list, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
 .rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
-/* Over what follows, so that nothing moves; for hands that type, not for those that drag. What is refused says more. */
+/* The limits are drawn over what follows, so that nothing moves. They are for readers who type rather than drag. If a
+   value is refused, the reason is shown instead. */
 .rb-limits { display: none; }
 .rb-dial:has(:focus-visible):not(:has([aria-invalid="true"])) > .rb-limits {
   display: block; position: absolute; z-index: 2; inset: calc(100% + 2px) 0 auto; padding: 0.375rem 0.625rem;

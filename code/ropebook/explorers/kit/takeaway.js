@@ -1,11 +1,11 @@
-// What a reader can take away from a figure: a link to its setting, the picture as SVG and as PNG, its numbers as CSV.
+// What a reader can take away from a figure: a link to its setting, the picture as SVG or PNG, and its numbers as CSV.
 
 import { formatDial } from "./dials.js";
 import { writeAddress } from "./address.js";
 import { html, setText, svg } from "./elements.js";
 
 const MARGIN = 16; // px of paper around the picture
-const DENSITY = 2; // of a PNG: its pixels per CSS pixel, at least
+const DENSITY = 2; // a PNG has at least this many pixels per CSS pixel
 
 const INHERITED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
   "font-family", "font-size", "font-weight", "font-variant-numeric", "letter-spacing", "text-anchor", "visibility"];
@@ -13,7 +13,7 @@ const OWN = {
   opacity: "1", "fill-opacity": "1", "stroke-opacity": "1", "stop-color": "rgb(0, 0, 0)", "stop-opacity": "1",
 };
 
-// A copy of a drawing that needs no page: what the page's styles say stands at each element.
+// A copy of a drawing that needs no page, because the page's styles are written into each element.
 function standing(node) {
   const look = getComputedStyle(node);
   if (look.display === "none") return null;
@@ -33,7 +33,7 @@ function standing(node) {
   return copy;
 }
 
-// A word or a box of HTML in the stage, as SVG.
+// Converts a word or a box of HTML in the stage to SVG.
 function boxed(node, place) {
   const look = getComputedStyle(node);
   const [x, y, width, height] = place(node.getBoundingClientRect());
@@ -48,7 +48,7 @@ function boxed(node, place) {
   })].join(";");
   const range = document.createRange();
   for (const child of [...node.childNodes].filter(({ nodeType }) => nodeType === 3)) {
-    for (const { 0: word, index } of child.data.matchAll(/\S+/g)) { // word by word, as lines may break between them
+    for (const { 0: word, index } of child.data.matchAll(/\S+/g)) { // word by word, since lines may break in between
       range.setStart(child, index);
       range.setEnd(child, index + word.length);
       const [left, top, , high] = place(range.getBoundingClientRect());
@@ -58,7 +58,7 @@ function boxed(node, place) {
   return made;
 }
 
-// The first colour behind an element that is not transparent.
+// The first colour behind an element that isn't transparent.
 function paperBehind(node) {
   for (let one = node; one; one = one.parentElement) {
     const colour = getComputedStyle(one).backgroundColor;
@@ -67,7 +67,7 @@ function paperBehind(node) {
   return "rgb(255, 255, 255)";
 }
 
-// The stage as one SVG of its own: drawings, pixels and words where they are seen, on the page's paper.
+// The stage as a single SVG: drawings, pixels and words at their places, on the page's background.
 export function pictureOf(stage, title) {
   const area = stage.getBoundingClientRect();
   const [width, height] = [area.width, area.height].map((size) => Math.ceil(size) + 2 * MARGIN);
@@ -105,7 +105,7 @@ async function asPixels({ text, width, height }) {
   return new Promise((resolve) => canvas.toBlob(resolve));
 }
 
-// The dials, and whatever the figure computed, as lines "name,index,value"; indices of nested lists stand with dots.
+// The dials and everything that the figure computed, as lines "name,index,value". Nested lists have indices with dots.
 export function tableOf(dials, values, data) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = dials.map((dial) => [dial.trait, "", formatDial(dial, values[dial.trait])]);
@@ -123,7 +123,7 @@ function save(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// The row of buttons. page: its address is taken, if the figure stands on one that has it; data(): what is drawn now.
+// The row of buttons. page: if there is one, the link contains its address; data(): the data that are drawn now.
 export function takeaway({ title, dials }, app, stage, page, data) {
   const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   const link = () => {

@@ -1,6 +1,6 @@
-// Numbers for readers.
+// Writes numbers for readers.
 
-// Three significant digits; very small and very large numbers as 1.23 × 10⁻⁴.
+// Writes three significant digits; very small and very large numbers become 1.23 × 10⁻⁴.
 export function tidy(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -21,7 +21,7 @@ export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// So many decimals, with a minus sign that is as wide as a plus.
+// Writes a fixed number of decimals, with a minus sign that is as wide as a plus.
 export function exact(value, decimals = 3) {
   return value.toFixed(decimals).replace("-", "−");
 }

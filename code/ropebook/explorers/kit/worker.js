@@ -1,14 +1,16 @@
-// The model at work beside the page, which answers meanwhile; and where its weights come from.
+// Runs the model in a worker, so that the page stays responsive, and loads the model's weights.
 
-// What stands in the worker; it gets its text, too, and names nothing outside. In: { stored }, the weights; then
-// { id, run, look }, what to read and where to look at the end, or { id, look } alone; or { id, run, aside }: after
-// that, for what is shown beside it, under the name `aside`. Out: { id, share } while it reads, { id, found, row },
-// where `row` is what it attends to at `look`; { id, row }; { aside, found }; { problem }. What is asked later stops
-// what is being read; what is read aside only another text stops.
+// The function that the worker runs. The worker gets its source, so it must use nothing from outside.
+//   It gets    { stored }, the weights; then { id, run, look }, what to read and which head and byte to look at in the
+//              end; { id, look }, to look again without reading; or { id, run, aside }, to read something afterwards
+//              that is shown for comparison, under the name `aside`.
+//   It posts   { id, share } while it reads; { id, found, row }, where `row` is what the head attends to at `look`;
+//              { id, row }; { aside, found }; or { problem }.
+// A later request stops a reading, but a reading aside is stopped only by another text.
 function serve(make) {
   let model;
   let last; // what attention() needs of the last text that was not read aside
-  let newest; // id
+  let newest; // the id of the last request
   let newestRun;
   const { port1, port2 } = new MessageChannel();
   const pause = () => new Promise((done) => {
@@ -43,8 +45,8 @@ function serve(make) {
   };
 }
 
-// A worker with a model, given as the functions that it consists of: the first makes it from what is stored.
-// told(message) gets what the worker says.
+// Starts a worker with a model. The model is given as the functions that it consists of; the first makes it from the
+// stored weights. told(message) gets the worker's messages.
 export function startWorker(/** @type {Function[]} */ parts, /** @type {ArrayBuffer} */ stored, told) {
   const text = `${parts.join("\n")}\n(${serve})(${parts[0].name});`;
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
@@ -56,7 +58,7 @@ export function startWorker(/** @type {Function[]} */ parts, /** @type {ArrayBuf
   return worker;
 }
 
-// The weights, from a file of the site or from the kernel.
+// Loads the weights, from a file on the site or from the kernel.
 export async function loadWeights({ model, page }) {
   const packed = page?.file ? fromText(await page.file("model")) : await fromKernel(model);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -1,27 +1,28 @@
-// YaRN's ramp from pairs that are kept to pairs that are interpolated, as its paper writes it and as its code has it.
+// YaRN's ramp from pairs that are kept to pairs that are interpolated, as in its paper and as in its code.
 
 function within(value) {
   return Math.min(1, Math.max(0, value));
 }
 
-// The pair index, a fraction, at which a pair turns so often in a length.
+// The pair index, usually fractional, at which a pair completes this many turns in a length.
 export function pairAt(turns, dim, length, base) {
   return (dim * Math.log(length / (2 * Math.PI * turns))) / (2 * Math.log(base));
 }
 
-// How much of each pair is kept, 0 to 1: linear in its turns within the length, as the paper has it.
+// How much of each pair is kept, 0 to 1, as in the paper: linear in the pair's turns within the length.
 export function keptByTurns(theta, length, alpha, beta) {
   return theta.map((one) => within(((one * length) / (2 * Math.PI) - alpha) / (beta - alpha)));
 }
 
-// Where the code's ramp begins and ends, in pair indices: where pairs turn β and α times, rounded outwards if wished.
+// The pair indices at which the code's ramp begins and ends: the pairs there complete β and α turns. `truncate` rounds
+// them outwards.
 export function rampEnds(dim, length, base, alpha, beta, truncate = true) {
   let [low, high] = [pairAt(beta, dim, length, base), pairAt(alpha, dim, length, base)];
   if (truncate) [low, high] = [Math.floor(low), Math.ceil(high)];
   return [Math.max(0, low), Math.min(dim - 1, high)];
 }
 
-// How much of each pair is kept, linear in the pair's index between the ends, as the code has it.
+// How much of each pair is kept, as in the code: linear in the pair's index between the ends.
 export function keptByIndex(theta, length, base, alpha, beta, truncate = true) {
   const [low, high] = rampEnds(2 * theta.length, length, base, alpha, beta, truncate);
   return theta.map((_, i) => 1 - within((i - low) / (high - low)));
