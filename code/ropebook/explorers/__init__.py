@@ -1,9 +1,8 @@
-"""Interactive figures: ipywidgets that do their arithmetic in the browser, so they work on a page without a
-kernel.
+"""Interactive figures: ipywidgets that do their arithmetic in the browser, so they work on a page without a kernel.
 
-An explorer is a subclass of :class:`Explorer` in a Python file and a JavaScript file of the same name. Its traits are
-the dials: set them from Python or by hand, observe them from Python, ``explorer.observe(print, "dim")``. The script
-computes and draws.
+An explorer consists of a subclass of :class:`Explorer` in a Python file, and a JavaScript file of the same name, which
+computes and draws. The explorer's traits are its dials. You can set them from Python or on the page, and observe them
+from Python: ``explorer.observe(print, "dim")``.
 
     >>> from ropebook.explorers.saturation import Saturation
     >>> figure = Saturation(dim=128)
@@ -48,18 +47,17 @@ __all__ = [
 ]
 
 LEAST_ALT = 20
-"""The least length of an alternative text, in characters, because a file name or a single word describes
-nothing."""
+"""The least length of an alternative text, in characters. (A file name or a single word would describe nothing.)"""
 
 
 class Explorer(anywidget.AnyWidget):
     """The base of all interactive figures.
 
-    A subclass has: ``script``, the name of its JavaScript file; a trait of :mod:`ropebook.explorers.kit.dials` for each
-    dial; ``alt``'s default. ``alt`` describes the figure for readers who cannot see
-    it; fewer than 20 characters raise ``TraitError``.
+    A subclass has ``script``, the name of its JavaScript file; a trait from :mod:`ropebook.explorers.kit.dials` for
+    each dial; and a default for ``alt``. ``alt`` describes the figure for readers who cannot see it; fewer than 20
+    characters raise ``TraitError``.
 
-    Its script imports ``dials`` and the constants above the class from the Python file, as data.
+    The script imports ``dials`` and the constants above the class from the Python file, as data.
     """
 
     script: ClassVar[str] = ""
@@ -69,7 +67,7 @@ class Explorer(anywidget.AnyWidget):
     )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # traitlets itself makes further subclasses
+        # traitlets makes further subclasses, which don't have a script
         if "script" in cls.__dict__:
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
@@ -101,7 +99,7 @@ class Explorer(anywidget.AnyWidget):
 
     @classmethod
     def dial_traits(cls) -> dict[str, Dial]:
-        """The traits that are dials, name to trait, in the order of their definition."""
+        """The traits that are dials, as a mapping from name to trait, in the order of their definition."""
         return {
             name: trait
             for owner in reversed(cls.__mro__)
@@ -110,12 +108,12 @@ class Explorer(anywidget.AnyWidget):
         }
 
     def dials(self) -> dict[str, Any]:
-        """The current dials, name to value: what the script computes from."""
+        """The current values of the dials by name, from which the script computes."""
         return {name: getattr(self, name) for name in self.dial_traits()}
 
     def still(self) -> str:
-        """The figure as it opens, as one inline SVG in the page's colours, for print and wherever scripts don't run. A
-        page of the book shows the figure's actual state instead, drawn when the book is built."""
+        """The figure's opening state as an inline SVG in the page's colours, for print and wherever scripts don't run.
+        A page of the book shows the figure's own state instead, which is drawn when the book is built."""
         found = opening(self.script, self.model_id or "still")
         return in_words(self.alt) if found is None else found
 
@@ -142,7 +140,7 @@ def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
     def give_way(figure: Explorer, _: dict) -> None:
         setattr(figure, name, min(getattr(figure, name), most(figure)))
 
-    # This is what traitlets does with handlers defined in a class.
+    # traitlets does the same with handlers that are defined in a class.
     for handler, of in [
         (traitlets.validate(name)(valid), f"_valid_{name}"),
         (traitlets.observe(within.dial)(give_way), f"_fit_{name}"),

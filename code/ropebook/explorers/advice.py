@@ -1,4 +1,5 @@
-"""The explorer of the page on choosing a method: settings that reach the length you want, for your own numbers."""
+"""The explorer of the page on choosing a method. For your own numbers, it shows settings that reach the length you
+want."""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ CASES = {
     name: choice.when
     for name, choice in zip(NAMES, choices(4096, 16384), strict=True)
 }
-"""What may be done to the model."""
+"""What you may do to the model."""
 MOST_BASE = max(base for _, _, base, _ in MODELS)
-"""The largest values among the models in the book."""
+"""The largest base among the models in the book."""
 
 
 class Advice(Explorer):
     """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that should read L′, and how far
     each reaches.
 
-    ``trained_length``: L, 16 to 131072. ``target_length``: L′, 16 to 1048576. ``base``: 1 to 10⁷. ``dim``: even, 4 to 512.
-    ``may``: what may be done to the model, one of `CASES`. Bad values raise ``TraitError``.
+    ``trained_length``: L, 16 to 131072. ``target_length``: L′, 16 to 1048576. ``base``: 1 to 10⁷. ``dim``: even, 4 to
+    512. ``may``: what you may do to the model, one of `CASES`. Bad values raise ``TraitError``.
     """
 
     script = "advice.js"

@@ -1,4 +1,5 @@
-// The small model, reading in the page: what each byte of a text costs it, and what a head looks at.
+// The small model reads a text in the page. The figure shows the bits that each byte costs it, and what a head attends
+// to.
 
 import { dials, HEAD_DIM, METHODS, LONGEST_TEXT, READ, TRAINED, WITH_FACTOR } from "./alive.py";
 import { invFreq } from "./kit/rope.js";
@@ -16,13 +17,13 @@ import { loadWeights, startWorker } from "./kit/worker.js";
 import { explorer } from "./kit/mount.js";
 
 const TRAINED_BASE = 10000;
-const SMOOTH = 16; // the curve is a mean over so many bytes
+const SMOOTH = 16; // the curve is a mean over this many bytes
 const [ALPHA, BETA] = [1, 32];
 
 // ---- What is read, and how ----
 
 const encode = (text) => Array.from(new TextEncoder().encode(text));
-const isOwn = ({ own }) => encode(own).length > 1; // with fewer than two bytes there is nothing to predict
+const isOwn = ({ own }) => encode(own).length > 1; // a shorter text has no byte to predict
 
 function bytesOf(values) {
   return encode(isOwn(values) ? values.own : READ[values.text]).slice(0, values.length + 1);
@@ -30,10 +31,10 @@ function bytesOf(values) {
 
 const mixed = (theta, s, kept) => theta.map((one, i) => ((1 - kept[i]) * one) / s + kept[i] * one);
 
-// Powers of s that leave the first frequency and divide the last by s.
+// Divides the frequencies by powers of s: the first by 1, the last by s.
 const divided = (theta, s) => theta.map((one, i) => one * s ** (-i / (theta.length - 1)));
 
-// The frequencies, radians per position, and a factor on the scores.
+// The frequencies of each method, in radians per position. scaleOf gives the factor on the scores.
 const FREQUENCIES = {
   linear: (theta, { factor }) => theta.map((one) => one / factor),
   ntk: (theta, { factor }) => divided(theta, factor),
@@ -50,7 +51,7 @@ function scaleOf({ method, factor }, places) {
   });
 }
 
-// From which distance on queries and keys get other positions, and which. Empty if the method changes no distances.
+// The distance from which on queries and keys get other positions, and these positions; empty if no distances change.
 function farOf({ method, factor }, places) {
   const all = Array.from({ length: places }, (_, m) => m);
   if (method === "rerope") {
@@ -75,7 +76,7 @@ function readKey(values) {
 const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
 const means = (bits) => [bits.slice(0, TRAINED), bits.slice(TRAINED)].filter(({ length }) => length).map(mean);
 
-// `result`: what the model found last, and for which dials, `at`.
+// `result`: the model's last result, and the dials that it is for, `at`.
 function compute(dials) {
   const { result } = dials;
   const bytes = bytesOf(dials);
@@ -85,17 +86,17 @@ function compute(dials) {
   const shown = bytesOf(at);
   const byte = Math.min(at.byte, shown.length - 1);
   return {
-    bytes, // to be read
+    bytes, // the bytes to read
     theta: FREQUENCIES[dials.method]?.(theta, dials, places) ?? theta,
-    scale: scaleOf(dials, places), // of each query
+    scale: scaleOf(dials, places), // the factor on each query's scores
     ...farOf(dials, places),
-    fresh: readKey(dials) === readKey(at), // what follows is what the dials ask for
+    fresh: readKey(dials) === readKey(at), // whether what follows belongs to the current dials
     shown, // the bytes that were read
     bits,
-    plain, // bits of the model as trained
-    byte, // the chosen one, counted from 0
+    plain, // the bits of the model as trained
+    byte, // the chosen byte, counted from 0
     row: result.row, // what a head attends to when it predicts that byte
-    means: [means(bits), means(plain)], // within L and, if the text is long enough, beyond it
+    means: [means(bits), means(plain)], // the means within L and, if the text is long enough, beyond it
   };
 }
 
@@ -120,7 +121,7 @@ function company({ model, page }) {
     if (problem) return failed(message);
     if (aside) {
       if (aside === textKey(result.at)) result = { ...result, plain: [...found.bits] };
-    } else if (message.id !== id) return null; // the answer to an earlier setting of the dials
+    } else if (message.id !== id) return null; // this answers an earlier setting of the dials
     else if (share !== undefined) return tell({ share });
     else if (found) {
       const [bits, top, shares] = [found.bits, found.top, found.share].map((some) => [...some]);
@@ -180,8 +181,8 @@ function company({ model, page }) {
 // ---- On the page ----
 
 const LEFT = 40;
-const LEVELS = 8; // shades of the background of a byte, and of the line under it
-const DEAR = 8; // bits from which on the line under a byte has its full colour
+const LEVELS = 8; // the number of shades for a byte's background and for the line under it
+const DEAR = 8; // from this many bits on, the line under a byte has its full colour
 
 function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"]);
@@ -244,7 +245,7 @@ function nameOf(at) {
   return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
 }
 
-// The curves: the last result, and the model as trained, unless that is the same or has not been computed yet.
+// The curves: the last result, and the model as trained, unless the two are the same or the latter isn't computed yet.
 /** @type {[string, number, string][]} */
 const LOOKS = [["ink", 2, ""], ["2", 1.75, "5 4"]];
 
@@ -253,7 +254,7 @@ function itemsOf({ bits, plain }, { result }) {
   return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
 }
 
-// At each byte, the mean over the last ones.
+// At each byte, the mean over the last SMOOTH bytes.
 function smoothed(bits) {
   let sum = 0;
   return bits.map((one, k) => {
@@ -286,7 +287,7 @@ function curves(plot, data, { result }, width) {
   ];
 }
 
-// A byte as one letter.
+// A byte as a single letter.
 function letterOf(byte) {
   if (byte === 10) return "↵";
   return byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·";
@@ -295,7 +296,7 @@ function letterOf(byte) {
 function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
   const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
   const [wide, high] = [cell.toFixed(1), line.toFixed(1)];
-  // One path for each level: what `draws` returns for each place of that level.
+  // One path for each level. It joins what `draws` returns for all places with this level.
   const leveled = (levels, draws) => {
     const paths = Array.from({ length: LEVELS }, () => "");
     levels.forEach((level, k) => {

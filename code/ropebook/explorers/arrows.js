@@ -1,4 +1,4 @@
-// A query and a key as two arrows, turned by the positions of their tokens in a text.
+// A query and a key as two arrows, rotated by the positions of their tokens in a text.
 
 import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
@@ -21,7 +21,7 @@ function compute({ m, n, base, dim, pair }) {
   const score = qx * kx + qy * ky;
   return {
     theta, // radians per token
-    query, // x, y at the position
+    query, // x and y at its position
     key,
     between: Math.atan2(Math.abs(kx * qy - ky * qx), score), // the angle between them, 0 … π
     score,
@@ -34,8 +34,8 @@ function compute({ m, n, base, dim, pair }) {
 const INK = { query: "3", key: "4" };
 const QUERY_LENGTH = Math.hypot(...QUERY);
 const MOST_SCORE = QUERY_LENGTH * Math.hypot(...KEY);
-const CHIP = 30; // how high a word is
-const SIDE = 26; // px beside the row of tokens
+const CHIP = 30; // the height of a word
+const SIDE = 26; // the space beside the row of tokens, in px
 const PACE = 3; // tokens per second
 
 function build(stage, app) {
@@ -45,7 +45,7 @@ function build(stage, app) {
   const numbers = svg("g");
   picture.append(text.group, plane.group, numbers);
 
-  // Where both tokens were when the reader took hold of them; a dial or a link moves them without leaving a mark.
+  // Where both tokens were when the reader began to drag them. A dial or a link moves them without leaving a mark.
   let before = app.initial;
   let last = app.initial;
   let taken = false;
@@ -67,10 +67,10 @@ function build(stage, app) {
     taken = false;
     last = values;
     const narrow = width < NARROW;
-    const top = 2 * CHIP + (narrow ? 48 : 76); // of the plane
+    const top = 2 * CHIP + (narrow ? 48 : 76); // the top of the plane
     const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
     const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
-    // The numbers beside the plane reach farther down than a small one.
+    // The numbers beside a small plane reach farther down than the plane.
     const height = top + Math.max(size, size / 2 + (narrow ? 108 : 146) + 10);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
@@ -82,12 +82,12 @@ function build(stage, app) {
   };
 }
 
-// Each word can be moved by itself, and the bar between them moves both: by pointer and by keys.
+// Each word can be moved alone, and the bar between them moves both, by pointer or by keys.
 function buildHands(app, { begin, move }) {
   let cell = 1;
   const nodes = [0, 1, 2].map(() => html("div"));
   const [mDial, nDial] = ["m", "n"].map((name) => dials.find(({ trait }) => trait === name));
-  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // where m can go, and n with it
+  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // m’s limits when n follows
   const make = (node, label, dial, limits, text, partial) => {
     for (const type of ["pointerdown", "focus"]) app.listen(node, type, begin);
     const { keys, value } = ofDial(app, dial, { limits, text });
@@ -147,8 +147,8 @@ function buildText() {
   return { ...text, query, key, group: svg("g", {}, ...Object.values(text), query.group, key.group) };
 }
 
-// The tokens in a row; the word with the query above its place, the one with the key below. Returns where the bar
-// between them and both words are.
+// Draws the tokens in a row. The query's word is above its place, the key's word is below. Returns the places of both
+// words and of the bar between them.
 function drawText(text, width, { m, n }, was) {
   const cell = (width - 2 * SIDE) / TOKENS;
   const x = (position) => SIDE + cell * position;
@@ -198,7 +198,8 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Both arrows, faint as they were, and the angle between them; dots where they can point in this text.
+// Draws both arrows, faintly where they were before, the angle between them, and dots where they can point in this
+// text.
 function drawPlane(plane, [left, top, size], data, values, was) {
   const centre = [left + size / 2, top + size / 2];
   const unit = (size / 2 - 20) / QUERY_LENGTH;
@@ -229,7 +230,7 @@ function drawPlane(plane, [left, top, size], data, values, was) {
   put(plane.oldKey, { d: values.n !== was.values.n ? arrowPath(centre, place(was.data.key), 15) : "" });
 }
 
-// The way from the key's direction to the query's, on a circle around the centre.
+// The arc from the key's direction to the query's, on a circle around the centre.
 function bend(centre, radius, [qx, qy], [kx, ky]) {
   const counterClockwise = kx * qy - ky * qx > 0;
   const on = (x, y) => {

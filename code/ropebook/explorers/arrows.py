@@ -1,4 +1,4 @@
-"""The explorer that opens the book: a query and a key as two arrows, rotated by their tokens' positions."""
+"""The explorer on the book's first page: a query and a key as two arrows, rotated by their tokens' positions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ TOKENS = 24
 """The text has the positions 0 … 23."""
 QUERY = (-0.34, -1.17)
 KEY = (0.28, -0.8)
-"""The pair of query and key that is drawn, before rotation, chosen so that the opening angle and score are
-moderate."""
+"""The pair of the query and of the key that is drawn, before rotation. The numbers are chosen so that the opening angle
+and score are moderate."""
 WORDS = ("it", "cat")
-"""The tokens that the query and the key belong to."""
+"""The tokens to which the query and the key belong."""
 
 
 class Arrows(Explorer):
-    """One pair of a query and of a key, rotated by mθ and nθ, and the angle and the score between
-    them.
+    """A pair of a query and of a key, rotated by mθ and nθ, and the angle and the score between them.
 
     ``m``, ``n``: 0 to 23, the positions of the two tokens. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``:
     0 to dim/2 − 1 (lowered if ``dim`` becomes too small). Bad values raise ``TraitError``.

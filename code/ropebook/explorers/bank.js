@@ -23,7 +23,7 @@ function compute({ position, base, dim, length }) {
     last, // each pair's turns at the last position of the context
     tips: Array.from(theta).flatMap((one) => [Math.cos(position * one), Math.sin(position * one)]),
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
-    turned: last.filter((turn) => turn >= 1).length, // within the context
+    turned: last.filter((turn) => turn >= 1).length, // how many complete a turn within the context
     unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // how many are at a new angle
   };
 }

@@ -10,15 +10,15 @@ from ropebook.explorers.kit import dials
 MOST_POSITION = 4096
 MOST_SPAN = 4096
 BITS = 13
-"""How many binary digits 4096 has."""
+"""The number of binary digits of 4096."""
 MOST_WAVES = BITS
-"""How many sinusoids are drawn, one per digit; further ones appear only as hands."""
+"""The greatest number of sinusoids that are drawn, one per digit; further pairs appear only as hands."""
 FINE_SAMPLES = 512
-"""In short windows curves are also sampled between positions, with about this many samples."""
+"""In short windows, curves are also sampled between positions, with about this many samples."""
 
 
 class Clocks(Explorer):
-    """A position written in three ways: binary digits, the hands of clocks that turn by θ_i per position, and
+    """A position written in three ways: as binary digits, as the hands of clocks that turn by θ_i per position, and as
     sinusoids.
 
     ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512; there are dim/2 hands. ``span``: how many

@@ -10,7 +10,7 @@ import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
-// The score is Σ a_i cos Δθ_i + b_i sin Δθ_i.
+// The amplitudes a and b of the score Σ a_i cos Δθ_i + b_i sin Δθ_i.
 const lastWaves = lastCall((vectors, draw, dim) => {
   const pairs = dim / 2;
   const [a, b] = [new Float64Array(pairs), new Float64Array(pairs)];
@@ -24,7 +24,7 @@ const lastWaves = lastCall((vectors, draw, dim) => {
   return { a, b };
 });
 
-// Waves that have at A the values of these at A − shift.
+// Shifts waves, so that they have at A the values that they had at A − shift.
 function shifted(theta, { a, b }, shift) {
   const out = { a: new Float64Array(theta.length), b: new Float64Array(theta.length) };
   for (let i = 0; i < theta.length; i += 1) {
@@ -36,14 +36,14 @@ function shifted(theta, { a, b }, shift) {
   return out;
 }
 
-// The keys that are looked at, with their scores: all; or in longer texts those nearest to the query, and eight more
-// from each column.
+// The keys for which scores are computed, and these scores: all keys, or in longer texts those closest to the query,
+// and eight more from each column.
 function sampleScores({ base, dim, query, length, vectors, draw }) {
   const theta = invFreq(dim, base);
   const waves = lastWaves(vectors, draw, dim);
   const all = length <= MOST_SAMPLES;
   const count = all ? length : NEAR;
-  const first = Math.min(Math.max(0, query - count / 2), length - count); // 0 if all are
+  const first = Math.min(Math.max(0, query - count / 2), length - count); // 0 if all keys are
   const left = first > 0 ? query - first + 1 : length;
   const right = first + count < length ? first + count - query : length;
   const per = all ? 1 : Math.ceil(length / MOST_COLUMNS);
@@ -67,7 +67,7 @@ function sampleScores({ base, dim, query, length, vectors, draw }) {
   return { per, columns, reach: Math.min(left, right), keys: keys.subarray(0, size), scores: scores.subarray(0, size) };
 }
 
-// Of the keys whose score is at most `level` the one nearest to the query, of two the earlier; −1 if there is none.
+// The key closest to the query whose score is at most `level`, or −1. Of two such keys, it is the earlier one.
 function nearest({ keys, scores }, query, level) {
   let best = -1;
   let distance = Infinity;
@@ -97,8 +97,8 @@ function compute(dials) {
   const size = a.map((one, i) => Math.hypot(one, b[i]));
   const whole = size.reduce((sum, one) => sum + one, 0);
   return {
-    per, // keys to a column; 1: every score is there
-    reach, // nearer to the query than this, every score is there
+    per, // the keys per column; 1: every score is there
+    reach, // closer to the query than this, every score is there
     low,
     high,
     home: a.reduce((sum, one) => sum + one, 0), // the score at the query's own position
@@ -113,7 +113,7 @@ function compute(dials) {
 // ---- On the page ----
 
 const TOP = 74;
-const UNDER = 42; // of the axis
+const UNDER = 42; // the space under the axis
 const LEFT = 46;
 
 function build(stage, app) {
@@ -159,7 +159,7 @@ function build(stage, app) {
   };
 }
 
-// The axis of scores: whole steps around the least and the greatest, and 0.
+// The axis of scores, which includes 0 and extends in whole steps around the least and the greatest score.
 function upright({ low, high }, floor) {
   let [least, greatest] = [0, 0];
   for (const value of low) if (value < least) least = value;
@@ -185,7 +185,7 @@ function paintLevels(context, paints, [from, to], levels, y, swing, floor) {
   context.setLineDash([]);
 }
 
-// The curve, or where several keys share a pixel the band from the least to the greatest: blue above 0, orange below.
+// Paints the curve, or a band if several keys share a pixel; blue above 0 and orange below.
 function paintScores(context, paints, [from, to], x, y, { per, low, high }, length, floor) {
   const pixels = Math.round(to - from);
   const edges = evenEdges(low.length, Math.min(low.length, pixels));
@@ -240,7 +240,7 @@ function axes(x, y, levels, { length }, right, floor) {
   }, "position n of the key")];
 }
 
-// The query, the least score, and the nearest key that scores below 0.
+// Marks the query, the lowest score, and the closest key that scores below 0.
 function marks(x, y, { least, leastAt, negativeAt }, query, right, floor) {
   const at = Math.min(right - textWidth("query", 12) / 2, x(query));
   return [

@@ -1,4 +1,4 @@
-"""The explorer of the chapter on decay: the score of one query with every key, against the key's position."""
+"""The explorer of the chapter on decay that plots the score of one query with every key against the key's position."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from ropebook.explorers.kit import dials
 MOST_LENGTH = 1_000_000
 MOST_DRAWS = 20
 MOST_SAMPLES = 4096
-"""Up to this many keys, all scores are computed."""
+"""If there are at most this many keys, all scores are computed."""
 NEAR = 3072
-"""For longer texts: this many keys nearest to the query, and some in each column of the picture."""
+"""In longer texts, scores are computed for this many keys closest to the query, and for some in each column of the
+picture."""
 MOST_COLUMNS = 512
 CLOSE = (0, 2, 4)
-"""Where a column is sampled, in positions, so that both sides of the fastest wave, 2π long, show
-up."""
+"""The positions in a column at which it is sampled, chosen so that both halves of the fastest wave, 2π long, can be
+seen."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
-"""And where, as shares of its width: unevenly, so that no wave hides between the samples."""
+"""Further places in a column at which it is sampled, as shares of its width. They are uneven, so that no wave can hide
+between the samples."""
 
 
 FIGURES = [
     {"query": one.query_position, "length": one.length, "dim": one.dim}
     for one in decay.FIGURES
 ]
-"""The figures of the text, for the buttons."""
+"""The settings of the figures in the text, which have buttons."""
 
 
 class Distance(Explorer):
     """The score of a query at one position with the same key at every position of a text.
 
     ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``query``: the query's position, 0 to length − 1 (lowered if the length
-    becomes too short). ``length``: how many positions, 2 to 10⁶; beyond 4096 the distant ones are sampled. ``vectors``:
-    "ones", q = k = (1, …, 1); "same", q = k random; "random", q and k random and independent; "slow", q = k = 1 in the
-    slower half of the pairs and 0 in the others. ``draw``: which random vectors, 1 to 20. Bad values raise
-    ``TraitError``.
+    becomes too short). ``length``: the number of positions, 2 to 10⁶; if there are more than 4096, the distant ones are
+    sampled. ``vectors``: "ones", q = k = (1, …, 1); "same", q = k, random; "random", q and k random and independent;
+    "slow", q = k, with entries 1 in the slower half of the pairs and 0 in the others. ``draw``: which random vectors to
+    use, 1 to 20. Bad values raise ``TraitError``.
     """
 
     script = "distance.js"

@@ -1,4 +1,5 @@
-"""The explorer of the page on configurations: paste one, and see the wavelengths it asks for against its lengths."""
+"""The explorer of the page on configurations: readers paste a configuration, and see the wavelengths that it asks for
+together with its lengths."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from ropebook.explorers import Choice, Explorer, Switch, Text, Whole
 
 RULES = explain.RULES
 LONGEST_CONFIG = RULES["limits"]["characters"]
-"""How many characters a file may have; a longer one is not a configuration."""
+"""The greatest number of characters that a file may have. (A longer file is not a configuration.)"""
 MOST_LENGTH = 2**24
 _CONFIGS = {
     "llama": (
@@ -92,17 +93,18 @@ _CONFIGS = {
     ),
 }
 EXAMPLES = {name: json.dumps(config) for name, (_, config) in _CONFIGS.items()}
-"""Examples to explain without pasting anything: published files, reduced to their keys about sizes and positions, and
-one file with mistakes."""
+"""Examples that can be explained without pasting anything: published files, reduced to their keys about sizes and
+positions, and a file with mistakes."""
 _TITLES = {name: title for name, (title, _) in _CONFIGS.items()}
 
 
 class Explain(Explorer):
-    """What a config.json says about positions, by :func:`ropebook.explain.explain`: words, and each pair's wavelength.
+    """What a config.json says about positions, as :func:`ropebook.explain.explain` finds it: in words, and as a plot of
+    each pair's wavelength.
 
-    ``example``: "llama", "gpt_oss", "deepseek" or "mistake"; ``config``: the text of another file, which is explained instead
-    if it isn't empty, at most 1,000,000 characters. ``length``: the tokens in a text, up to 2²⁴; 0 or 1 means the
-    length in the file. ``second``: show the second kind of layer, if the file has two. Bad values raise
+    ``example``: "llama", "gpt_oss", "deepseek" or "mistake". ``config``: the text of another file, at most 1,000,000
+    characters; if it isn't empty, it is explained instead. ``length``: the tokens in a text, up to 2²⁴; 0 or 1 means
+    the length in the file. ``second``: whether to show the second kind of layer, if the file has two. Bad values raise
     ``TraitError``.
     """
 

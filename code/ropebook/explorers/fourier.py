@@ -1,4 +1,4 @@
-"""The explorer of chapter *RoPE in the complex plane*: a score is a Fourier sum, one wave per pair."""
+"""The explorer of chapter *RoPE in the complex plane* that shows a score as a Fourier sum with one wave per pair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_DIMS = 512
 MOST_DISTANCE = 4096
 MOST_DRAWS = 20
 MOST_ROWS = 16
-"""How many waves are drawn."""
+"""The greatest number of waves that are drawn."""
 COLUMNS = 720
 """The waves are computed at the ends of this many columns, from distance 0 to the longest."""
 FINE_SAMPLES = 512
@@ -19,13 +19,14 @@ FINE_SAMPLES = 512
 
 
 class Fourier(Explorer):
-    """The score of a query and the key k = R_peak q at every distance: a sum of one wave per pair, all in phase at ``peak``.
+    """The score of a query and the key k = R_peak q at every distance. It is a sum with one wave per pair, and all
+    waves are in phase at ``peak``.
 
-    ``peak``: the distance that scores highest, 0 to ``span``. ``distance``: where the products of the pairs are added
-    up, 0 to ``span`` (both are lowered if the span becomes too short). ``span``: the longest distance shown, 16 to
-    4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``summed``: how many pairs are added, starting with the
-    fastest, 1 to 256; dim/2 or more means all. ``draw``: the query, 0 for ones, 1 to 20 for random numbers. Bad
-    values raise ``TraitError``.
+    ``peak``: the distance with the highest score, 0 to ``span``. ``distance``: the distance at which the products of
+    the pairs are added up, 0 to ``span`` (both are lowered if the span becomes too short). ``span``: the longest
+    distance shown, 16 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``summed``: how many pairs are added,
+    starting with the fastest, 1 to 256; dim/2 or more means all. ``draw``: the query, 0 for ones, 1 to 20 for random
+    numbers. Bad values raise ``TraitError``.
     """
 
     script = "fourier.js"

@@ -1,5 +1,5 @@
-// The sinusoidal encoding as a picture, one column per position, and below it how alike each position and a reference
-// are: the distance kernel Σ cos θ_i Δ over d/2.
+// The sinusoidal encoding as a picture with one column per position. Below it, a curve shows how similar each position
+// is to a reference position: the distance kernel Σ cos θ_i Δ divided by d/2.
 
 import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
@@ -10,9 +10,10 @@ import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from ".
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// What a wave of frequency θ keeps of its height when each value becomes the mean of its surroundings with the weights
-// cos²(πo/(4·per)), |o| < 2·per (Hann's window): nothing, or 3 in 100 at most, if it is shorter than two columns. A
-// plain mean over the column would leave up to 64 in 100, to be seen as a slower wave that is not there.
+// The share of its height that a wave of frequency θ keeps if each value is replaced by a mean of its neighbours, with
+// the weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). If the wave is shorter than two columns, that is at most
+// 3 in 100. A plain mean over the column would leave up to 64 in 100, which would look like a slower wave that isn't
+// there.
 function meanGain(theta, per) {
   if (per === 1) return 1;
   let kept = 0;
@@ -25,7 +26,7 @@ function meanGain(theta, per) {
   return kept / weights;
 }
 
-// The picture, row by row: sin mθ_i and cos mθ_i in the middle of each column of `per` positions.
+// The picture row by row: sin mθ_i and cos mθ_i at the middle of each column, which has `per` positions.
 function encodingCells(theta, length, interleaved) {
   const per = Math.ceil(length / MOST_COLUMNS);
   const columns = Math.ceil(length / per);
@@ -53,14 +54,14 @@ const lastKernel = lastCall((dim, base, count) => {
 
 function compute({ base, dim, length, reference, interleaved }) {
   const theta = invFreq(dim, base);
-  const known = lastKernel(dim, base, 1024 * Math.ceil(length / 1024)); // |Δ| < length; the same for many lengths
+  const known = lastKernel(dim, base, 1024 * Math.ceil(length / 1024)); // for |Δ| < length; many lengths share it
   const kernel = new Float64Array(length);
   for (let m = 0; m < length; m += 1) kernel[m] = known[Math.abs(m - reference)] / theta.length;
   return {
     ...lastCells(dim, base, length, interleaved),
-    kernel, // of every position with the reference
+    kernel, // the kernel of every position with the reference
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
-    turned: theta.filter((one) => one * (length - 1) >= 2 * Math.PI).length, // pairs with a full turn
+    turned: theta.filter((one) => one * (length - 1) >= 2 * Math.PI).length, // how many pairs complete a turn
   };
 }
 
@@ -68,15 +69,15 @@ function compute({ base, dim, length, reference, interleaved }) {
 
 const LEFT = 46;
 
-// Where the picture and the curve begin and end, and the whole.
+// Where the picture, the curve and the whole figure begin and end.
 function layoutOf(width) {
   const [top, mapHeight, curveTop, curveHeight] = width < NARROW ? [44, 130, 224, 88] : [50, 256, 368, 132];
   return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + 40 };
 }
 
-// The cells through a table of colours, as an image on the canvas `small` (kept while the size stays: a new one costs
-// more than filling it). Few cells are repeated to many pixels, so that smoothing leaves their edges sharp; where two
-// rows share a pixel, it has their mean.
+// Paints the cells, with colours from a table, on the canvas `small`. (While its size stays the same we keep it,
+// because a new canvas costs more than filling one.) If there are few cells, each is repeated over many pixels, so
+// that smoothing leaves its edges sharp. If two rows share a pixel, the pixel has their mean.
 function paintMap(context, small, [x, y, width, height], { cells, rows, columns, per }, length, theme) {
   const palette = divergingTable(theme);
   const across = Math.max(1, Math.floor(MOST_COLUMNS / columns));
@@ -107,7 +108,7 @@ function paintMap(context, small, [x, y, width, height], { cells, rows, columns,
   context.drawImage(small, 0, 0, used, image.height, x, y, width, height);
 }
 
-// Row of the picture → entry of the vector, and back.
+// Converts a row of the picture to an entry of the vector. The conversion back follows.
 function entryOfRow(row, dim, interleaved) {
   if (interleaved) return row;
   return row < dim / 2 ? 2 * row : 2 * (row - dim / 2) + 1;
@@ -220,7 +221,7 @@ function build(stage, app) {
   };
 }
 
-// From the least level that is needed: few encodings are ever opposite to one another.
+// The levels of the axis, beginning with the lowest one needed. (Encodings are seldom opposite to one another.)
 function levelsFor(kernel) {
   const least = kernel.reduce((low, value) => Math.min(low, value), 1);
   return least < -0.5 ? [-1, 0, 1] : least < 0 ? [-0.5, 0, 0.5, 1] : [0, 0.5, 1];
@@ -266,7 +267,7 @@ function buildFrame(picture) {
   return frame;
 }
 
-// An upright line at x through the picture and through the curve.
+// A vertical line at x through the picture and the curve.
 function acrossBoth(x, { top, mapHeight, curveTop, floor }) {
   return `M${x},${top - 5}V${top + mapHeight + 5}M${x},${curveTop - 5}V${floor}`;
 }

@@ -10,15 +10,15 @@ from ropebook.explorers.kit import dials
 MOST_DIMS = 512
 MOST_LENGTH = 4096
 MOST_COLUMNS = 640
-"""How many columns the picture has; with more positions, a column blends several."""
+"""The greatest number of columns in the picture; if there are more positions, each column blends several."""
 
 
 class Heatmap(Explorer):
     """The encoding of the positions 0 … length − 1 as a heatmap, and the distance kernel from a reference position.
 
     ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: 1 to 4096. ``reference``: 0 to length − 1 (lowered if the
-    length becomes too short). ``interleaved``: the rows in the vector's order, alternating the sine and cosine of each
-    pair; otherwise all sines and then all cosines. Bad values raise ``TraitError``.
+    length becomes too short). ``interleaved``: if true, the rows have the vector's order, in which the sine and cosine
+    of each pair alternate; otherwise all sines come before all cosines. Bad values raise ``TraitError``.
     """
 
     script = "heatmap.js"

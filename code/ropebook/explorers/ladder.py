@@ -10,9 +10,9 @@ from ropebook.explorers import Explorer, Switch
 from ropebook.explorers.kit import dials
 
 LEAST_BASE = 500
-"""Below this, the other dials could make the ramp of YaRN's code run backwards, and then it has no value."""
+"""With a smaller base, the other dials could make the ramp of YaRN's code run backwards, and then it has no value."""
 SHORTEST = 5
-"""The axis of wavelengths begins here; the fastest pair needs 2π positions."""
+"""The beginning of the axis of wavelengths. (The fastest pair needs 2π positions.)"""
 _LOOKS = [
     ("3", 2, ""),
     ("4", 2, ""),
@@ -31,15 +31,16 @@ METHODS = {
     name: {"title": method.title, "look": _LOOKS[place]}
     for place, (name, method) in enumerate(_OFFERED.items())
 }
-"""The methods that can be drawn over the ladder: each one's name, colour, width and dashes."""
+"""The methods that can be drawn in the figure, each with its name, colour, width and dashes."""
 
 
 class Ladder(Explorer):
-    """The wavelengths λ_i = 2π/θ_i of all pairs against the trained length L, and methods that stretch them for L′ = s·L.
+    """The wavelengths λ_i = 2π/θ_i of all pairs, compared with the trained length L, and methods that stretch them for
+    L′ = s·L.
 
     ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``trained_length``: L, 16 to 131072. ``factor``: s, 1 to 64.
-    ``alpha``: 0.25 to 2, and ``beta``: 2.5 to 64, the ends of the ramp of NTK-by-parts and YaRN. Each of
-    `METHODS`, such as ``linear`` or ``yarn``: whether this method is shown. Bad values raise ``TraitError``.
+    ``alpha``, 0.25 to 2, and ``beta``, 2.5 to 64: the ends of the ramp of NTK-by-parts and YaRN. For each of
+    `METHODS`, a dial such as ``linear`` or ``yarn`` says whether the method is shown. Bad values raise ``TraitError``.
     """
 
     script = "ladder.js"
@@ -60,7 +61,7 @@ class Ladder(Explorer):
     factor = dials.factor(4.0)
     alpha = dials.slow_end()
     beta = dials.fast_end()
-    # a switch for each method
+    # This adds a switch for each method.
     locals().update(
         {
             name: Switch(

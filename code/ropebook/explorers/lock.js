@@ -1,4 +1,4 @@
-// Query and key, a fixed distance apart, sliding through a text: turned by RoPE, and with a sinusoidal encoding added.
+// A query and a key slide through a text at a fixed distance, rotated by RoPE and with a sinusoidal encoding added.
 
 import { dials, SHIFTS } from "./lock.py";
 import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
@@ -30,7 +30,7 @@ function addedTo(x, position, dim, base) {
   return x.map((value, entry) => value + code[entry]);
 }
 
-// ⟨R_{m+t} q, R_{n+t} k⟩ for every shift t: both vectors turned anew at each.
+// ⟨R_{m+t} q, R_{n+t} k⟩ for every shift t. Both vectors are rotated anew at each shift.
 function ropeScores(q, k, m, n, theta) {
   const total = new Float64Array(SHIFTS);
   const [atM, atN] = [0, 1].map(() => ({ cos: new Float64Array(SHIFTS), sin: new Float64Array(SHIFTS) }));
@@ -46,8 +46,9 @@ function ropeScores(q, k, m, n, theta) {
   return total;
 }
 
-// ⟨q + PE_{m+t}, k + PE_{n+t}⟩ for every shift t. Four terms: q·k and PE·PE, which no shift changes, and q·PE_{n+t}
-// and k·PE_{m+t}, one wave per pair: x sin θ(n + t) + y cos θ(n + t) is (x sin θn + y cos θn) cos θt and so on.
+// ⟨q + PE_{m+t}, k + PE_{n+t}⟩ for every shift t. It has four terms. q·k and PE·PE don't change with the shift.
+// q·PE_{n+t} and k·PE_{m+t} have a wave for each pair: x sin θ(n + t) + y cos θ(n + t) is (x sin θn + y cos θn) cos θt
+// and so on.
 function addedScores(q, k, m, n, dim, base) {
   const theta = invFreq(dim, base);
   const [atM, atN] = [sinusoidalEncoding(m, dim, base), sinusoidalEncoding(n, dim, base)];
@@ -74,23 +75,23 @@ function compute({ m, n, shift, base, dim, pair, draw }) {
   const [summedQ, summedK] = [addedTo(q, m + shift, dim, base), addedTo(k, n + shift, dim, base)];
   const ofPair = (x) => x.subarray(2 * pair, 2 * pair + 2);
   return {
-    rope: dot(turnedQ, turnedK), // the scores over all pairs, at the shift and without it
+    rope: dot(turnedQ, turnedK), // scores over all pairs with the shift; …Home is without it
     ropeHome: dot(rotate(q, m, theta), rotate(k, n, theta)),
     added: dot(summedQ, summedK),
     addedHome: dot(addedTo(q, m, dim, base), addedTo(k, n, dim, base)),
     ...lastCurves(m, n, dim, base, draw),
-    bare: [...ofPair(q), ...ofPair(k)], // x, y of the query, x, y of the key
+    bare: [...ofPair(q), ...ofPair(k)], // x and y of the query, x and y of the key
     turned: [...ofPair(turnedQ), ...ofPair(turnedK)],
     summed: [...ofPair(summedQ), ...ofPair(summedK)],
-    turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // what the pair gives to each score
+    turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // the pair's part of each score
     summedProduct: dot(ofPair(summedQ), ofPair(summedK)),
   };
 }
 
 // ---- On the page ----
 
-const TOP = 48; // of the planes
-const UNDER = 46; // under the planes: what they say
+const TOP = 48; // the top of the planes
+const UNDER = 46; // the space for words under the planes
 const INK = { query: "3", key: "4" };
 const PACE = 12; // positions per second
 
@@ -110,7 +111,7 @@ function build(stage, app) {
   picture.append(turned.group, summed.group, curves.group);
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let area; // of the curves
+  let area; // the place of the curves
   const grip = across(app, handle, dials.find(({ trait }) => trait === "shift"), {
     label: "Shift of query and key",
     ends: () => [area[0], area[0] + area[2]],
@@ -143,8 +144,8 @@ function build(stage, app) {
   };
 }
 
-// Where the tips of a pair can be: on circles around the origin if it is turned, on unit circles around the tips if an
-// encoding is added. (The origin is always to be seen.)
+// The range of places for a pair's tips: circles around the origin if the pair is rotated, unit circles around the tips
+// if an encoding is added. (The origin is always visible.)
 function turnedReach(bare) {
   const radius = Math.max(Math.hypot(bare[0], bare[1]), Math.hypot(bare[2], bare[3]));
   return { left: -radius, right: radius, down: -radius, up: radius };
@@ -173,8 +174,8 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Query and key of the pair as they are at the shift, over what they were without a position. Where the encoding was
-// added, circles show where it can put the tips; where they were turned, where the tips can go.
+// Draws query and key of the pair at the shift, over the same without a position. Circles show all places that the tips
+// can have when an encoding is added, or when the vectors are rotated.
 function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n, shift, pair }, summed) {
   const centre = [left + size / 2 - (unit * (reach.left + reach.right)) / 2,
     TOP + size / 2 + (unit * (reach.down + reach.up)) / 2];
@@ -210,7 +211,7 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
     const [tipX, tipY] = place(x, y);
     return [name, tipX + (12 * x) / length, tipY - (12 * y) / length, paint];
   });
-  if (Math.hypot(spots[0][1] - spots[1][1], spots[0][2] - spots[1][2]) < 16) { // one above the other
+  if (Math.hypot(spots[0][1] - spots[1][1], spots[0][2] - spots[1][2]) < 16) { // write one name above the other
     const lower = spots[0][2] > spots[1][2] ? 0 : 1;
     spots[lower][2] = spots[1 - lower][2] + 16;
   }
@@ -224,7 +225,7 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
   ]);
 }
 
-// From the key to the query, counter-clockwise, between −π and π.
+// The angle from the key to the query, counter-clockwise, between −π and π.
 function angleBetween([qx, qy], [kx, ky]) {
   return Math.atan2(kx * qy - ky * qx, kx * qx + ky * qy);
 }

@@ -1,4 +1,4 @@
-// The second experiment: bits per byte at each position, or records found at each distance, with every method.
+// The second experiment: with every method, bits per byte at each position, or records found at each distance.
 
 import {
   CHOSEN, dials, FOLLOWING, LAST, LONGER, METHODS, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
@@ -17,25 +17,25 @@ function keyOf(run, method, factor, tuned) {
   return [run, method, factor, tuned && "tuned"].filter(Boolean).join("/");
 }
 
-// The cell that the dials ask for; if it is missing, without fine-tuning, else without factor, else without method.
+// The cell for the dials. If it is missing, the cell without fine-tuning, then without a factor, then without a method.
 function chosenKey({ method, factor, tuned, measured }) {
   return [tuned && keyOf(LONGER, method, factor, true), keyOf(LONGER, method, factor), keyOf(LONGER, method), LONGER]
     .find((key) => key in measured.cells);
 }
 
-// The rows of `count` numbers that packed() in measured.py made into a text.
+// The rows of `count` numbers in a text that packed() in measured.py made.
 function unpacked(text, count) {
   const found = text.match(/.../g).map((digits) => (digits === "---" ? null : parseInt(digits, 36) / 1000));
   return Array.from({ length: found.length / count }, (_, row) => found.slice(row * count, (row + 1) * count));
 }
 
-// The mean of each column over the rows; null where a row has no value.
+// The mean of each column over the rows, or null if a row has no value.
 function meanOf(rows) {
   return rows[0].map((_, k) => (rows.some((row) => row[k] === null) ? null
     : rows.reduce((sum, row) => sum + row[k], 0) / rows.length));
 }
 
-// `measured`, the numbers to choose from, comes with the dials; compact() in measured.py describes it.
+// `measured`, the numbers to choose from, comes together with the dials; compact() in measured.py describes it.
 function compute(dials) {
   const { position, measured, text } = dials;
   const { cells, edges, bands, distances, length } = measured;
@@ -69,27 +69,27 @@ function compute(dials) {
   return {
     lines,
     against, // the line that the others are compared with
-    factor, // of the chosen cell; 0: none
+    factor, // the factor of the chosen cell; 0: none
     tuned,
-    follows: method.startsWith(FOLLOWING), // the length of the text
-    idle: Object.keys(effects).filter((name) => !effects[name]), // dials without effect
+    follows: method.startsWith(FOLLOWING), // whether it follows the text’s length
+    idle: Object.keys(effects).filter((name) => !effects[name]), // the dials without effect
     at: edges.slice(1).map((stop, i) => Math.sqrt((edges[i] + 1) * stop)), // the middles of the windows
-    seeds, // bits in each window, by line and seed
+    seeds, // the bits in each window, by line and seed
     means,
     here,
     hereSeeds: seeds.map((rows) => rows.map((row) => row[k])),
-    window: k, // where the figure is read
-    bytes: [edges[k] + 1, edges[k + 1]], // of this window
+    window: k, // the window for which the figure shows values
+    bytes: [edges[k] + 1, edges[k + 1]], // the bytes of this window
     hereApart: here.filter((_, i) => lines[i] !== against)
       .map((value) => (value === null ? null : value - here[lines.indexOf(against)])),
-    // for each line but `against`, and each band: mean and interval; for a scheme, the difference of each seed
+    // for each line except `against`, and each band: mean and interval; for a scheme, the difference for each seed
     apart: others,
-    last: lastBits && lastBits.map((bits, i) => (edges[i] < length ? null : bits)), // with the last L bytes only
+    last: lastBits && lastBits.map((bits, i) => (edges[i] < length ? null : bits)), // bits with only the last L bytes
     lastApart: last && bands.map(([start], b) => (start < length ? null : last.apart[text][b])),
     band: bands.findIndex(([, stop]) => position <= stop),
     far: farSeeds.map(meanOf), // the share found at each distance, in the long texts
     farSeeds,
-    near: nearSeeds.map(meanOf), // and in those of the trained length
+    near: nearSeeds.map(meanOf), // the same in texts of the trained length
     nearSeeds,
     distance: distances.reduce((best, one, d) => (ratio(one) < ratio(distances[best]) ? d : best), 0),
   };
@@ -107,7 +107,7 @@ function build(stage, app) {
   const readAt = (values) => {
     return values.show === "loss" ? values.position : values.measured.distances[compute(values).distance];
   };
-  let placeAt; // from a place in the picture to the position, or to the end of its band
+  let placeAt; // a function from a place in the picture to the position, or to the end of its band
   const showPad = hand(app, pad, {
     label: ({ show }) => (show === "loss" ? "Position in the picture" : "Distance in the picture"),
     area: true,
@@ -134,9 +134,9 @@ function build(stage, app) {
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;
     const lowFloor = most - 44;
-    const apart = panel === 1; // the differences alone
+    const apart = panel === 1; // only the differences
     const lowTop = apart ? top : lowFloor - 120;
-    const both = !task && panel === null; // one over the other, on one axis
+    const both = !task && panel === null; // one above the other, with a common axis
     const floor = task ? most - 42 : both ? lowTop - 62 : lowFloor;
     const x = scale([START, MOST_TEXT], [from, to], true);
     const { bands } = values.measured;
@@ -152,14 +152,14 @@ function build(stage, app) {
     ]);
     placeAt = (at) => {
       const share = Math.min(1, Math.max(0, (at - from) / (to - from)));
-      if (apart) return bands[Math.min(bands.length - 1, Math.floor(share * bands.length))][1]; // the band's end
+      if (apart) return bands[Math.min(bands.length - 1, Math.floor(share * bands.length))][1]; // the end of the band
       return Math.max(START + 1, Math.round(START * (MOST_TEXT / START) ** share));
     };
     showPad(apart ? [from, lowTop, to - from, lowFloor - lowTop] : [from, top, to - from, floor - top]);
   };
 }
 
-// Where the reading line is drawn: at the middle of the window, or at the distance.
+// The place of the line at which values are shown: the middle of the window, or the distance.
 function placeOf({ show, measured }, { at, window, distance }) {
   return show === "loss" ? at[window] : measured.distances[distance];
 }
@@ -177,13 +177,13 @@ function titleOf({ show, run, measured }, wide) {
     : `● texts of ${MOST_TEXT}   ○ of ${measured.length}   · each seed`];
 }
 
-// The name of the line that others are compared with by eye; "" if there is none.
+// The name of the line with which readers compare the others; "" if there is none.
 function referenceOf({ show, run, measured }) {
   if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes only`;
   return show === "retrieval" ? "guessing" : "one of the two, at random";
 }
 
-// The names of the lines with their looks, and for the schemes also their values here.
+// The names of the lines with their looks, and for schemes also their values at the chosen place.
 function legendOf(dials, data) {
   const reference = referenceOf(dials);
   return [...data.lines.map((key, k) => {
@@ -192,7 +192,7 @@ function legendOf(dials, data) {
   }), ...(reference ? [{ name: reference, look: LAST, value: "" }] : [])];
 }
 
-// As many rows as any setting of the other dials needs, so that nothing below moves.
+// The greatest number of rows for any setting of the other dials, so that nothing below moves.
 function rowsOf(dials, width) {
   const { show, run } = dials;
   const value = run !== "schemes" ? "" : show === "loss" ? "0.00" : "100 %";
@@ -206,7 +206,7 @@ function lookOf({ run }, { lines }, key) {
   return key === lines[0] ? CHOSEN : PLAIN;
 }
 
-// The axis of positions, lines at L and s·L, and the line where the figure is read.
+// Draws the axis of positions, lines at L and s·L, and the line at which values are shown.
 function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials, { factor }, here) {
   const { length } = dials.measured;
   const powers = Array.from({ length: Math.log2(MOST_TEXT / START) + 1 }, (_, k) => START * 2 ** k);
@@ -243,7 +243,7 @@ function dots(x, ys, colour, radius = 2) {
     style: `fill: var(--rb-${colour}); opacity: 0.7` }));
 }
 
-// Bits at each position: all lines and their seeds, and the model with its last L bytes only.
+// Draws the bits at each position: all lines and their seeds, and the model that sees only the last L bytes.
 function losses(plot, dials, data) {
   const { top, floor, x } = plot;
   const schemes = dials.run === "schemes";
@@ -267,7 +267,8 @@ function losses(plot, dials, data) {
   ];
 }
 
-// The differences band by band: for a method with its interval, filled if that excludes 0; for schemes, each seed.
+// Draws the differences in each band. A method's difference has an interval, and is filled if the interval excludes 0;
+// for schemes, each seed has a dot.
 function differences(plot, dials, data, head) {
   const { lines, against, apart, lastApart, band, follows } = data;
   const { wide, both, from, to, lowTop, lowFloor, columns } = plot;
@@ -282,7 +283,7 @@ function differences(plot, dials, data, head) {
   const y = scale([low * step, high * step], [lowFloor, lowTop]);
   const middle = (b) => (columns[b][0] + columns[b][1]) / 2;
   const column = columns.at(-1)[1] - columns.at(-1)[0];
-  const one = keys.length === 1 && apart[0]; // of the method
+  const one = keys.length === 1 && apart[0]; // the method's differences
   const textOf = (b) => {
     const [mean, start, stop] = one[b];
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
@@ -331,7 +332,8 @@ function differences(plot, dials, data, head) {
   ];
 }
 
-// Shares of right answers at each distance: lines for long texts, rings beside them for texts of the trained length.
+// Draws the shares of right answers at each distance: lines for long texts, and rings beside them for texts of the
+// trained length.
 function shares(plot, dials, data) {
   const { from, to, top, floor, x } = plot;
   const { distances, chance } = dials.measured;

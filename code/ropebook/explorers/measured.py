@@ -1,4 +1,4 @@
-"""The explorer of chapter *Measured*: the effect of each method on the small models, at every position and
+"""The explorer of chapter *Measured* that shows the effect of each method on the small models, at every position and
 distance."""
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from ropebook.lab.tasks import TASKS
 __all__ = ["FOLLOWING", "LONGER", "ROPE", "Measured", "compact", "load", "unpacked"]
 
 MOST_TEXT = TEXT
-"""How many bytes the longest text has."""
+"""The number of bytes in the longest text."""
 START = 16
-"""Where the axes begin. The first bytes have little context and cost so much that nothing else would be visible."""
+"""The beginning of the axes. The bytes before it have little context, and cost so many bits that nothing else would be
+visible."""
 _TITLES = {name: kind.title for name, kind in extrapolation.METHODS.items()}
 METHODS = {
     "none": "no method",
@@ -60,27 +61,28 @@ SCHEMES = {
     name: ("no positions" if name == "none" else model.SCHEMES[name].title, look)
     for name, look in _LOOKS.items()
 }
-"""The position schemes that were trained, with the name and look of each; the others are compared with the first."""
+"""The position schemes that were trained, each with its name and look. The others are compared with the first."""
 CHOSEN = ("ink", 2.25, "")
 PLAIN = ("muted", 1.75, "")
 LAST = ("2", 2, "5 4")
 """The look of the chosen method, of the model as trained, and of the model that sees only the last L bytes."""
 DIGITS = 3
-"""How many digits a `packed` number has."""
+"""The number of digits of a `packed` number."""
 
 
 class Measured(Explorer):
-    """The second experiment: bits per byte at each position, or how much is retrieved at each distance, for the small
-    models.
+    """The second experiment with the small models: bits per byte at each position, or how much they retrieve at each
+    distance.
 
     ``show``: "loss", "retrieval" or "order". ``text``: "python" or "language", for the loss. ``run``: "rope-10000-3200"
-    for the models that methods are applied to, or "schemes" for all schemes as they were trained. ``method``: one of
-    `METHODS`. ``factor``: s, "2", "4" or "8"; a method without one ignores it. ``tuned``: whether the model was trained
-    a little further with the method; if that was not done, the figure shows the model without it. ``position``: 17 to
-    2048, where the figure is read off; in the tasks, the distance. Bad values raise ``TraitError``.
+    for the models to which methods are applied, or "schemes" for all schemes as they were trained. ``method``: one of
+    `METHODS`. ``factor``: s, "2", "4" or "8"; a method without a factor ignores it. ``tuned``: whether the model was
+    trained a little further with the method; if there is no such model, the figure shows the model without further
+    training. ``position``: 17 to 2048, the position for which the figure shows values; in the tasks, the distance. Bad
+    values raise ``TraitError``.
 
-    The numbers are those of ``results/measured.json``: ``FileNotFoundError`` if there is no such file, ``ValueError`` if the
-    held-out part has not been tried yet. Other ``results`` of the same form can be given.
+    The numbers come from ``results/measured.json``, or from ``results`` of the same form. ``FileNotFoundError`` if
+    there is no such file, ``ValueError`` if the held-out part has not been tried yet.
     """
 
     script = "measured.js"
@@ -156,24 +158,28 @@ class Measured(Explorer):
         )
 
     def dials(self) -> dict[str, Any]:
-        """The current dials, and ``measured``, the numbers that they choose from."""
+        """The current values of the dials, and ``measured``, the numbers from which they choose."""
         return {**super().dials(), "measured": self.measured}
 
 
 def load() -> dict:
-    """The results of the second experiment. ``FileNotFoundError`` if there are none."""
+    """Loads the results of the second experiment. ``FileNotFoundError`` if there are none."""
     return results.load("measured")
 
 
 def compact(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the results that a page carries, with numbers rounded to three decimals.
+    """The part of the results that a page contains, with numbers rounded to three decimals.
 
-    ``cells``, by id such as "rope-10000-3200/yarn/4": by text, bits in each of the windows that end at ``edges``; by task,
-    shares of right answers at each of the ``distances``, "far" in long texts and "near" in those of the trained length; all
-    of them by seed, and `packed`. ``apart``: by text and band, mean and interval of the difference to the model as trained;
-    of a scheme a difference to RoPE for each seed. ``last``: for the model with only its last L bytes, means over
-    seeds: by text the bits, `packed`, and ``apart``, minus those of the model as trained. ``ValueError`` if the
-    held-out part has not been tried, or a text or cell is missing.
+    ``cells`` is a mapping by id, such as "rope-10000-3200/yarn/4". For each text, a cell has the bits in each of the
+    windows that end at ``edges``. For each task, it has the shares of right answers at each of the ``distances``: "far"
+    in long texts, and "near" in texts of the trained length. All of them are given for each seed, and `packed`. Its
+    ``apart`` has, for each text and band, the mean and interval of the difference from the model as trained; for a
+    scheme, it has a difference from RoPE for each seed.
+
+    ``last`` has means over seeds for the model that sees only its last L bytes: for each text the bits, `packed`, and
+    in ``apart`` the bits minus those of the model as trained.
+
+    ``ValueError`` if the held-out part has not been tried, or if a text or cell is missing.
     """
     if results["opened"] is None:
         raise ValueError(
@@ -243,8 +249,7 @@ def _tried(method: str, cells: Iterable[str]) -> bool:
 
 
 def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
-    """Bits of a scheme minus those of RoPE: by text and band a difference for each seed, or
-    None."""
+    """The bits of a scheme minus those of RoPE: for each text and band, a difference for each seed, or None."""
     return {
         text: [
             None
@@ -261,8 +266,8 @@ def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
 
 
 def _last(cell: Mapping, plain: Mapping, first: int) -> dict[str, Any]:
-    """Means over seeds for the model with only its last L bytes: bits by text, and their excess over the plain
-    model's."""
+    """The means over seeds for the model that sees only its last L bytes: its bits for each text, and by how much they
+    exceed those of the plain model."""
     last = cell["last"]
     return {
         **{
@@ -286,7 +291,7 @@ def _rounded(rows: Mapping[str, Sequence]) -> dict[str, list]:
 
 
 def rounded(values: Iterable[float]) -> list[float]:
-    """Rounded to three decimals.
+    """Rounds numbers to three decimals.
 
     >>> rounded([0.12345, -2.0])
     [0.123, -2.0]
@@ -295,9 +300,9 @@ def rounded(values: Iterable[float]) -> list[float]:
 
 
 def packed(rows: Iterable[Sequence[float] | None], count: int) -> str:
-    """Rows of numbers from 0 to 46 as one text: ``count`` numbers per row, each in thousandths with three digits in
-    base 36, or "---" if it is missing. A page carries thousands of them, and this way they take less than half the
-    space.
+    """Writes rows of numbers from 0 to 46 as a single text. There are ``count`` numbers per row. Each is written in
+    thousandths with three digits in base 36, or as "---" if it is missing. A page contains thousands of numbers, and in
+    this form they take less than half the space.
 
     >>> packed([[2.5, 0.125], None], 3)
     '1xg03h------------'
@@ -317,7 +322,7 @@ def _digits(number: int) -> str:
 
 
 def unpacked(text: str, count: int) -> list[list[float | None]]:
-    """The inverse of `packed`: rows of ``count`` numbers.
+    """The inverse of `packed`: returns rows of ``count`` numbers.
 
     >>> unpacked("1xg03h------------", 3)
     [[2.5, 0.125, None], [None, None, None]]

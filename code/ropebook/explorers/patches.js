@@ -1,4 +1,4 @@
-// The score of one patch of an image with all others, and which pairs listen to rows and to columns.
+// The score of one patch of an image with all others, and which pairs depend on rows and on columns.
 
 import { dials, FORMS, GOLDEN, SIDE } from "./patches.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -8,7 +8,7 @@ import { inColour, textWidth } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// Which axis each pair of one line listens to: 0 rows, 1 columns. In turn for as long as both have pairs.
+// The axis that each pair depends on: 0 rows, 1 columns. Interleaved axes alternate for as long as both have pairs.
 function axesOf(interleaved, rows, columns) {
   const left = [rows, columns];
   return Array.from({ length: rows + columns }, (_, i) => {
@@ -19,7 +19,7 @@ function axesOf(interleaved, rows, columns) {
   });
 }
 
-// Of each pair how far it turns for a row and for a column, and its axis: 0 rows, 1 columns, 2 both.
+// How far each pair rotates per row and per column, and its axis: 0 rows, 1 columns, 2 both.
 function wavesOf({ form, base, dim, base_columns, dim_columns }) {
   if (form === "axial") {
     const [rows, columns] = [[...invFreq(dim, base)], [...invFreq(dim_columns, base_columns)]];
@@ -46,7 +46,7 @@ function wavesOf({ form, base, dim, base_columns, dim_columns }) {
   };
 }
 
-// The mean cosine at every step of −15 … 15 rows and columns, row by row.
+// The mean cosine for every shift by −15 … 15 rows and columns, row by row.
 const STEPS = 2 * SIDE - 1;
 const lastTable = lastCall((form, base, dim, base_columns, dim_columns) => {
   const { rows, columns } = wavesOf({ form, base, dim, base_columns, dim_columns });
@@ -74,7 +74,7 @@ function compute(values) {
 // ---- On the page ----
 
 const TOP = 46;
-const UNDER = 78; // of the map: the strip of pairs and its names
+const UNDER = 78; // the space under the map, for the strip of pairs and its names
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -139,7 +139,7 @@ function ring({ left, side }, { row, column }) {
     style: "fill: none; stroke: var(--rb-ink); stroke-width: 2" })];
 }
 
-// The pairs from fast to slow as each axis has them, in the colour of what they listen to.
+// The pairs of each axis from fast to slow, in the colour of what they depend on.
 const NAMES = ["rows", "columns", "both"];
 
 function strip(width, { side }, { axes }) {

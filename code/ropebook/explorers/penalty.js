@@ -1,4 +1,4 @@
-// What distance alone adds to the scores of a published model, and what becomes of it if some pairs are slowed down.
+// What distance alone adds to the scores of a published model, and how that changes if some pairs are slowed down.
 
 import { dials, REACH, STEP, TRAINED } from "./penalty.py";
 import { exact } from "./kit/text.js";
@@ -9,14 +9,14 @@ import { explorer } from "./kit/mount.js";
 
 const PLACES = Array.from({ length: REACH / STEP + 1 }, (_, k) => k * STEP);
 
-// The mean score of pairs with these frequencies at a distance.
+// The mean score at a distance, for pairs with these frequencies.
 function scoreAt({ real, imag }, rates, distance) {
   return rates.reduce((sum, rate, i) => {
     return sum + real[i] * Math.cos(rate * distance) - imag[i] * Math.sin(rate * distance);
   }, 0);
 }
 
-// The numbers, `bias`, come beside the dials: load() in penalty.py says what they are.
+// The numbers, `bias`, come together with the dials; load() in penalty.py describes them.
 function compute({ first, last, factor, distance, bias }) {
   const [from, to] = first <= last ? [first, last] : [last, first];
   const slowed = bias.theta.map((rate, i) => (i >= from && i <= to ? rate / factor : rate));
@@ -26,13 +26,13 @@ function compute({ first, last, factor, distance, bias }) {
   return {
     from,
     to,
-    plain, // the mean score at every place
+    plain, // the mean score at every distance
     changed,
     plainHere: scoreAt(bias, bias.theta, distance),
     changedHere: scoreAt(bias, slowed, distance),
-    plainLowest: lowest(plain), // where the score is least
+    plainLowest: lowest(plain), // where the score is lowest
     changedLowest: lowest(changed),
-    loss: bias.losses[measured] ?? null, // measured within and beyond the trained length
+    loss: bias.losses[measured] ?? null, // the losses measured within and beyond the trained length
     plainLoss: bias.losses[""],
   };
 }

@@ -1,4 +1,5 @@
-// Tables of cosines and sines for neighbouring positions, exact and rounded on the way, bit by bit as PyTorch rounds.
+// Tables of cosines and sines for neighbouring positions, exact and with rounding on the way, exactly as PyTorch
+// rounds.
 
 import { dials, MOST_FIRST } from "./precision.py";
 import { cosSinGrid, evenEdges, invFreq, lastCall } from "./kit/rope.js";
@@ -14,17 +15,18 @@ import { explorer } from "./kit/mount.js";
 const oneFloat = new Float32Array(1);
 const itsBits = new Uint32Array(oneFloat.buffer);
 
-// bfloat16 is the upper half of a float32: to the nearest, ties to the even one. The lower half carries into the upper
-// as it should; what grows beyond the largest number becomes infinite of itself.
+// bfloat16 is the upper half of a float32, rounded to the nearest number, ties to even. The lower half carries into the
+// upper half, as it should. A result beyond the largest number automatically becomes infinite.
 function toBfloat16(value) {
   oneFloat[0] = value;
-  if (value !== value) return value; // NaN would be rounded to something else
+  if (value !== value) return value; // the rounding below would change NaN
   itsBits[0] = (itsBits[0] + 0x7fff + ((itsBits[0] >>> 16) & 1)) & 0xffff0000;
   return oneFloat[0];
 }
 
-// float16 by way of float32, as in PyTorch. Numbers of exponent e are 2^(e − 10) apart, below 2^−14 no closer than
-// there. So far apart are the float64 numbers around `shift`: adding it and taking it away again rounds to them.
+// Rounds to float16 by way of float32, as PyTorch does. Numbers with exponent e are 2^(e − 10) apart; below 2^−14 they
+// get no closer. The float64 numbers around `shift` are the same distance apart, so adding `shift` and subtracting it
+// again rounds to this spacing.
 function toFloat16(value) {
   oneFloat[0] = value;
   const exponent = Math.max(-14, ((itsBits[0] >>> 23) & 0xff) - 127);
@@ -36,8 +38,9 @@ function toFloat16(value) {
 
 const ROUND = { float64: (value) => value, float32: Math.fround, bfloat16: toBfloat16, float16: toFloat16 };
 
-// Of the types with 16 bits there are so few numbers that the cosine and the sine of each are computed once: how many
-// bits of its float32 are 0, and under the others both values, rounded too (NaN: not asked for yet). No angle is < 0.
+// The types with 16 bits have so few numbers that the cosine and sine of each are computed only once. SPARE: how many
+// bits of such a number's float32 are 0. The other bits are the index of its cosine and sine, which are rounded too
+// (NaN: not computed yet). No angle is < 0.
 const SPARE = { bfloat16: 16, float16: 13 };
 const waves = {};
 
@@ -57,10 +60,10 @@ function placeOf({ spare, cos, sin }, angle, round) {
   return place;
 }
 
-// Both tables, position by position, each row cosines and then sines. A row whose position is not finite is left 0.
+// Both tables, with a row for each position: first cosines, then sines. If a position is not finite, its row remains 0.
 function tables(dtype, rounded, first, count, dim, base) {
   const round = ROUND[dtype];
-  const all = rounded === "everything" && dtype !== "float64"; // whose angles are the exact ones
+  const all = rounded === "everything" && dtype !== "float64"; // whether the angles are rounded, too
   const roundPosition = all || rounded === "positions" ? round : ROUND.float64;
   const used = Array.from({ length: count }, (_, p) => roundPosition(first + p));
   const pairs = dim / 2;
@@ -112,25 +115,25 @@ function compute({ dtype, rounded, first, count, dim, base }) {
   return {
     exact,
     cells,
-    used: used.map((position) => (Number.isFinite(position) ? position : 0)), // positions as the angles see them
-    errors, // of each position: the largest of any cosine
+    used: used.map((position) => (Number.isFinite(position) ? position : 0)), // positions as the angles use them
+    errors, // for each position, the largest error of any cosine
     fresh, // whether a row differs from the one before
     different: fresh.reduce((total, one) => total + one, 0),
-    lost, // positions beyond float16's numbers; they come last
+    lost, // the number of positions beyond float16's range; they come last
     error: errors.reduce((most, one) => Math.max(most, one), 0),
   };
 }
 
 // ---- On the page ----
 
-const TOP = 62; // of the pictures
-const UNDER = 52; // of their names and of the scale
-const SECONDS = 1.5; // in which a playing position goes twice as far
-const NAMES = 70; // width of a column of positions
-const [LEAST_ERROR, MOST_ERROR] = [2 ** -30, 2]; // of the scale of errors, in equal ratios
-const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary ones, after the first
+const TOP = 62; // the top of the pictures
+const UNDER = 52; // the space under them, for their names and the scale
+const SECONDS = 1.5; // how long a playing position takes to double
+const NAMES = 70; // the width of a column of positions
+const [LEAST_ERROR, MOST_ERROR] = [2 ** -30, 2]; // the ends of the logarithmic scale of errors
+const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary digits after the first
 
-// How far apart the type's numbers are at a position, in words.
+// Says in words how far apart the type's numbers are at a position.
 function spacing(dtype, position) {
   const gap = 2 ** (Math.floor(Math.log2(position)) - DIGITS[dtype]);
   return gap < 1 ? tidy(gap) : String(gap);
@@ -153,8 +156,8 @@ function build(stage, app) {
     return lastCall((...given) => redrawn(groups[k], () => make(...given))); // they seldom change
   });
   const dial = dials.find(({ trait }) => trait === "first");
-  let row; // how high a row is
-  const showNames = hand(app, names, { // the table is pulled up and down like a long text
+  let row; // the height of a row
+  const showNames = hand(app, names, { // the table is dragged up and down like a long text
     label: "First position, at the table’s edge",
     cursor: "ns-resize",
     place: ({ first }) => [0, -first * row],
@@ -195,12 +198,12 @@ function build(stage, app) {
   };
 }
 
-// The upper end of a row of a table.
+// The upper edge of a table's row.
 function rowTop(p, count, tall) {
   return TOP + (p / count) * tall;
 }
 
-// The strip of all shades, under the errors: left, top, width.
+// The place of the strip with all shades, under the errors: left, top, width.
 /** @returns {[number, number, number]} */
 function scaleOf({ errors, panel, tall }) {
   return [errors, TOP + tall + 24, panel];
@@ -208,9 +211,9 @@ function scaleOf({ errors, panel, tall }) {
 
 const lastImage = lastCall((width, height) => new ImageData(width, height));
 
-// Of an error: eight to an octave, by the upper bits of its float32.
+// There are eight shades per octave of the error; they are found from the upper bits of the error's float32.
 const SHADES = 8 * 31;
-const TURN = 150; // the shade in full colour, that of 10⁻³ or so; those beyond go on to the ink's
+const TURN = 150; // the shade with the full colour, for about 10⁻³; further shades approach the ink's
 
 function shadeOf(error) {
   oneFloat[0] = error;
@@ -241,8 +244,9 @@ function largestOff(values, wanted, from, to) {
   return most;
 }
 
-// The first rows of a table as a picture: paintOf(from, to) is the colour of the entries from one number to before
-// another; a row that is not `fresh` is the one before. Columns that share a pixel are one, cosines and sines apart.
+// Paints the first rows of a table. paintOf(from, to) is the colour of the entries from one index up to, but not
+// including, another. A row that is not `fresh` is the same as the row before. Columns that share a pixel become a
+// single column, but cosines are not mixed with sines.
 function paintTable(context, small, [x, width, tall], { count, dim }, rows, fresh, paintOf) {
   if (!rows) return;
   const pairs = dim / 2;
@@ -276,7 +280,7 @@ function titles({ wide, left, right, errors }, dtype, rounded) {
   ];
 }
 
-// Around the pictures, with their halves named.
+// Frames around the pictures, with names for their halves.
 function frames({ left, right, errors, panel, tall }) {
   const bottom = TOP + tall;
   return [left, right, errors].flatMap((x) => [
@@ -289,8 +293,8 @@ function frames({ left, right, errors, panel, tall }) {
   ]);
 }
 
-// Positions beside the exact table; beside the rounded one, at the first row of each run of equal rows, the position
-// that it stands for; and what is no number any more.
+// Writes positions beside the exact table. Beside the rounded table, the first row of each run of equal rows gets the
+// position to which it was rounded. It also marks the rows of positions that are no longer numbers.
 function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { first, count }) {
   const y = (p) => rowTop(p, count, tall);
   const step = Math.max(1, niceStep(count, 8));
@@ -300,7 +304,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   const middle = (p) => y(p + 0.5) + 4;
   const merged = fresh.includes(0);
   const runs = [];
-  let free = 0; // below the last number
+  let free = 0; // the free space begins here, below the last number
   for (let p = 0; wide && p < count - lost; p += 1) {
     if (merged ? !fresh[p] || middle(p) < free : (first + p) % step) continue;
     runs.push(p);
@@ -321,7 +325,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   ];
 }
 
-// What the shades of the errors mean.
+// Writes what the shades of the errors mean.
 function levels(place) {
   const [left, top, width] = scaleOf(place);
   const at = scale([LEAST_ERROR, MOST_ERROR], [left, left + width], true);

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Implementing RoPE* that shows tables of cosines and sines with rounding along the way."""
+"""The explorer of chapter *Implementing RoPE* that shows tables of cosines and sines, exact and with rounding."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STAGES = ("result", "frequencies", "positions", "everything")
 
 
 class Precision(Explorer):
-    """The cosines and sines of neighbouring positions: exact, and with rounding along the way.
+    """The cosines and sines of neighbouring positions, exact and with rounding during the computation.
 
-    ``dtype``: float64, float32, bfloat16 or float16. ``rounded``: what is rounded to it in addition to the result:
-    nothing ("result"), "frequencies", "positions", or "everything", that is these two and the angles. ``first``: the
-    first position, 0 to 10⁷. ``count``: how many positions, 8 to 128. ``dim``: even, 2 to 512. ``base``: 1 to 10⁷. Bad
-    values raise ``TraitError``.
+    ``dtype``: float64, float32, bfloat16 or float16. ``rounded``: what is rounded to this type in addition to the
+    result: nothing ("result"), "frequencies", "positions", or "everything", which means both of them and the angles.
+    ``first``: the first position, 0 to 10⁷. ``count``: the number of positions, 8 to 128. ``dim``: even, 2 to 512.
+    ``base``: 1 to 10⁷. Bad values raise ``TraitError``.
     """
 
     script = "precision.js"

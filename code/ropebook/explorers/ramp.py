@@ -10,12 +10,12 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 
 class Ramp(Explorer):
-    """How much of each pair YaRN interpolates: linear in the pair's turns (paper) or in its index (code), and the
-    difference.
+    """How much YaRN interpolates each pair: linearly in the pair's turns (paper) or in its index (code). The figure
+    also shows the difference.
 
-    ``alpha``: 0.25 to 2, and ``beta``: 2.5 to 64, turns within L at the ramp's ends. ``trained_length``: L, 16 to 131072.
-    ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``factor``: s, 1 to 64. ``truncate``: whether the code rounds the ends
-    of its ramp outwards to whole pairs, as is usual. Bad values raise ``TraitError``.
+    ``alpha``, 0.25 to 2, and ``beta``, 2.5 to 64: the turns within L at the ends of the ramp. ``trained_length``: L, 16
+    to 131072. ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``factor``: s, 1 to 64. ``truncate``: whether the code
+    rounds the ends of its ramp outwards to whole pairs, as is usual. Bad values raise ``TraitError``.
     """
 
     script = "ramp.js"

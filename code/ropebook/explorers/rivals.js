@@ -1,4 +1,4 @@
-// What two schemes give a score against the key's place: one curve for each head, one head of each drawn strongly.
+// What two schemes add to a score, against the key's place: a curve for each head, with one head of each highlighted.
 
 import { BUCKETS, BY_HEAD, dials, FARTHEST, SCHEMES, SPAN, TURNING, ZETA } from "./rivals.py";
 import { fourierSum, hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -10,7 +10,7 @@ import { explorer } from "./kit/mount.js";
 
 const OFFSETS = Array.from({ length: 2 * SPAN + 1 }, (_, k) => k - SPAN); // n − m
 
-// 2^(−8h/H), and where H is no power of two every other slope of twice the power below it.
+// 2^(−8h/H). If H is not a power of two, every other slope for twice the largest power below H is added.
 function slopes(heads) {
   const power = 2 ** Math.floor(Math.log2(heads));
   return Array.from({ length: heads }, (_, k) => {
@@ -27,7 +27,8 @@ function bucket(apart) {
   return Math.min(side - 1, own + Math.floor(share * (side - own)));
 }
 
-// Of each distance the one that stands for its range: the middle, and for the last range its first.
+// For each distance, the distance that represents its range: the range's middle, or the first distance of the last
+// range.
 const STAND_IN = (() => {
   const ends = [];
   for (let apart = 0; apart <= FARTHEST; apart += 1) {
@@ -41,7 +42,7 @@ const STAND_IN = (() => {
   });
 })();
 
-// Σ a_i cos Δθ_i + b_i sin Δθ_i at each offset, less that at 0; Δ = −offset.
+// Σ a_i cos Δθ_i + b_i sin Δθ_i at each offset, minus the same at 0; Δ = −offset.
 function wave(theta, a, b) {
   const ahead = fourierSum(theta, a, b.map((one) => -one), 0, SPAN + 1); // Δ = 0, −1, −2 …
   const behind = fourierSum(theta, a, b, 0, SPAN + 1);
@@ -90,17 +91,17 @@ function compute({ first, second, head, heads, offset, base, dim }) {
   const rows = [lastFirst(first, heads, dim, base), lastSecond(second, heads, dim, base)];
   const chosen = rows.map((row) => row[row.length === 1 ? 0 : head - 1]);
   return {
-    first: rows[0], // of each head, or one row for all, at n − m = −256 … 256
+    first: rows[0], // a row for each head, or one for all heads, at n − m = −256 … 256
     second: rows[1],
-    here: chosen.map((curve) => curve[offset + SPAN]), // of both, in the chosen head
-    mirrored: chosen.map((curve) => curve[SPAN - offset]), // as far on the other side
+    here: chosen.map((curve) => curve[offset + SPAN]), // the value of both schemes, in the chosen head
+    mirrored: chosen.map((curve) => curve[SPAN - offset]), // the value at the same distance on the other side
   };
 }
 
 // ---- On the page ----
 
 const TOP = 76;
-const UNDER = 44; // of the axis
+const UNDER = 44; // the space under the axis
 const LEFT = 44;
 
 function build(stage, app) {
@@ -136,7 +137,7 @@ function placeOf(offset) {
   return `${far} token${far === 1 ? "" : "s"} ${offset < 0 ? "before" : "after"} the query`;
 }
 
-// The future, shaded; levels.
+// Draws the shaded future, and the levels.
 function ground({ width, floor, from, to, levels, x, y }) {
   const wide = width >= 620;
   const word = (at, anchor, text) => svg("text", { x: at, y: floor - 8, "font-size": 12, "text-anchor": anchor,
@@ -150,14 +151,14 @@ function ground({ width, floor, from, to, levels, x, y }) {
   ];
 }
 
-// A line through its corners only: what lies on the way from its neighbour before to that behind is left out. Where it
-// leaves the axis it is cut off.
+// A line through its corners only: a point on the straight line between its neighbours is left out. The line is cut off
+// where it leaves the axis.
 function path({ x, y, levels }, curve) {
   const corners = curve.map((value, k) => [OFFSETS[k], value]).filter(([, value], k) => {
     return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;
   });
   let drawn = "";
-  let pen = false; // whether it stands on the axis
+  let pen = false; // whether the last point drawn can be continued
   for (let k = 1; k < corners.length; k += 1) {
     const [[at, value], [atNext, next]] = [corners[k - 1], corners[k]];
     const shares = [levels[0], levels.at(-1)].map((level) => (level - value) / (next - value || 1e-12));
@@ -171,14 +172,14 @@ function path({ x, y, levels }, curve) {
   return drawn;
 }
 
-// What rotates queries and keys by their places is blue, and its rivals are grey.
+// Schemes that rotate queries and keys by their places are blue, and their rivals are grey.
 function coloursOf({ first, second }) {
   const rotates = [first, second].map((name) => name === "rope" || name === "xpos");
   if (rotates[0] === rotates[1]) return rotates[0] ? ["1", "ink"] : ["muted", "ink"];
   return rotates.map((own) => (own ? "1" : "muted"));
 }
 
-// The chosen heads strongly over the others.
+// Draws the chosen heads highlighted over the others.
 function curves(plot, { first, second }, values) {
   const pale = [];
   const strong = [];
@@ -218,7 +219,7 @@ function legendRow(items) {
   });
 }
 
-// Where it is read off.
+// Marks the place at which values are shown.
 function reading({ floor, from, to, x, y }, { here }, values) {
   const { offset } = values;
   const colours = coloursOf(values);

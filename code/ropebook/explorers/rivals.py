@@ -1,5 +1,5 @@
-"""The explorer of the chapter on RoPE's relatives: what two schemes add to a score, against the key's position, side by
-side."""
+"""The explorer of the chapter on RoPE's relatives: it shows side by side what two schemes add to a score, depending on
+the key's position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ropebook.relatives import BUCKETS, FARTHEST, XPos
 
 __all__ = ["BUCKETS", "FARTHEST", "Rivals"]
 SPAN = 256
-"""Keys up to this many tokens before and after the query."""
+"""The figure shows keys up to this many tokens before and after the query."""
 MOST_HEADS = 16
 ZETA = {"scale": XPos.SCALE, "gamma": XPos.GAMMA}
 """The constants of xPos."""
@@ -34,14 +34,14 @@ TURNING = ["sandwich", "xl", "rope", "xpos"]
 
 
 class Rivals(Explorer):
-    """The distance's contribution to the score, minus the one at distance 0, for keys up to 256 tokens before and after
-    the query.
+    """The distance's contribution to the score, minus the contribution at distance 0, for keys up to 256 tokens before
+    and after the query.
 
-    ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H, ``heads``: H, 1 to 16. ``offset``: n − m,
-    where the figure is read off. ``base``: 1 to 10⁷, ``dim``: even, 2 to 512, where a scheme has them. Learned schemes
-    are shown with values that illustrate what they can do: T5 as an imitation of ALiBi, KERPLE with p = a = 1,
-    Transformer-XL with v = (1, …, 1), u = 0 and W_R = 1. RoPE and xPos with q = k = (1, …, 1). Bad values raise
-    ``TraitError``.
+    ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H. ``heads``: H, 1 to 16. ``offset``: the n − m
+    at which the figure shows values. ``base``: 1 to 10⁷, and ``dim``: even, 2 to 512, for schemes that have them.
+    Learned schemes are shown with values that illustrate what they can do: T5 as an imitation of ALiBi, KERPLE with p
+    = a = 1, Transformer-XL with v = (1, …, 1), u = 0 and W_R = 1. RoPE and xPos are shown with q = k = (1, …, 1). Bad
+    values raise ``TraitError``.
     """
 
     script = "rivals.js"

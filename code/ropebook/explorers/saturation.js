@@ -1,4 +1,4 @@
-// What dividing by √d is for: without it the softmax of longer and longer vectors picks one key.
+// Why scores are divided by √d: without that, the softmax picks a single key as vectors get longer.
 
 import { dials, DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
 import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
@@ -10,8 +10,8 @@ import {
 import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// For each draw and key: q·k over the first d numbers, at [d − 1]. Shorter vectors are the beginnings of longer ones,
-// so that turning d changes little. Made once.
+// For each draw and key: q·k over the first d numbers, at [d − 1]. A shorter vector is the beginning of a longer one,
+// so that moving the dial d changes little. This is computed only once.
 const products = lastCall(() => Array.from({ length: DRAWS }, (_, draw) => {
   const query = normals(`query ${draw}`, MOST_DIMS);
   return Array.from({ length: MOST_KEYS }, (__, n) => {
@@ -26,18 +26,18 @@ function scoresOf(draw, keys, dim, scaled) {
   return products()[draw].slice(0, keys).map((sums) => sums[dim - 1] * factorOf(dim, scaled));
 }
 
-// How far the weights move when the dot products q·k do. By the chain rule the factor on q·k is in it, too.
+// How much the weights change if the dot products q·k change. By the chain rule it includes the factor on q·k.
 function gradientOf(weights, dim, scaled) {
   return softmaxGradientNorm(weights) * factorOf(dim, scaled);
 }
 
-// One draw at every d.
+// The results of one draw at every d.
 const everyDim = lastCall((draw, keys, scaled) => {
   const weights = Array.from({ length: MOST_DIMS }, (_, i) => softmax(scoresOf(draw, keys, i + 1, scaled)));
   return { weights, gradient: weights.map((row, i) => gradientOf(row, i + 1, scaled)) };
 });
 
-// All draws, at some d: the median size of the gradient.
+// The median size of the gradient over all draws, at some values of d.
 const medians = lastCall((keys) => {
   const [scaled, raw] = [true, false].map((divided) => MEDIAN_DIMS.map((d) => {
     const sizes = Array.from({ length: DRAWS },
@@ -70,8 +70,8 @@ const MAP_TOP = 46;
 const POWERS = ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
 const LEAST = 1e-4; // a smaller gradient is drawn on the floor
 
-// One picture with shared sides: the weights of every key for every d as a map, beside it the same keys' at one d as
-// bars, under it the size of the gradient for every d.
+// A picture of three parts with common axes: a map of every key's weight at every d; beside it, bars for the weights at
+// one d; under it, the size of the gradient at every d.
 function build(stage, app) {
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
@@ -97,7 +97,7 @@ function build(stage, app) {
   };
 }
 
-// Where things stand: the map's columns, how high it is, the bars to its right, the curve's top and floor.
+// The places of all parts: the map's columns and height, the bars to its right, the curve's top and floor.
 function placesOf(width, most) {
   const wide = width >= NARROW;
   const height = Math.min(most, 480);
@@ -113,7 +113,7 @@ function placesOf(width, most) {
   };
 }
 
-// The keys' weights at one d, each in the row that the key has in the map.
+// The keys' weights at one d. Each is in the row that its key has in the map.
 function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights }, { dim, n_keys: keys, scaled }) {
   const x = scale([0, 1], [barsLeft, barsLeft + barsWidth]);
   const pitch = mapHeight / keys;
@@ -122,7 +122,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   const winner = weights.indexOf(Math.max(...weights));
   const word = tidy(weights[winner]);
   const inside = x(weights[winner]) + 10 + textWidth(word, 13, 600) > barsLeft + barsWidth + 10;
-  const over = inside && pitch - gap < 18; // no room for a word in the bar, nor behind it
+  const over = inside && pitch - gap < 18; // no room for a word in the bar or behind it
   const across = svg("g", { transform: `translate(0 ${mapFloor})` });
   axis(across, "bottom", x, wide ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]);
   const upright = (share, colour, more = "") => svg("path", { d: `M${x(share)},${MAP_TOP}V${mapFloor}`,
@@ -141,8 +141,8 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   ];
 }
 
-// What stays when only d is turned. Where one column of pixels holds several d, the map shows their mean and the curve
-// becomes the band from least to greatest.
+// Draws the parts that don't change with d. If a column of pixels has several values of d, the map shows the mean of
+// their weights, and the curve becomes a band from the least to the greatest value.
 function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) {
   const { width, wide, height, mapHeight, mapFloor, floor, columns, x, y } = places;
   const here = scaled ? "1" : "2";
@@ -156,7 +156,7 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
     return sum / (to - from);
   });
 
-  const edges = [0]; // where a new column of pixels begins, as d − 1
+  const edges = [0]; // the d − 1 at which a new column of pixels begins
   for (let i = 1; i < MOST_DIMS; i += 1) if (Math.floor(x(i + 1)) > Math.floor(x(edges.at(-1) + 1))) edges.push(i);
   const { low, high } = minMaxBand(data.everyGradient, [...edges, MOST_DIMS]);
   const middles = edges.map((i, b) => (x(i + 1) + x(edges[b + 1] ?? MOST_DIMS)) / 2);
@@ -187,7 +187,7 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
   ]);
 }
 
-// What the dots are, in the corner beside them.
+// Says what the dots are, in the corner beside them.
 function legend({ wide, barsLeft, top, floor }) {
   const line = (k, colour, text) => [
     svg("circle", { cx: barsLeft + 5, cy: (top + floor) / 2 - 10 + 24 * k, r: 3, ...inColour(colour) }),

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Attention*: shuffle the words of a sentence and watch what self-attention does."""
+"""The explorer of chapter *Attention* in which readers shuffle the words of a sentence and watch what self-attention
+does."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ LONGEST_WORD = 12
 
 
 def split_words(text: str) -> list[str]:
-    """The words of ``text``, split at blanks, tabs and line ends (JavaScript and Python disagree about other white
-    space).
+    """Splits ``text`` into words at blanks, tabs and line ends. (JavaScript and Python disagree about other white
+    space.)
 
     >>> split_words(" the  dog ")
     ['the', 'dog']
@@ -32,10 +33,10 @@ OPENING = "the dog bit the man", (0, 4, 2, 3, 1)
 class Shuffle(Explorer):
     """Attention weights and outputs of a sentence whose words the reader reorders.
 
-    ``words``: a sentence of 1 to 8 words. ``order``: place r shows the word typed at place ``order[r]``; a permutation
-    of 0 … n − 1 (reset when the number of words changes). The default sentence opens as "the man bit the dog".
-    ``position``: add a sinusoidal vector to each word. ``causal``: a word sees itself and the words before it. Bad values
-    raise ``TraitError``.
+    ``words``: a sentence of 1 to 8 words. ``order``: a permutation of 0 … n − 1, which is reset when the number of
+    words changes; place r shows the word that was typed at place ``order[r]``. The default sentence is at first shown
+    as "the man bit the dog". ``position``: whether a sinusoidal vector is added to each word. ``causal``: whether a
+    word sees only itself and the words before it. Bad values raise ``TraitError``.
     """
 
     script = "shuffle.js"

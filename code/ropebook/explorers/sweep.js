@@ -1,4 +1,4 @@
-// The score of equal vectors against distance for ten bases side by side, and large for one base of choice.
+// The score of equal vectors against distance: small panels for ten bases, and a large one for the reader's own base.
 
 import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
 import { cosSinGrid, countMaxima, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
@@ -11,9 +11,9 @@ import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
 
-// Σ cos Δθ_i over d/2 at the distances 0 … 127, then in each octave at twice the distances of the one before. As in
-// fourierSums in blocks, of 16 distances A ± B; and twice A and twice B are twice the angles, which need no further
-// cosine.
+// Σ cos Δθ_i divided by d/2, at the distances 0 … 127, and in each octave at twice the distances of the octave before.
+// As in fourierSums we compute in blocks, of 16 distances A ± B. Doubling A and B doubles the angles, and that needs no
+// further cosines.
 function octaveCurve(dim, base, octaves) {
   const half = 8;
   const middles = NEAR / (2 * half);
@@ -40,7 +40,7 @@ function octaveCurve(dim, base, octaves) {
   return unfolded(even, odd, half).map((sum) => sum / (dim / 2));
 }
 
-// From place `from` on: cos 2α = 1 − 2 sin² α, sin 2α = 2 sin α cos α.
+// Doubles the angles from index `from` on: cos 2α = 1 − 2 sin² α, sin 2α = 2 sin α cos α.
 function doubleAngles(cos, sin, from) {
   for (let k = from; k < cos.length; k += 1) {
     const s = sin[k];
@@ -55,8 +55,8 @@ const lastCurves = lastCall((dim) => BASES.map((base) => {
   return { curve, half: firstHalf(curve, dim, base) };
 }));
 
-// The first distance at which the curve is below ½, among all distances, not only those of the curve; −1 if there is
-// none. In stretches that double: most curves are below it soon.
+// The first of all distances, not only of those in the curve, at which the curve is below ½; −1 if there is none. We
+// look in stretches that double in length, because most curves soon fall below ½.
 function firstHalf(curve, dim, base) {
   const early = curve.subarray(0, NEAR).findIndex((value) => value < 0.5);
   if (early >= 0) return early;
@@ -86,10 +86,10 @@ function compute({ base, dim, length }) {
   let leastAt = 0;
   for (let k = 1; k < length; k += 1) if (values[k] < values[leastAt]) leastAt = k;
   return {
-    distances, // of the ten curves
+    distances, // the distances of the ten curves
     curves: ten.map(({ curve }) => curve.subarray(0, shown)),
-    halves: ten.map(({ half }) => (half < length ? half : -1)), // first below ½
-    values, // of the chosen base, at every distance
+    halves: ten.map(({ half }) => (half < length ? half : -1)), // where each curve is first below ½
+    values, // the curve of the chosen base, at every distance
     belowHalf: values.findIndex((value) => value < 0.5),
     firstNegative: values.findIndex((value) => value < 0),
     least: values[leastAt],
@@ -101,10 +101,10 @@ function compute({ base, dim, length }) {
 
 // ---- On the page ----
 
-const TOP = 56; // of the large curve, under its title
-const UNDER = 42; // of its axis
-const HEAD = 46; // of the ten, under theirs
-const NAME = 22; // of one of the ten, under its name
+const TOP = 56; // the top of the large curve, under its title
+const UNDER = 42; // the space under the large curve, for its axis
+const HEAD = 46; // the space above the ten, for their title
+const NAME = 22; // the space above each of the ten, for its name
 
 // b = 10⁴, b = 5·10⁴, b = 500
 function baseName(base) {
@@ -115,7 +115,7 @@ function baseName(base) {
   return `b = ${leading === 1 ? "" : `${leading}·`}10${raised}`;
 }
 
-// Ten panels of the same size in rows of five or two within [top, bottom]: [left, top, width, height] of each.
+// The places [left, top, width, height] of ten panels of the same size, in rows of five or two, within [top, bottom].
 function tenBoxes(width, top, bottom) {
   const columns = width >= 620 ? 5 : 2;
   const rows = Math.ceil(BASES.length / columns);
@@ -127,7 +127,7 @@ function tenBoxes(width, top, bottom) {
   });
 }
 
-// The base whose curve falls below ½ at a distance, of those between the ten by equal ratios.
+// The base whose curve falls below ½ at this distance, interpolated on a logarithmic scale between the ten bases.
 function baseFor(distance, halves) {
   const reach = halves.map((half) => (half < 0 ? MOST_LENGTH : half));
   const k = reach.findIndex((half) => half >= distance);
@@ -149,7 +149,7 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons, handle));
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showNames, showAxes, showBases] = [names, axes, baseNames].map((make, k) => {
-    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // they seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // these seldom change
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
   let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as last drawn
@@ -212,7 +212,7 @@ function build(stage, app) {
   };
 }
 
-// Over each of the ten panels its base.
+// Writes above each of the ten panels its base.
 function baseNames(boxes, chosen, halves) {
   return boxes.flatMap(([left, top, width], k) => {
     const reach = halves[k] < 0 ? "" : `½ at ${halves[k]}`;
@@ -227,7 +227,7 @@ function baseNames(boxes, chosen, halves) {
   });
 }
 
-// Distances 1 … length − 1 by equal ratios, values −1 … 1.
+// Paints a panel with distances 1 … length − 1 on a logarithmic axis, and values −1 … 1.
 function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, height], length) {
   const x = scale([1, length - 1], [left, left + width], true);
   const y = scale([-1, 1], [top + height, top]);
@@ -248,7 +248,7 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
     mark(place, level, colour) {
       if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
     },
-    // A line as far as it can be followed; from where neighbouring swings share a pixel, the band that they fill.
+    // Draws a line for as long as its swings can be told apart; beyond that, the band that they fill.
     curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1) {
       context.lineJoin = "round";
       context.lineWidth = lineWidth;
@@ -283,13 +283,13 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
   };
 }
 
-// The outermost of each value and its neighbours: how far swings go that a pixel or two have no room for.
+// The outermost value among each value and its neighbours. This shows how far swings reach that are too fast to draw.
 function envelope(values, outermost) {
   return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
 }
 
-// What the samples of a curve in a panel of this width share, from distance 1 on: for each pixel its first sample, and
-// at the end how many there are; and where that lies.
+// How the samples of a curve, from distance 1 on, share the pixels of a panel with this width: each pixel's first
+// sample, followed by the number of samples, and the place of each pixel.
 function pixelsOf(sampled, width, length) {
   const x = scale([1, length - 1], [0, width], true);
   const [edges, at] = [[], []];
@@ -308,7 +308,7 @@ function pixelsOf(sampled, width, length) {
   return { edges: bounds, at, resolved: shared < 0 ? at.length - 1 : Math.max(0, shared - 1) };
 }
 
-// Over the large curve and over the ten, each where it is drawn.
+// Writes titles above the large curve and above the ten, if these are drawn.
 function names(width, base, dim, [main, ten]) {
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const texts = [];

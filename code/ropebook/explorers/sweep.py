@@ -10,14 +10,14 @@ from ropebook.explorers.kit import dials
 
 MOST_LENGTH = 4096
 NEAR = 128
-"""Every base's curve is computed at all distances below this one, and at 64 in each octave beyond."""
+"""Every base's curve is computed at all distances below this one, and at 64 distances in each octave beyond."""
 
 
 class Sweep(Explorer):
-    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for one of
+    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for a base of
     your choice.
 
-    ``base``: the one of your choice, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: distances below this are shown, 16
+    ``base``: the base of your choice, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: distances below this are shown, 16
     to 4096. Bad values raise ``TraitError``.
     """
 

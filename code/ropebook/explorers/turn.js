@@ -1,4 +1,4 @@
-// The vector q = (1, 2, 3, …, d) turned to a position: one pair in its plane, all pairs as small dials.
+// The vector q = (1, 2, 3, …, d) rotated to a position: one pair in its plane, and all pairs as small dials.
 
 import { dials, FINE, MOST_POSITION, SPAN, TRAIL } from "./turn.py";
 import { cosSinGrid, hundredths, invFreq, turnedOn } from "./kit/rope.js";
@@ -13,7 +13,7 @@ import { panels } from "./kit/panels.js";
 import { playPositions } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
-// The pair (x, y) at start, start + step, … (count of them): both coordinates.
+// Both coordinates of the pair (x, y) at the `count` positions start, start + step, …
 function turnedPair(theta, /** @type {ArrayLike<number>} */ { 0: x, 1: y }, start, step, count) {
   const { cos, sin } = cosSinGrid(theta, start, step, count);
   return [cos.map((c, k) => x * c - y * sin[k]), cos.map((c, k) => x * sin[k] + y * c)];
@@ -35,8 +35,8 @@ function compute({ position, base, dim, pair }) {
   const [xs, ys] = turnedPair(theta[pair], start.subarray(...both), trailStart, 1, position - trailStart + 1);
   const first = Math.max(0, position - SPAN / 2);
   return {
-    angles, // of every pair since position 0
-    young: angles.filter((angle) => angle < 2 * Math.PI).length, // pairs without a full turn
+    angles, // the angle of every pair since position 0
+    young: angles.filter((angle) => angle < 2 * Math.PI).length, // the number of pairs without a full turn
     start,
     turned,
     matrix: [cos, -sin, sin, cos], // row by row
@@ -52,11 +52,11 @@ function compute({ position, base, dim, pair }) {
 // ---- On the page ----
 
 const PLANE = 320;
-const PRODUCT = 312; // width of the matrix and the two pairs beside it
-const TOP = 48; // of the plane
+const PRODUCT = 312; // the width of the matrix and the two pairs beside it
+const TOP = 48; // the top of the plane
 const WAVES_TOP = 202;
 const WAVES_END = 318;
-const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // base 16/π²: pair 1 turns by π/4 per position
+const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // with base 16/π², pair 1 rotates by π/4 per position
 const PACE = 5; // positions per second
 
 function build(stage, app) {
@@ -74,7 +74,7 @@ function build(stage, app) {
   picture.append(plane.group, product, waves.group, small.group);
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let arrow; // { centre, tip, angle }: where the pair is drawn
+  let arrow; // { centre, tip, angle }: the place of the pair's arrow
   const grip = hand(app, handle, {
     label: "The arrow of the pair",
     place: () => arrow.tip,
@@ -85,7 +85,7 @@ function build(stage, app) {
     },
     ...ofDial(app, dials.find(({ trait }) => trait === "position")),
   });
-  let centres = []; // of the small dials
+  let centres = []; // the centres of the small dials
   app.listen(small.group, "click", (event) => {
     const box = picture.getBoundingClientRect();
     const away = centres.map(([x, y]) => Math.hypot(x - (event.clientX - box.left), y - (event.clientY - box.top)));
@@ -97,7 +97,7 @@ function build(stage, app) {
     const panel = shown(width);
     const wide = panel === null;
     const size = wide ? Math.min(PLANE, width - PRODUCT - 28) : Math.min(PLANE, width, most - TOP);
-    // Where the plane ends, and the waves with their axis.
+    // The lower end of the plane, and that of the waves with their axis.
     const above = wide ? Math.max(TOP + size, WAVES_END + 26) : 0;
     const height = wide ? above + 210 : TOP + size;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
@@ -155,7 +155,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
   put(plane.circle, { cx: centre[0], cy: centre[1], r: radius });
 
-  // Only what is left after whole turns is an angle that the eye can measure.
+  // Without the whole turns, what is left is an angle that can be seen.
   const left = angle % (2 * Math.PI);
   const bow = 0.36 * radius;
   const [began, ends] = [text(at(from, 0.36)), text(at(from + left, 0.36))];
@@ -174,7 +174,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
     return svg("circle", { cx, cy, r: 4, style: `fill: var(--rb-1); opacity: ${((k + 4) / (past + 3)).toFixed(2)}` });
   }));
 
-  // The newest positions are named first, and only where there is room; long names are for the first and the last.
+  // The latest positions are named first, and only if there is room. Only the first and the last have long names.
   const names = [[position, x, y, "font-weight: 700; fill: var(--rb-1)"],
     [0, start[2 * pair], start[2 * pair + 1], "fill: var(--rb-muted)"],
     ...Array.from({ length: position < 100 ? past : 0 }, (_, k) => {
@@ -233,7 +233,7 @@ function buildWaves() {
   return { ...waves, group: svg("g", {}, ...Object.values(waves)) };
 }
 
-// Both coordinates against the position.
+// Draws both coordinates against the position.
 function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], data, { position, pair }) {
   const { waves: curves, before, first, turned } = data;
   const [from, to, floor] = [left + 46, left + width - 8, high + tall];
@@ -272,7 +272,8 @@ function buildDials() {
   return { ...dials, group: svg("g", {}, ...Object.values(dials)) };
 }
 
-// For each pair where it points, where it began, and how far it has come, as a ring; returns the centres.
+// Draws a dial for each pair: where it points, where it began, and, as a ring, how far it has turned. Returns the
+// dials' centres.
 function drawDials(dials, top, area, { angles, start, turned, young }, { position, pair }) {
   const pairs = angles.length;
   const named = pairs <= 16;
