@@ -244,8 +244,8 @@ def finite(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def readable(value: torch.Tensor) -> bool:
-    """Whether a tensor's values may be read: not while compiling, not if that means waiting for a device, and not
-    inside ``torch.func.vmap``, where one tensor represents many."""
+    """Whether a tensor's values may be read. They may not be read while compiling, if that means waiting for a device,
+    or inside ``torch.func.vmap``, where one tensor represents many."""
     import torch
 
     if value.device.type != "cpu" or torch.compiler.is_compiling():

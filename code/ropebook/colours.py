@@ -5,7 +5,7 @@ A colour has the same meaning everywhere:
 
 ==========  ==================================================================
 blue, 1     RoPE, and what the figure is about
-orange, 2   what is new to the model, wrong or broken; below zero
+orange, 2   what is new to the model, wrong or broken; numbers below zero
 green, 3    the query
 violet, 4   the key
 crimson, 5  an error message; a byte that the model finds hard

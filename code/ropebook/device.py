@@ -28,7 +28,7 @@ def devices() -> list[torch.device]:
 def device(float64: bool = False) -> torch.device:
     """The device to compute on: cuda, else mps, else cpu.
 
-    ``float64=True`` asks for a device with float64, which mps lacks: then the CPU is used instead.
+    ``float64=True`` asks for a device with float64. mps has no float64, so the CPU is used instead.
 
     >>> torch.ones(2, dtype=torch.float64, device=device(float64=True)).dtype
     torch.float64

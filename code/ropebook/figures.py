@@ -99,7 +99,7 @@ _CAPTION = "color: inherit; font: inherit; font-size: 0.92em; text-align: left; 
 UNDER_NAME = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
 """The patch of background behind a name that is written in a picture, as matplotlib's `bbox`."""
 MOST_COLOURS = 4
-"""The most colours, besides greys, that the lines of one panel may have."""
+"""The greatest number of colours, besides greys, for the lines of a panel."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HREF = "{http://www.w3.org/1999/xlink}href"
 

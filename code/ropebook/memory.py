@@ -22,7 +22,7 @@ def repeats(x: Tensor) -> bool:
     >>> repeats(torch.zeros(3, 4).T), repeats(torch.zeros(1, 4).expand(3, 4))
     (False, True)
     """
-    if x.is_contiguous():  # as an empty tensor is
+    if x.is_contiguous():  # an empty tensor is, too
         return False
     axes = [(s, n - 1) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]
     if any(step == 0 for step, _ in axes):

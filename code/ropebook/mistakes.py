@@ -39,7 +39,7 @@ def correct(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The correct rotation: q and k rotated by their positions, v left alone. q, k, v (…, T, d), positions
+    """The correct rotation: q and k are rotated by their positions, and v is left alone. q, k, v (…, T, d), positions
     (T,)."""
     angles = rope.angles(positions, q.shape[-1], base)
     return _turn(q, angles, layout), _turn(k, angles, layout), v

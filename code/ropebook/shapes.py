@@ -19,19 +19,19 @@ except ImportError:
             return given[0]
 
     class Bool(Shaped):
-        """True and false."""
+        """A tensor of truth values."""
 
     class Complex(Shaped):
-        """Complex numbers."""
+        """A tensor of complex numbers."""
 
     class Float(Shaped):
-        """Floating-point numbers of any precision."""
+        """A tensor of floating-point numbers of any precision."""
 
     class Int(Shaped):
-        """Whole numbers."""
+        """A tensor of whole numbers."""
 
     class Real(Shaped):
-        """Whole or floating-point numbers."""
+        """A tensor of whole or floating-point numbers."""
 
 
 __all__ = ["Bool", "Complex", "Float", "Int", "Real", "Shaped"]

@@ -82,7 +82,7 @@ def show(*objects, docstrings: bool = True) -> None:
 
 
 def _without_docstrings(source: str) -> str:
-    """The source without the docstrings of its functions and classes; every other line is unchanged."""
+    """Returns the source without the docstrings of its functions and classes; every other line is unchanged."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
         if (

@@ -31,7 +31,7 @@ def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
 
 
 def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
-    """Each vector divided by the root of its mean square, and each entry times its weight."""
+    """Divides each vector by the root of its mean square, and multiplies each entry by its weight."""
     checks.number("eps", eps, minimum=0)
     found = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     return found if weight is None else found * weight

@@ -21,7 +21,7 @@ Generators = Float[Tensor, "axes dim dim"]
 def operator(
     place: Real[Tensor, " axes"], generators: Generators
 ) -> Float[Tensor, "dim dim"]:
-    """exp(m_1 A_1 + m_2 A_2 + …), float64."""
+    """Computes exp(m_1 A_1 + m_2 A_2 + …), float64."""
     if place.shape != generators.shape[:1]:
         raise ValueError(
             f"place must have shape ({len(generators)},), a number for each generator, got {tuple(place.shape)}"

@@ -58,7 +58,7 @@ class LatentAttention(nn.Module):
         self.w_o = nn.Linear(n_heads * v_dim, width, bias=False)
 
     def cached(self, x: Tokens, places: Positions) -> Cached:
-        """What a cache stores for these tokens."""
+        """Returns what a cache stores for these tokens."""
         latent, key = self.w_down(x).split(
             [self.norm.weight.shape[0], self.rotary_dim], -1
         )

@@ -62,7 +62,7 @@ def length_at(equation: sympy.Eq) -> sympy.Eq:
     start = here.subs(m, 0)
     unknown = _length(q, m)
     roots = sympy.solve(here.subs(start.rhs, start.lhs), unknown)
-    [found] = [root for root in roots if root.is_positive]  # a length
+    [found] = [root for root in roots if root.is_positive]  # a length is positive
     return sympy.Eq(unknown, found)
 
 

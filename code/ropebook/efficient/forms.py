@@ -207,14 +207,16 @@ def _signed(x: Tensor) -> Tensor:
 
 
 def rotate_interleaved(x: Vectors, cos: Table, sin: Table) -> Vectors:
-    """The sparse form, layout "interleaved": x ⊗ cos + rotate_every_two(x) ⊗ sin; equation 34 of Su et al. (2021)."""
+    """Computes the sparse form in layout "interleaved": x ⊗ cos + rotate_every_two(x) ⊗ sin (Su et al. 2021, equation
+    34)."""
     cos, sin = fit(x, cos, sin)
     cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
     return (x * cos + rotate_every_two(x) * sin).to(x.dtype)
 
 
 def rotate_halves(x: Vectors, cos: Table, sin: Table) -> Vectors:
-    """The sparse form, layout "half": x ⊗ cos + rotate_half(x) ⊗ sin, as GPT-NeoX and transformers' Llama write it."""
+    """Computes the sparse form in layout "half": x ⊗ cos + rotate_half(x) ⊗ sin, as in GPT-NeoX and transformers'
+    Llama."""
     cos, sin = fit(x, cos, sin)
     cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
     return (x * cos + rotate_half(x) * sin).to(x.dtype)
@@ -223,7 +225,7 @@ def rotate_halves(x: Vectors, cos: Table, sin: Table) -> Vectors:
 def rotate_sparse(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """`rotate_interleaved` or `rotate_halves`, depending on ``layout``."""
+    """Calls `rotate_interleaved` or `rotate_halves`, depending on ``layout``."""
     checks.layout(layout)
     form = rotate_interleaved if layout == "interleaved" else rotate_halves
     return form(x, cos, sin)
@@ -291,7 +293,8 @@ eager = unchecked(rotate_eager)
 
 
 class Turn(torch.autograd.Function):
-    """`rotate_eager` for autograd, without checks: the transpose of R_φ is R_−φ."""
+    """`rotate_eager` for autograd, without checks. The gradient is rotated by −φ, because the transpose of R_φ is
+    R_−φ."""
 
     @staticmethod
     def forward(ctx, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
@@ -335,7 +338,8 @@ def whole_rows(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
 def rotate_few(
     x: Vectors, cos: Float[Tensor, "... dim"], sin: Float[Tensor, "... dim"]
 ) -> Vectors:
-    """Rotates half-split x in as few operations as possible: x ⊗ cos plus its swapped halves times ∓sin. No checks.
+    """Rotates half-split x in as few operations as possible, without checks: x ⊗ cos plus its swapped halves times
+    ∓sin.
 
     >>> rotate_few(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), torch.tensor([[-1.0, 1.0]]))
     tensor([[-4.,  3.]])

@@ -149,7 +149,7 @@ class Chosen:
 
 
 def _returned(answer: object, arguments: Sequence, about: str) -> object:
-    """What the answer returns, or a `Feedback` if it returns nothing usable."""
+    """Calls the answer and returns its result, or a `Feedback` if that can't be used."""
     if not callable(answer):
         return Feedback(
             "no_function", f"the answer is a function, this is {answer!r}."

@@ -37,7 +37,7 @@ function compute({ position, base, dim, span }) {
   const theta = invFreq(dim, base);
   const start = Math.max(0, position - Math.floor(span / 2));
   const fine = samplesPerStep(span, FINE_SAMPLES);
-  const first = start - 0.5 + 0.5 / fine; // fine = 1 samples the positions themselves
+  const first = start - 0.5 + 0.5 / fine; // if fine is 1, the samples are the positions themselves
   const shown = spread(theta.length);
   const turns = Array.from(theta, (one) => (position * one) / (2 * Math.PI));
   return {

@@ -129,7 +129,7 @@ function build(stage, app) {
 
   return ({ data, values, width, most }) => {
     const task = values.show !== "loss";
-    const panel = panelAt(task ? Infinity : width); // the other figure has one panel
+    const panel = panelAt(task ? Infinity : width); // the figure of a task has only one panel
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;

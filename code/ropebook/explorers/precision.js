@@ -153,7 +153,7 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, names));
   const groups = Array.from({ length: 4 }, () => picture.appendChild(svg("g")));
   const [showTitles, showFrames, showLevels] = [titles, frames, levels].map((make, k) => {
-    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // they seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // these seldom change
   });
   const dial = dials.find(({ trait }) => trait === "first");
   let row; // the height of a row
@@ -174,7 +174,7 @@ function build(stage, app) {
     const right = NAMES + panel + between;
     const place = { wide, panel, tall, left: NAMES, right, errors: right + panel + 20 };
     const context = fitCanvas(canvas, width, height);
-    context.imageSmoothingEnabled = false; // cells keep their edges
+    context.imageSmoothingEnabled = false; // keep the cells' edges sharp
     const rows = values.count - data.lost;
     const { exact, cells } = data;
     const palette = divergingTable(theme);

@@ -68,7 +68,7 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
 const LEFT = 38;
 const MAP_TOP = 46;
 const POWERS = ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
-const LEAST = 1e-4; // a smaller gradient is drawn on the floor
+const LEAST = 1e-4; // a smaller gradient is drawn at the lower edge
 
 // A picture of three parts with common axes: a map of every key's weight at every d; beside it, bars for the weights at
 // one d; under it, the size of the gradient at every d.

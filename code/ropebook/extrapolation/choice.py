@@ -1,5 +1,5 @@
-"""Which method suits which model: settings that reach the length you want, depending on how far the model may be
-changed."""
+"""Recommends a method for a model, with settings that reach the length you want, depending on how far you may change
+the model."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Method:
 
     @property
     def acts_on(self) -> str:
-        """ "frequencies", "distances" or "queries"."""
+        """What the method changes: "frequencies", "distances" or "queries"."""
         return self.form.acts_on
 
 

@@ -55,14 +55,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Proof:
-    """One registered check."""
+    """A registered check."""
 
     label: str
     """The equation's label on the page, "eq-…"."""
     kind: str
-    """"definition", "identity" or "statement"."""
+    """The kind of the check: "definition", "identity" or "statement"."""
     function: Callable[..., Pairs | list[Claim]]
-    """function(wrong=False) -> [(left, right), …] or [Claim, …]."""
+    """The check itself: function(wrong=False) -> [(left, right), …] or [Claim, …]."""
     symbols: tuple[str, ...]
     """The free symbols of the identity, as LaTeX prints them."""
     twin: str
@@ -288,7 +288,7 @@ def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
     difference = left.doit() - right.doit()
     if isinstance(difference, sympy.MatrixBase):  # entry by entry
         return all(_is_zero(entry) for entry in difference)
-    if difference.is_Matrix:  # of symbolic size: multiply out
+    if difference.is_Matrix:  # a matrix of symbolic size: multiply it out
         return difference.expand().is_ZeroMatrix is True
     return _is_zero(difference)
 

@@ -123,7 +123,7 @@ def _off(method: extrapolation.Frequencies, dim: int, base: float, expected):
     twin="half a turn",
 )
 def turned(wrong: bool = False) -> list[Claim]:
-    """(L − 1)θ_i ≥ 2π, for the settings of Llama 1, 2 and 3."""
+    """Pair i completes a turn if (L − 1)θ_i ≥ 2π. We check the settings of Llama 1, 2 and 3."""
     enough = math.pi if wrong else 2 * math.pi
     claims = []
     for base, length in ((1e4, 2048), (1e4, 4096), (5e5, 8192)):

@@ -114,7 +114,7 @@ class Whole(_Number, traitlets.Int):
     step = 1
 
     def validate(self, obj: Any, value: object) -> int:
-        """The value as ``int`` (NumPy's integers pass, booleans do not)."""
+        """Returns the value as ``int``. NumPy's integers are accepted, booleans are not."""
         try:
             return checks.integer(
                 self.name, value, minimum=self.min, maximum=self.max
@@ -129,7 +129,7 @@ class Even(Whole):
     step = 2
 
     def validate(self, obj: Any, value: object) -> int:
-        """The value as ``int`` (NumPy's integers pass, booleans do not)."""
+        """Returns the value as ``int``. NumPy's integers are accepted, booleans are not."""
         value = super().validate(obj, value)
         if value % 2:
             allowed = f"an even integer >= {self.min} and <= {self.max}"
@@ -146,7 +146,7 @@ class Real(_Number, traitlets.Float):
     """A dial for a finite number from ``min`` to ``max``; anything else raises ``TraitError``."""
 
     def validate(self, obj: Any, value: object) -> float:
-        """The value as ``float`` (integers pass, booleans do not)."""
+        """Returns the value as ``float``. Integers are accepted, booleans are not."""
         try:
             return checks.number(
                 self.name, value, minimum=self.min, maximum=self.max
@@ -175,7 +175,7 @@ class Choice(Dial, traitlets.Enum):
         self._says |= {"names": names}
 
     def validate(self, obj: Any, value: object) -> str:
-        """The value, if it is one of ``values``."""
+        """Returns the value if it is one of ``values``."""
         try:
             return checks.choice(self.name, value, self.values)
         except ValueError as error:
@@ -191,7 +191,7 @@ class Switch(Dial, traitlets.Bool):
     kind = "switch"
 
     def validate(self, obj: Any, value: object) -> bool:
-        """The value, if it is a ``bool``."""
+        """Returns the value if it is a ``bool``."""
         if not isinstance(value, bool):
             raise traitlets.TraitError(
                 f"{self.name} must be True or False, got {value!r}"

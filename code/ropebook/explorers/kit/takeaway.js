@@ -4,7 +4,7 @@ import { formatDial } from "./dials.js";
 import { writeAddress } from "./address.js";
 import { html, setText, svg } from "./elements.js";
 
-const MARGIN = 16; // px of paper around the picture
+const MARGIN = 16; // px of background around the picture
 const DENSITY = 2; // a PNG has at least this many pixels per CSS pixel
 
 const INHERITED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
