@@ -115,8 +115,8 @@ def figure(
     panels.
 
     `width` and `height` are in CSS pixels; text in the drawing is 12 of these pixels high. The page scales the drawing
-    to its column, by at most a quarter. The session's matplotlib settings are changed to the book's. Further options
-    are passed to `Figure.subplots`.
+    to its column, and enlarges it by at most a quarter. The session's matplotlib settings are changed to the book's.
+    Further options are passed to `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)
@@ -136,7 +136,8 @@ def heatmap(
     columns=None,
     form: str | None = "{:.2f}",
 ):
-    """Draws a table of numbers as coloured cells: blue above zero, orange below, and more opaque for larger numbers.
+    """Draws a table of numbers as coloured cells: blue above zero, orange below, and more opaque for larger absolute
+    values.
 
     Args:
         ax: the axes; its grid and ticks are replaced.

@@ -68,7 +68,7 @@ def check_apart(q: Tensor, k: Tensor) -> None:
 
 
 def share(x: Tensor, y: Tensor) -> bool:
-    """Whether some entry of x overlaps an entry of y in memory. Two slices of the same tensor may or may not.
+    """Whether some entry of x overlaps an entry of y in memory. Two slices of the same tensor may or may not overlap.
 
     >>> both = torch.zeros(4, 6)
     >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])

@@ -184,8 +184,9 @@ def cos_sin(
     ``positions``: integers, float32 or float64, any shape, checked by `check_positions`. If their values may not be
     read, cos and sin of a position beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64.
 
-    The angles are computed in float64, and only the finished cosine and sine are cast to ``dtype``, float32 or float64.
-    In float32, 2^24 and 2^24 + 1 are the same number, and long before that its angles are off by 2^−24 of themselves.
+    The angles are computed in float64, and only the finished cosine and sine are cast to ``dtype``, float32 or
+    float64. In float32, 2^24 and 2^24 + 1 are the same number, and long before that, float32 angles are off by 2^−24
+    of themselves.
 
     >>> cos, sin = cos_sin(torch.tensor([0, 1]), inv_freq(4))
     >>> sin

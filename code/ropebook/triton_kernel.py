@@ -1,7 +1,7 @@
 """One launch for q and k: the rotation as a fused kernel, written in Triton.
 
-Moving the data takes much longer than computing the rotation, so the kernel is designed to read as little as possible.
-A program takes a few tokens, loads their cosines and sines once and keeps them in registers. Then it goes through the
+A rotation moves many bytes for few operations, so the kernel is designed to read as little as possible. A program takes
+a few tokens, loads their cosines and sines once and keeps them in registers. Then it goes through the
 heads of q and k: through all of them if there are enough tokens to occupy the whole device, otherwise through a part of
 them. Both numbers of a pair are handled by the same thread; interleaved rows are loaded whole and split there. The
 arithmetic is float32 for all types (float64 for float64), and only the stored result is cast back. The backward pass is

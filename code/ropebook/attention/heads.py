@@ -11,8 +11,8 @@ from ropebook import checks
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Reshapes (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim). Each head gets ``head_dim`` features in a
-    row: the first head the first ones, and so on.
+    """Reshapes (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim). Head h gets the h-th block of ``head_dim``
+    consecutive features.
 
     >>> import torch
     >>> split_heads(torch.zeros(5, 7, 12), 3).shape

@@ -1,4 +1,4 @@
-"""Masks, which say which scores count. A boolean mask is **True where a query may attend to a key**, as in
+"""Masks, which decide which scores count. A boolean mask is **True where a query may attend to a key**, as in
 ``torch.nn.functional.scaled_dot_product_attention``. In ``torch.nn.MultiheadAttention``, True means the opposite.
 """
 

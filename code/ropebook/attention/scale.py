@@ -125,7 +125,7 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
 
 def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
     """The Frobenius norm of :func:`softmax_jacobian`, which says how much the weights change when the dot products
-    change; (…, n) to (…).
+    change: (…, n) in, (…) out.
 
     With s = Σ p² it is at most √(s(1 − s)) / divisor, and so at most 1/(2 · divisor). It reaches that when two entries
     share all the weight equally, and falls to 0 as ``p`` approaches a one-hot row. The matrix itself is never computed,

@@ -34,7 +34,7 @@ def feature(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 def features(
     x: Vectors, places: Positions, turn: str = "after", base: float = 10000.0
 ) -> Vectors:
-    """Applies φ to each vector. ``turn`` says whether it is rotated after φ, before it, or not at all.
+    """Applies φ to each vector. ``turn`` says whether the vector is rotated after φ, before φ, or not at all.
 
     The products of vectors that are rotated after φ depend on the distance and may be negative. If the vectors are
     rotated before φ, the products are positive but depend on both places.

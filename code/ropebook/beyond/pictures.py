@@ -36,8 +36,8 @@ LINES = (
 def similarity(
     rows: int, columns: int, waves: torch.Tensor
 ) -> Float[torch.Tensor, "rows columns"]:
-    """The score of the middle patch with every patch for q = k = (1, …, 1), as a share of its largest value. This is
-    the mean over the pairs of the cosine of their angle."""
+    """The score of the middle patch with every patch for q = k = (1, …, 1), as a share of its largest value. This share
+    is the mean, over all pairs, of the cosine of the pair's angle."""
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     middle = torch.tensor([rows // 2, columns // 2])
     return angles(places - middle, waves).cos().mean(-1).view(rows, columns)

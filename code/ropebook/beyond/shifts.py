@@ -26,7 +26,8 @@ def shift_errors(
 ) -> Float[Tensor, " trials"]:
     """How far S(m + by, n + by) is from S(m, n) for random unit vectors and places below ``reach``: (trials,), float64.
 
-    The vectors have type ``dtype``. ``angles`` is "float64", as in this book, or "float32", as in transformers.
+    The vectors have type ``dtype``. ``angles``: compute angles in "float64", as in this book, or "float32", as in
+    transformers.
     """
     checks.choice("angles", angles, ANGLES)
     checks.integer("trials", trials, minimum=1)

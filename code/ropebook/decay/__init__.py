@@ -2,7 +2,7 @@
 
 - `curves`: statistics of a curve over many distances.
 - `scores`: the score for q = k, for chosen vectors and for random ones.
-- `bound`: RoFormer's bound of the score.
+- `bound`: RoFormer's bound on the score.
 - `sweeps`: the effect of base and dimension.
 - `models`: the settings of published models.
 - `bases`: the base that a context needs.

@@ -46,9 +46,9 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
     """Walk along a curve from Δ = 0 to length − 1 and summarize its values.
 
     ``local_maxima`` counts the inner distances whose value is greater than the value before and not less than the
-    value after. ``rises`` counts the steps that go up; if there are none, the curve never rises. ``first_negative`` is
-    None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its distances, or if one
-    of them is NaN.
+    value after. ``rises`` counts the steps that go up: the curve falls monotonically if and only if there are none.
+    ``first_negative`` is None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its
+    distances, or if one of them is NaN.
 
     >>> found = summarize(lambda distances: distances.double().cos(), 10)
     >>> found.least_at, found.first_negative, found.local_maxima, found.rises

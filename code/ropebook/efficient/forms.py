@@ -413,7 +413,7 @@ def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
 def rotate_in_place(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Overwrites x with its rotation and returns it. The extra memory is only enough for one head at a time, or for one
+    """Overwrites x with its rotation and returns it. This needs extra memory for only one head at a time, or for one
     token.
 
     Autograd rotates the gradient by −φ, so x itself is not kept. If x is a leaf of the graph, or a view of one, it is

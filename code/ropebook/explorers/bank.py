@@ -20,7 +20,8 @@ texts."""
 
 
 class Bank(Explorer):
-    """A clock hand for each of the dim/2 pairs, at angle mθ_i; it shows which of them complete a turn within a context.
+    """A clock hand for each of the dim/2 pairs, at angle mθ_i. The figure shows which hands complete a turn within a
+    context.
 
     ``position``: m, 0 to 10⁶; it may be beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``:
     the context L, 2 to 10⁶, which has the positions 0 to L − 1. Bad values raise ``TraitError``.

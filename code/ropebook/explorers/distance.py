@@ -28,7 +28,7 @@ FIGURES = [
     {"query": one.query_position, "length": one.length, "dim": one.dim}
     for one in decay.FIGURES
 ]
-"""The settings of the figures in the text, which have buttons."""
+"""The settings of the text's figures, for the buttons."""
 
 
 class Distance(Explorer):

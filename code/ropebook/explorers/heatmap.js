@@ -108,7 +108,7 @@ function paintMap(context, small, [x, y, width, height], { cells, rows, columns,
   context.drawImage(small, 0, 0, used, image.height, x, y, width, height);
 }
 
-// Converts a row of the picture to an entry of the vector. The conversion back follows.
+// Converts a row of the picture to an entry of the vector; rowOfEntry is the inverse.
 function entryOfRow(row, dim, interleaved) {
   if (interleaved) return row;
   return row < dim / 2 ? 2 * row : 2 * (row - dim / 2) + 1;

@@ -52,7 +52,7 @@ function compute(dials) {
     beyond: overshoot(theta.map(() => 1)), // the largest excess over an angle in training, without a method
     shown,
     stretch, // for each method shown, λ′/λ of each pair
-    left: stretch.map(overshoot), // and with each method
+    left: stretch.map(overshoot), // the same with each method
   };
 }
 

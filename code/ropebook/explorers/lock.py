@@ -19,8 +19,8 @@ class Lock(Explorer):
 
     RoPE's score ⟨R_m q, R_n k⟩ does not change with ``shift``, while the score ⟨q + PE_m, k + PE_n⟩ does. ``m``, ``n``:
     0 to 4096, before the shift. ``shift``: 0 to 255. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2
-    − 1, the pair whose plane is drawn (lowered if ``dim`` becomes too small). ``draw``: 0 to 15, the number of the
-    random q and k to use. Bad values raise ``TraitError``.
+    − 1, the pair whose plane is drawn (lowered if ``dim`` becomes too small). ``draw``: 0 to 15, which random q and
+    k to use. Bad values raise ``TraitError``.
     """
 
     script = "lock.js"

@@ -47,9 +47,9 @@ def install(model: nn.Module, method: Extension | None) -> None:
     and the number of rotated entries from the model, and leave its weights unchanged. ``results/architectures.json``
     lists the models that were tried. If layers with a sliding window have their own table, as in Gemma 3, they keep it.
 
-    If transformers has the method too, the logits for a text are equal. They differ only in decoding with a method that
-    follows the length: here, cached keys are rotated by the current frequencies, while transformers never rotates them
-    again after they arrived. The length is that of the longest row.
+    If transformers has the method too, both give the same logits for a text. They differ only in decoding with a method
+    that follows the length: here, cached keys are rotated by the current frequencies, while transformers never rotates
+    them again after they have arrived. The length is that of the longest row.
 
     If transformers has the method, ``model.save_pretrained`` writes it into the saved config, so that the model has it
     again when you load it. For any other method it raises ``ValueError``, because the loaded model would lack the

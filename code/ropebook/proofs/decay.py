@@ -128,7 +128,8 @@ def bound(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-floor", twin="a floor of 1")
 def floor(wrong: bool = False) -> list[Claim]:
-    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2. We check the smallest of 20000 distances."""
+    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2. We check the smallest value at 20000
+    distances."""
     claims = []
     for dim in (4, 6, 8):
         least = decay.summarize(

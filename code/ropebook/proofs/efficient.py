@@ -82,7 +82,7 @@ def _sparse(dim: int, layout: str, quarter: list[sympy.Expr]) -> tuple:
     "eq-efficient-sparse-interleaved", "m", "x", r"\theta", twin="no minus sign"
 )
 def sparse_interleaved(wrong: bool = False) -> Pairs:
-    """R_m x = x ⊗ cos + (−x_1, x_0, −x_3, x_2, …) ⊗ sin, where the angles belong to θ_0, θ_0, θ_1, θ_1, …."""
+    """R_m x = x ⊗ cos + (−x_1, x_0, −x_3, x_2, …) ⊗ sin, where the angles belong to (θ_0, θ_0, θ_1, θ_1, …)."""
     sign = 1 if wrong else -1
     return [
         _sparse(
@@ -102,8 +102,7 @@ def sparse_interleaved(wrong: bool = False) -> Pairs:
     twin="the quarter turn of the other layout",
 )
 def sparse_half(wrong: bool = False) -> Pairs:
-    """R_m x = x ⊗ cos + (−x_{d/2}, …, x_0, …) ⊗ sin, where the angles belong to θ_0, θ_1, …, and then again θ_0, θ_1,
-    …."""
+    """R_m x = x ⊗ cos + (−x_{d/2}, …, x_0, …) ⊗ sin, where the angles belong to (θ_0, θ_1, …, θ_0, θ_1, …)."""
     found = []
     for dim in DIMS:
         half = dim // 2

@@ -84,8 +84,8 @@ def alibi(wrong: bool = False) -> list[Claim]:
     twin="the logarithm is that of Δ, not of 2Δ/B",
 )
 def t5(wrong: bool = False) -> list[Claim]:
-    """Each distance below B/2 has its own range. Up to F, the range of the others grows with the logarithm; it is at
-    most B − 1."""
+    """Each distance below B/2 has its own range. For the others, the index of the range grows with the logarithm up to
+    F; it is at most B − 1."""
 
     def bucket(x: int, ranges: int, farthest: int) -> int:
         half = ranges // 2

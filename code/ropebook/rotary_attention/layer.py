@@ -94,7 +94,7 @@ class RotaryAttention(MultiHeadAttention):
         ``ValueError`` for a ``cache`` if the frequencies follow the length: see :class:`KVCache`.
 
         The output is computed by ``torch.nn.functional.scaled_dot_product_attention``, which never forms the weights.
-        If you ask for the weights, the book's own function computes it.
+        If you ask for the weights, the book's own function computes the output.
         """
         checks.floating("x", x)
         if x.dim() != 3 or x.shape[-1] != self.dim:

@@ -135,7 +135,7 @@ class LlamaModel(nn.Module):
 
         n_layers = checks.integer("n_layers", n_layers, minimum=1)
         self.layers = nn.ModuleList(layer() for _ in range(n_layers))
-        for other in self.layers[1:]:  # all layers share one table of cosines
+        for other in self.layers[1:]:  # all layers share one cos/sin table
             other.attention.rotary = self.layers[0].attention.rotary
         self.embedding = nn.Embedding(self.vocab_size, dim, **like)
         self.norm = nn.RMSNorm(dim, eps=norm_eps, **like)

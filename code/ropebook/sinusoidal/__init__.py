@@ -1,4 +1,5 @@
-"""Sinusoidal positions: where they come from, what a model can learn from them, and the effect of adding them to words.
+"""Sinusoidal positions: where they come from, what a model can find out from them, and the effect of adding them to
+words.
 
 Notation: position m (of the query) and n (of the key), distance Δ = m − n, dimension d (even), pair index
 i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per position. The encoding of position m is the vector

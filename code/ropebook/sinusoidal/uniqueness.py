@@ -35,9 +35,9 @@ def closest_values(
 ) -> ClosestValues:
     """Finds the two distances from 0 to max_distance whose values of K are closest.
 
-    Among whole distances that are not negative, no two have the same K. If the θ_i are algebraic (as they are for any
-    base that is a whole number or a float), equal values would mean that a sum of exponentials of distinct algebraic
-    numbers vanishes, which the Lindemann–Weierstrass theorem rules out. But of N + 1 values in an interval of length d,
+    If the θ_i are algebraic (as they are for any base that is a whole number or a float), no two whole distances of the
+    same sign have the same K. Equal values would mean that a sum of exponentials of distinct algebraic numbers
+    vanishes, which the Lindemann–Weierstrass theorem rules out. But of N + 1 values in an interval of length d,
     two must be within d/N of each other, so in any fixed precision the fingerprint stops being unique. ``error`` bounds
     the float64 error of ``gap``; a gap below it says only that float64 cannot tell the two values apart.
 

@@ -24,7 +24,7 @@ export function writeAddress(hash, key, entries) {
   return all.length ? `#${all.join("&")}` : "";
 }
 
-// The values of the dials in an address's entries, with initial values for dials that it leaves out, and its mistakes.
+// The values of the dials in an address's entries, with initial values for dials that it leaves out, and its errors.
 // The values are not settled yet, because dials that depend on one another must all be read before one is adjusted.
 export function readDials(dials, initial, entries) {
   const asked = new Map(entries);

@@ -17,7 +17,7 @@ export function svg(tag, attributes = {}, ...children) {
 let redrawing = null;
 const lastMade = new WeakMap();
 
-// Replaces the content of a group by what make() returns. Meanwhile, html() and svg() reuse the nodes that they made
+// Replaces the content of a group with what make() returns. Meanwhile, html() and svg() reuse the nodes that they made
 // for the group before, with new attributes and texts. That costs a fraction of making new nodes, and nothing for
 // nodes that don't change. So no other code may keep these nodes, or listen to their events.
 export function redrawn(group, make) {

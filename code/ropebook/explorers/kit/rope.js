@@ -86,8 +86,8 @@ export function invFreq(dim, base) {
 
 // Cosine and sine of theta · (start + k·step) for k = 0 … count − 1, by the angle-sum formulas: one rotation by
 // δ = theta·step costs four products, less than a cosine. It is written as x − (αx + βy), α = 2 sin²(δ/2), β = sin δ,
-// because cos δ would lose the digits of a small δ. Every 64th angle is computed afresh, so that the rounding errors of
-// at most 63 rotations add up.
+// because cos δ would lose the digits of a small δ. Every 64th angle is computed afresh, so that rounding errors add up
+// over at most 63 rotations.
 export function cosSinGrid(theta, start, step, count, cos = new Float64Array(count), sin = new Float64Array(count)) {
   const half = Math.sin((theta * step) / 2);
   const alpha = 2 * half * half;
