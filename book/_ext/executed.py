@@ -21,7 +21,8 @@ from sphinx.util import logging
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-import seals  # noqa: E402  (the path is set just above)
+import plumbing  # noqa: E402  (the path is set just above)
+import seals  # noqa: E402
 
 from tools import execute  # noqa: E402
 
@@ -47,6 +48,8 @@ def read_page(text: str) -> NotebookNode:
         env.note_dependency(str(execute.EXECUTED / f"{path.stem}.ipynb"))
         execute.copy_outputs(notebook, ran)
         seals.take(env, notebook)
+        if _app.builder.format == "html":
+            plumbing.fold(notebook)
         _share_scripts(notebook)
     return notebook
 

@@ -1,0 +1,113 @@
+"""Only code that teaches is in sight: cells that import, lay out a table or a picture, or only check, are folded.
+
+The rules look at what a cell says and at what came of it, so nobody has to tag such cells by hand. The site folds them
+behind a quiet line; in notebooks they stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+
+# Tags by which a page decides for itself; `teaches` keeps a cell in sight that the rules would fold.
+DECIDED = {"hide-cell", "hide-output", "remove-input", "remove-cell", "seal", "teaches"}
+IMPORTS, FIGURE, TABLE, NUMBERS, CHECK = (
+    "The imports",
+    "Code for this figure",
+    "Code for this table",
+    "Code for these numbers",
+    "Code for this check",
+)
+FOLDED = "hide-input"
+NOTHING = ""  # no line at all, because what the cell displays is code itself
+CODE, PRINTED = "code", "printed"
+DEFINES = (ast.FunctionDef, ast.ClassDef)
+IMPORTING = (ast.Import, ast.ImportFrom)
+
+
+def fold(notebook: NotebookNode) -> None:
+    """Tag the cells of a page that don't teach, as pages tag what they fold or leave out."""
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type != "code" or DECIDED & set(tags):
+            continue
+        words = plumbing(cell.source, cell.outputs)
+        if FOLDED in tags:
+            words = words or "The code"
+        elif words is not None:
+            cell.metadata["tags"] = [*tags, FOLDED if words else "remove-input"]
+        if words:
+            prompts = {"code_prompt_show": words, "code_prompt_hide": words}
+            cell.metadata["mystnb"] = prompts | cell.metadata.get("mystnb", {})
+
+
+def plumbing(source: str, outputs: list[NotebookNode]) -> str | None:
+    """What the line says behind which a cell is folded, or None if the cell teaches.
+
+    >>> plumbing("import math\\nfrom ropebook.show import show", [])
+    'The imports'
+    >>> plumbing("x = 1\\nprint(x)", [NotebookNode(output_type="stream", text="1")]) is None
+    True
+    """
+    body = ast.parse(source).body
+    called = {name for statement in body for name in _called(statement)}
+    kinds = {_kind(output) for output in outputs if not _is_record(output)}
+    if "check" in called and "print" not in called and not _is_value(body[-1]):
+        kinds.discard(PRINTED)  # that is only what the checks say
+    defines = any(isinstance(statement, DEFINES) for statement in body)
+    if kinds == {CODE} and all(_calls_show(statement) for statement in body):
+        return NOTHING
+    if not kinds and _only_prepares(body, defines):
+        return IMPORTS
+    if kinds & {FIGURE, TABLE} and PRINTED not in kinds:
+        return TABLE if TABLE in kinds else FIGURE
+    if defines or PRINTED in kinds:
+        return None
+    if "check" in called:
+        return CHECK
+    return NUMBERS if len(body) > 1 and not any(isinstance(one, IMPORTING) for one in body) else None
+
+
+def _only_prepares(body: list[ast.stmt], defines: bool) -> bool:
+    """Whether half of a cell's statements are imports; if it also defines something, these must be the book's modules:
+    readers copy functions together with the `import torch` above them."""
+    imports = [one for one in body if isinstance(one, IMPORTING)]
+    ours = any(isinstance(one, ast.ImportFrom) and (one.module or "").startswith("ropebook") for one in imports)
+    return bool(imports) and 2 * len(imports) >= len(body) and (ours or not defines)
+
+
+def _is_value(statement: ast.stmt) -> bool:
+    """Whether the cell ends with an expression whose value is displayed."""
+    return isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Call)
+
+
+def _calls_show(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and list(_called(statement))[:1] == ["show"]
+
+
+def _called(statement: ast.stmt) -> Iterator[str]:
+    """The functions that a statement calls by a plain name."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+
+
+def _is_record(output: NotebookNode) -> bool:
+    """Whether an output only keeps a number for the prose."""
+    return any(name.startswith("application/papermill.record/") for name in output.get("data", {}))
+
+
+def _kind(output: NotebookNode) -> str:
+    data = output.get("data", {})
+    if "text/markdown" in data:
+        return CODE
+    if "text/html" in data:
+        return TABLE if "<table" in data["text/html"] else FIGURE
+    return FIGURE if any(name.startswith("image/") for name in data) else PRINTED
+
+
+def setup(app: Sphinx) -> dict:
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
