@@ -321,10 +321,14 @@ def test_an_answer_that_is_off_is_shown_by_its_first_number():
     exercise = Written(lambda x: x, {}, [(torch.tensor([[1.5, 2.5], [3.5, 4.5]]),)], "fine")
     said = exercise.check(lambda x: x + torch.tensor([[0.25, 0.5], [0.75, 1.0]])).said
     assert "off by up to 1 for" in said
-    assert said.endswith("The first should be 1.5, and is 1.75.")
+    assert said.endswith("The first entry that differs, [0, 0], should be 1.5, and is 1.75.")
+    said = exercise.check(lambda x: x + torch.tensor([[0, 0], [0.75, 0]])).said
+    assert said.endswith("The first entry that differs, [1, 0], should be 3.5, and is 4.25.")
     two = Written(lambda x: (x, 2 * x), {}, [(torch.tensor([1.5, 2.5]),)], "fine")
-    said = two.check(lambda x: (x + 0.25, 2 * x + 1)).said
-    assert said.endswith("The first should be 1.5, and is 1.75.")
+    said = two.check(lambda x: (x, 2 * x + torch.tensor([0, 1]))).said
+    assert said.endswith("The first entry that differs, [1] of the second result, should be 5, and is 6.")
+    number = Written(lambda x: x, {}, [(1.5,)], "fine")
+    assert number.check(lambda x: x + 1).said.endswith("The number should be 1.5, and is 2.5.")
 
 
 def test_eight_numbers_are_shown_and_of_more_the_shape():
@@ -357,3 +361,29 @@ def test_a_rotation_that_has_to_be_declared_is_not_right():
         return tuple(efficient.rotate_by_pairs(x, angles.cos(), angles.sin(), "half") for x in (q, k))
 
     assert Rotation("half", 500.0, "fine").check(still).mistake in ("undetermined", "partial")
+
+
+def half_exponents(dim, base):
+    return base ** (-torch.arange(dim // 2, dtype=torch.float64) / dim)
+
+
+def blocks(angles):
+    return torch.block_diag(
+        *(torch.tensor([[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]]).double() for a in angles)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("derivation: matrix", lambda m, d, b: blocks(m * half_exponents(d, b))),
+        ("derivation: score", lambda q, k, m, n: q @ blocks((n - m) * half_exponents(len(q), 1e4)) @ k),
+        ("sinusoidal: step", lambda k, d, b: blocks(k * half_exponents(d, b)).T),
+        ("decay: share", lambda m, d, b: (m[:, None] * half_exponents(d, b)).cos().mean(-1)),
+        ("decay: turned", lambda length, d, b: sum((length - 1) * half_exponents(d, b) >= 2 * math.pi)),
+    ],
+)
+def test_the_exponent_without_its_two_is_called_so(name, answer):
+    found = check(name, answer)
+    assert found.mistake == "half_exponent"
+    assert "−i/d" in found.said

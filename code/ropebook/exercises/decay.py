@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ropebook import decay, rope
-from ropebook.exercises.marking import Chosen, Written
+from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written
 
 
 def share(distances: Tensor, dim: int, base: float) -> Tensor:
@@ -38,6 +38,10 @@ SHARE = Written(
         "absolute": (
             lambda m, d, b: rope.angles(m, d, b).cos().abs().mean(-1),
             "each term is taken without its sign: a score may be negative.",
+        ),
+        "half_exponent": (
+            lambda m, d, b: share(m, d, b**0.5),
+            HALF_EXPONENT,
         ),
         "one_pair": (
             lambda m, d, b: rope.angles(m, d, b).cos()[..., 0],
@@ -82,6 +86,10 @@ TURNED = Written(
         "entries": (
             lambda length, d, b: 2 * decay.turned_pairs(length, d, b),
             "entries are counted: two of them are one pair.",
+        ),
+        "half_exponent": (
+            lambda length, d, b: decay.turned_pairs(length, d, b**0.5),
+            HALF_EXPONENT,
         ),
         "degrees": (_count(360.0), "an angle in radians is compared with 360."),
     },

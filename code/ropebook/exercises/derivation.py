@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ropebook import derivation
-from ropebook.exercises.marking import Chosen, Written, random
+from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written, random
 
 
 def _matrix(m: float, dim: int, base: float, layout: str = "interleaved") -> Tensor:
@@ -42,6 +42,10 @@ MATRIX = Written(
             lambda m, d, b: _matrix(m, d, b**2),
             "frequencies fall too fast: half of d stands in the exponent.",
         ),
+        "half_exponent": (
+            lambda m, d, b: _matrix(m, d, b**0.5),
+            HALF_EXPONENT,
+        ),
         "missing_minus": (
             _unsigned,
             "both sines are plus: this is no rotation, lengths change.",
@@ -52,8 +56,8 @@ MATRIX = Written(
 )
 
 
-def _score(q: Tensor, k: Tensor, distance: float) -> Tensor:
-    return q @ _matrix(distance, len(q), 10000.0) @ k
+def _score(q: Tensor, k: Tensor, distance: float, base: float = 10000.0) -> Tensor:
+    return q @ _matrix(distance, len(q), base) @ k
 
 
 SCORE = Written(
@@ -78,6 +82,10 @@ SCORE = Written(
         "key_only": (
             lambda q, k, m, n: _score(q, k, n),
             "k is turned and q is not: the score knows n alone.",
+        ),
+        "half_exponent": (
+            lambda q, k, m, n: _score(q, k, n - m, 100.0),
+            HALF_EXPONENT,
         ),
         "not_turned": (
             lambda q, k, m, n: q @ k,

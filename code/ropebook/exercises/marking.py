@@ -15,6 +15,9 @@ from ropebook.diagnose import diagnose
 _CLOSE = {"rtol": 1e-4, "atol": 1e-4, "equal_nan": True}
 
 
+HALF_EXPONENT = "the exponent is −i/d: it should be −2i/d, from 0 to nearly −1, because there are d/2 pairs."
+
+
 @dataclass(frozen=True)
 class Feedback:
     """The feedback on an answer. ``mistake`` names the mistake, or is None if the answer is right."""
@@ -83,7 +86,7 @@ class Written:
         )
         said = (
             f"none of the usual mistakes, but numbers are off by up to {off:.2g} for {_short(case)}. "
-            f"The first should be {theirs[0].flatten()[0]:.4g}, and is {ours[0].flatten()[0]:.4g}."
+            f"{_first_that_differs(ours, theirs)}."
         )
         return Feedback("other", said)
 
@@ -189,6 +192,23 @@ def _same(found: list, expected: list) -> bool:
         )
         for ours, theirs in zip(found, expected, strict=True)
     )
+
+
+def _first_that_differs(ours: list[Tensor], theirs: list[Tensor]) -> str:
+    """The first entry that is wrong: where it is, what it should be and what it is."""
+    wrong = [
+        ~torch.isclose(x, y, **_CLOSE) for x, y in zip(ours, theirs, strict=True)
+    ]
+    number = next(i for i, one in enumerate(wrong) if one.any())
+    x, y = ours[number], theirs[number]
+    place = tuple(wrong[number].nonzero()[0].tolist())
+    of = ""
+    if len(ours) > 1:
+        of = f" of the {('first', 'second', 'third')[number]} result"
+    what = f"The number{of}"
+    if place:
+        what = f"The first entry that differs, {list(place)}{of},"
+    return f"{what} should be {y[place]:.4g}, and is {x[place]:.4g}"
 
 
 def _shapes(tensors: list[Tensor]) -> str:

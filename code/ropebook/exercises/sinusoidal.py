@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ropebook import rope, sinusoidal
-from ropebook.exercises.marking import Chosen, Written
+from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written
 
 
 def encode(positions: Tensor, dim: int, base: float) -> Tensor:
@@ -53,7 +53,7 @@ ENCODING = Written(
         ),
         "half_exponent": (
             _exponents(-1.0),
-            "the exponent is i/d: it should be 2i/d, from 0 to nearly 1.",
+            HALF_EXPONENT,
         ),
         "double_exponent": (
             _exponents(-4.0),
@@ -106,6 +106,7 @@ STEP = Written(
             "a minus is missing: this matrix does not keep lengths.",
         ),
         "same_angle": (_same_angle, "all pairs turn by k: each should turn by k times its own frequency."),
+        "half_exponent": (lambda k, d, b: sinusoidal.shift_matrix(k, d, b**0.5), HALF_EXPONENT),
         "halves": (_halves, "pairs lie half a vector apart here, and the encoding has them side by side."),
     },
     [(1, 8, 10000.0), (2, 6, 50.0)],
