@@ -97,7 +97,8 @@ def test_a_line_is_as_long_as_it_is_seen():
 
 def test_what_was_printed_in_columns_scrolls_and_other_output_wraps():
     printed = '<div class="output stream highlight-myst-ansi notranslate">'
-    assert '<pre class="in-columns">' in wrapped("name        10\nother       11", printed)
+    assert '<pre class="in-columns">' in wrapped("name        10\nother       11\nthird       12", printed)
+    assert 'class="long"' in wrapped(f"name        10\nother       {50 * 'z'}", printed)
     assert 'class="long"' in wrapped(f"a sentence {50 * 'z'}", printed)
     assert "in-columns" not in wrapped("x = 1    # a comment", '<div class="cell_input docutils container">')
 

@@ -16,7 +16,8 @@ BLOCK = re.compile(r'(<div class="highlight"><pre)(>(?:<span></span>)?)(.*?)(</p
 MARKUP = re.compile(r"<[^>]*>")
 COLUMNS = re.compile(r"\S {2,}\S")
 PRINTED = re.compile(r'<div class="output [^"]*highlight-[^"]*">\s*$')
-FITS = 40  # characters in a line that fits everywhere
+FITS = 36  # characters in a line that fits everywhere
+ROWS = 3  # from so many lines on, columns are a table
 
 TABLE = re.compile(r'<div class="table-box">(<table class="book-table">.*?</table>)</div>', re.DOTALL)
 ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
@@ -35,7 +36,7 @@ def wrap(block: re.Match) -> str:
     opening, head, lines, end = block.groups()
     before = block.string[max(0, block.start() - 200) : block.start()]
     text = unescape(MARKUP.sub("", lines))
-    if PRINTED.search(before) and any(COLUMNS.search(line.strip()) for line in text.splitlines()):
+    if PRINTED.search(before) and sum(bool(COLUMNS.search(line.strip())) for line in text.splitlines()) >= ROWS:
         return f'{opening} class="in-columns"{head}{lines}{end}'
     return "".join([opening, head, *map(_line, lines.splitlines(keepends=True)), end])
 

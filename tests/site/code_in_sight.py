@@ -1,0 +1,83 @@
+"""How much code readers of the site see, and how much of it is cut off: python -m tests.site.code_in_sight [SITE].
+
+In sight is what no closed fold hides. Plumbing is a cell that only imports, only calls one function, or only checks.
+A block is clipped if it is wider than its box; what was printed in columns may be, because it scrolls and says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.site.pages import PAGES
+from tools import browser
+from tools.paths import HTML
+
+WIDTHS = (1280, 390)
+LOOK = """() => {
+  const isOpen = (e) => !e || ((e.localName !== 'details' || e.open) && isOpen(e.parentElement));
+  const inSight = (e) => isOpen(e) && e.checkVisibility();
+  return [...document.querySelectorAll('article pre')].filter(inSight).map((pre) => {
+    const box = pre.closest('.highlight') ?? pre;
+    const look = getComputedStyle(box);
+    return {
+      text: pre.textContent.replace(/\\n+$/, ''),
+      isCell: Boolean(pre.closest('.cell_input')),
+      isPrinted: Boolean(pre.closest('.cell_output > .stream, .cell_output > .text_plain')),
+      clipped: [pre, box].some((one) => one.scrollWidth > one.clientWidth + 1),
+      says: look.overflowX === 'auto' && look.backgroundImage.includes('gradient'),
+    };
+  });
+}"""
+
+
+def blocks(page: Page) -> list[dict]:
+    """The blocks of code and of what was printed that are in sight on an open page."""
+    page.add_style_tag(content="section { content-visibility: visible !important; }")
+    return page.evaluate(LOOK)
+
+
+def is_plumbing(source: str) -> bool:
+    """Whether a cell only imports, only calls one function, or only checks.
+
+    >>> [is_plumbing(one) for one in ("import math", "table({})", "assert 1\\ncheck('a', 1)", "print(1)", "x = 1")]
+    [True, True, True, False, False]
+    """
+    body = ast.parse(source).body
+    calls = [one.value.func for one in body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
+    names = [getattr(one, "id", "") for one in calls]
+    if len(body) == len(calls) == 1:
+        return names != ["print"]
+    if all(isinstance(one, ast.Import | ast.ImportFrom) for one in body):
+        return True
+    return sum(isinstance(one, ast.Assert) for one in body) + names.count("check") == len(body)
+
+
+def lines(site: Path) -> Iterator[str]:
+    """What the report says."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser.find(), args=browser.ARGUMENTS)
+        for width in WIDTHS:
+            page = chromium.new_page(viewport={"width": width, "height": 900})
+            found = []
+            for path in PAGES:
+                page.goto((site / path).as_uri())
+                found += blocks(page)
+            clipped = [one for one in found if one["clipped"]]
+            yield f"{width} px: {len(found)} blocks in sight, {len(clipped)} clipped, of which "
+            yield f"    {sum(one['says'] for one in clipped)} scroll with a hint"
+        chromium.close()
+    code = [one["text"] for one in found if not one["isPrinted"]]
+    cells = [one["text"] for one in found if one["isCell"]]
+    yield f"{sum(text.count(chr(10)) + 1 for text in code):,} lines of code in sight, "
+    yield f"    {sum(text.count(chr(10)) + 1 for text in cells):,} of them in {len(cells)} cells"
+    yield f"{sum(map(is_plumbing, cells))} cells of plumbing in sight"
+
+
+if __name__ == "__main__":
+    for line in lines(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else HTML):
+        print(line)
