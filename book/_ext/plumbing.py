@@ -7,6 +7,7 @@ behind a quiet line; in notebooks they stay as they are.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
@@ -23,6 +24,8 @@ IMPORTS, FIGURE, TABLE, NUMBERS, CHECK = (
 )
 FOLDED = "hide-input"
 NOTHING = ""  # no line at all, because what the cell displays is code itself
+# Where a notebook's reader answers; on the page there is a form (`answers.py`).
+UNANSWERED = re.compile(r'exercises\.check\("[^"]+", \.\.\.\)')
 CODE, PRINTED = "code", "printed"
 DEFINES = (ast.FunctionDef, ast.ClassDef)
 IMPORTING = (ast.Import, ast.ImportFrom)
@@ -33,6 +36,9 @@ def fold(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         if cell.cell_type != "code" or DECIDED & set(tags):
+            continue
+        if UNANSWERED.fullmatch(cell.source.strip()):
+            cell.metadata["tags"] = [*tags, "remove-cell"]
             continue
         words = plumbing(cell.source, cell.outputs)
         if FOLDED in tags:

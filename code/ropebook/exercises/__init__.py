@@ -1,7 +1,8 @@
-"""Exercises with feedback: hand in a function or a word, and learn which mistake you made, if any.
+"""Exercises with feedback: hand in a function, a word or numbers, and learn which mistake you made, if any.
 
 `check` takes the name of an exercise and an answer. Each chapter has a module of exercises, imported only when needed,
-so that a page depends only on its own chapter. `marking` checks the answers.
+so that a page depends only on its own chapter. `by_hand` has the exercises whose answers are worked out on paper.
+`marking` checks the answers, and `answers` checks those that are numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import importlib
 from collections.abc import Iterator, Mapping
 
 from ropebook import checks
+from ropebook.exercises.answers import Numbers
+from ropebook.exercises.by_hand import BY_HAND
 from ropebook.exercises.marking import Chosen, Feedback, Rotation, Written
 
 TASKS = {
@@ -24,10 +27,12 @@ TASKS = {
 """The tasks of each chapter. In the chapter's module a task is a constant: its name in capitals."""
 
 
-class _Exercises(Mapping[str, Written | Rotation | Chosen]):
+class _Exercises(Mapping[str, Written | Rotation | Chosen | Numbers]):
     """All exercises, by "chapter: task"."""
 
-    def __getitem__(self, name: str) -> Written | Rotation | Chosen:
+    def __getitem__(self, name: str) -> Written | Rotation | Chosen | Numbers:
+        if name in BY_HAND:
+            return BY_HAND[name]
         chapter, _, task = name.partition(": ")
         if task not in TASKS.get(chapter, ()):
             raise KeyError(name)
@@ -35,14 +40,12 @@ class _Exercises(Mapping[str, Written | Rotation | Chosen]):
         return getattr(importlib.import_module(name_of_module), task.upper())
 
     def __iter__(self) -> Iterator[str]:
-        return (
-            f"{chapter}: {task}"
-            for chapter, tasks in TASKS.items()
-            for task in tasks
-        )
+        for chapter, tasks in TASKS.items():
+            yield from (f"{chapter}: {task}" for task in tasks)
+        yield from BY_HAND
 
     def __len__(self) -> int:
-        return sum(map(len, TASKS.values()))
+        return sum(map(len, TASKS.values())) + len(BY_HAND)
 
 
 EXERCISES = _Exercises()
@@ -57,4 +60,12 @@ def check(name: str, answer: object) -> Feedback:
     return EXERCISES[checks.choice("name", name, EXERCISES)].check(answer)
 
 
-__all__ = ["EXERCISES", "Chosen", "Feedback", "Rotation", "Written", "check"]
+__all__ = [
+    "EXERCISES",
+    "Chosen",
+    "Feedback",
+    "Numbers",
+    "Rotation",
+    "Written",
+    "check",
+]
