@@ -27,6 +27,8 @@ LOOK = """() => {
     return {
       text: pre.textContent.replace(/\\n+$/, ''),
       isCell: Boolean(pre.closest('.cell_input')),
+      // A call whose value is displayed is something to see.
+      prints: Boolean(pre.closest('.cell')?.querySelector('.cell_output > :is(.stream, .text_plain)')),
       isPrinted: Boolean(pre.closest('.cell_output > .stream, .cell_output > .text_plain')),
       clipped: [pre, box].some((one) => one.scrollWidth > one.clientWidth + 1),
       says: look.overflowX === 'auto' && look.backgroundImage.includes('gradient'),
@@ -41,20 +43,22 @@ def blocks(page: Page) -> list[dict]:
     return page.evaluate(LOOK)
 
 
-def is_plumbing(source: str) -> bool:
-    """Whether a cell only imports, only calls one function, or only checks.
+def is_plumbing(source: str, prints: bool = False) -> bool:
+    """Whether a cell only imports, only makes one call and prints nothing, or only checks.
 
-    >>> [is_plumbing(one) for one in ("import math", "table({})", "assert 1\\ncheck('a', 1)", "print(1)", "x = 1")]
-    [True, True, True, False, False]
+    >>> [is_plumbing(one) for one in ("import math", "table({})", "assert 1", "x = 1")]
+    [True, True, True, False]
+    >>> [is_plumbing(one, prints=True) for one in ("print(1)", "f(1)", "assert 1\\ncheck('a', 1)")]
+    [False, False, True]
     """
     body = ast.parse(source).body
     calls = [one.value.func for one in body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
-    names = [getattr(one, "id", "") for one in calls]
-    if len(body) == len(calls) == 1:
-        return names != ["print"]
     if all(isinstance(one, ast.Import | ast.ImportFrom) for one in body):
         return True
-    return sum(isinstance(one, ast.Assert) for one in body) + names.count("check") == len(body)
+    checks = [getattr(one, "id", "") for one in calls].count("check")
+    if checks + sum(isinstance(one, ast.Assert) for one in body) == len(body):
+        return True
+    return len(body) == len(calls) == 1 and not prints
 
 
 def lines(site: Path) -> Iterator[str]:
@@ -72,10 +76,10 @@ def lines(site: Path) -> Iterator[str]:
             yield f"    {sum(one['says'] for one in clipped)} scroll with a hint"
         chromium.close()
     code = [one["text"] for one in found if not one["isPrinted"]]
-    cells = [one["text"] for one in found if one["isCell"]]
+    cells = [one for one in found if one["isCell"]]
     yield f"{sum(text.count(chr(10)) + 1 for text in code):,} lines of code in sight, "
-    yield f"    {sum(text.count(chr(10)) + 1 for text in cells):,} of them in {len(cells)} cells"
-    yield f"{sum(map(is_plumbing, cells))} cells of plumbing in sight"
+    yield f"    {sum(one['text'].count(chr(10)) + 1 for one in cells):,} of them in {len(cells)} cells"
+    yield f"{sum(is_plumbing(one['text'], one['prints']) for one in cells)} cells of plumbing in sight"
 
 
 if __name__ == "__main__":

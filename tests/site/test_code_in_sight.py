@@ -15,8 +15,8 @@ each = pytest.mark.parametrize("shared", PAGES, indirect=True, scope="module")
 
 @each
 def test_no_cell_in_sight_is_plumbing(shared):
-    cells = [one["text"] for one in blocks(shared.page) if one["isCell"]]
-    assert [text for text in cells if is_plumbing(text)] == []
+    cells = [one for one in blocks(shared.page) if one["isCell"]]
+    assert [one["text"] for one in cells if is_plumbing(one["text"], one["prints"])] == []
 
 
 @each
@@ -36,8 +36,8 @@ def test_on_a_phone_code_goes_on_in_the_next_line_and_columns_scroll(shared):
 
 def test_a_fold_is_a_quiet_line_under_what_it_made(visit):
     page = visit("book/attention_masks.html").page
-    fold = page.locator("details:has(summary:text('Code for this table'))").first
-    table = page.locator(".cell:has(summary:text('Code for this table')) table").first
+    fold = page.locator("details:has(summary:has-text('Code for this table'))").first
+    table = page.locator(".cell:has(summary:has-text('Code for this table')) table").first
     assert table.bounding_box()["y"] < fold.bounding_box()["y"]
     assert fold.bounding_box()["height"] < 40
     fold.locator("summary").click()
