@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ropebook import rope
 from ropebook.diagnose import frequencies, rules
+from ropebook.diagnose.bands import banded
 from ropebook.diagnose.differences import further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import HALVES, SINGLE, Turn
@@ -166,6 +167,9 @@ def _pair_by_pair(
     if (theta[len(theta) // 2 :] < 0).all():
         theta = -theta
     said = compared(rules.unwound(theta), expected, close)
+    bands = banded(rules.unwound(theta), expected, findings.declared.base)
+    if said is not None and bands is not None:
+        said = f"{said}. {bands}"
     if said is not None and name is None:
         name = "still_pairs" if (theta == 0).any() else "uneven_frequencies"
         findings.mistakes[name] = said
