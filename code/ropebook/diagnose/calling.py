@@ -35,6 +35,14 @@ ORDERS = (
 SIZES = {"batch": 2, "heads": 3, "seq": 5}
 
 
+class Returned(ValueError):
+    """A rotation returned something that is no rotated vector; ``named`` is the mistake's name."""
+
+    def __init__(self, named: str, message: str):
+        super().__init__(message)
+        self.named = named
+
+
 @dataclass(frozen=True)
 class Call:
     """A rotation and how to call it. ``roles`` are the roles of its arguments; ``named`` arguments are passed by name."""
@@ -159,9 +167,10 @@ class Call:
         if role == "offset":
             return int(positions[0])
         if role == "positions" and positions.ndim == 2:
-            return positions
+            return positions.clone()
         if role == "positions":
-            return _placed(positions, self.axes, batch, 0)
+            # a copy: what is asked next must not depend on what is written into it
+            return _placed(positions, self.axes, batch, 0).clone()
         axes = self.axes
         if "positions" in self.given:
             # the table is looked up by positions
@@ -239,6 +248,26 @@ def _placed(table: Tensor, axes: str, batch: int, width: int) -> Tensor:
     )
 
 
+def _axes(sent: Tensor, came: Tensor) -> str:
+    """How the axes of another shape are related to those that were sent: "" if in no known way."""
+    if sorted(sent.shape) == sorted(came.shape):
+        return ": axes have changed places (transposed)"
+    if came.ndim == sent.ndim - 1 and [n for n in sent.shape if n != 1] == [
+        n for n in came.shape if n != 1
+    ]:
+        return ": an axis of size 1 is lost (squeezed)"
+    if came.ndim != sent.ndim:
+        return f": it has {came.ndim} axes, not {sent.ndim}"
+    other = [
+        axis for axis, sizes in enumerate(zip(sent.shape, came.shape, strict=True)) if sizes[0] != sizes[1]
+    ]
+    if other == [sent.ndim - 1]:
+        return (
+            ": its width is another one, so entries of the head are lost, or there twice"
+        )
+    return ": tables and vectors are broadcast along the wrong axis, or entries are lost"
+
+
 def outputs(result: object, given: list[Tensor]) -> list[Tensor]:
     """The tensors of a result, each of the shape of what went in, or ``ValueError``. (v may be kept back.)"""
     found = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -246,18 +275,23 @@ def outputs(result: object, given: list[Tensor]) -> list[Tensor]:
         said = (
             "which is what a function of tables returns" if len(found) == 2 else ""
         )
-        raise ValueError(
-            f"it must return 1 tensor, got {len(found)} {said}".strip()
+        raise Returned(
+            "other_shape", f"it must return 1 tensor, got {len(found)} {said}".strip()
         )
     least = min(len(given), 2)
     if len(found) < least or not all(isinstance(x, Tensor) for x in found):
         kinds = ", ".join(type(x).__name__ for x in found)
-        raise ValueError(f"it must return {len(given)} tensors, got {kinds}")
+        raise Returned(
+            "other_shape", f"it must return {len(given)} tensors, got {kinds}"
+        )
     for x, y in zip(given, found, strict=False):
         if x.shape != y.shape:
-            raise ValueError(
-                f"it must return the shape that it is given, {tuple(x.shape)}, got {tuple(y.shape)}"
+            raise Returned(
+                "other_shape",
+                f"it must return the shape that it is given, {tuple(x.shape)}, got {tuple(y.shape)}{_axes(x, y)}",
             )
         if not y.is_floating_point():
-            raise ValueError(f"it must return real numbers, got dtype {y.dtype}")
+            raise Returned(
+                "other_type", f"it must return real numbers, got dtype {y.dtype}"
+            )
     return found[: len(given)]

@@ -34,7 +34,9 @@ def different(
     place = wrong.any(-1)
     came, went = found[place], sent[place]
     ratio = _factor(came, right[place])
-    if (came - went).abs().max() < SAME:
+    if not came.isfinite().all():
+        how = "it comes back as NaN or infinity (not a number)"
+    elif (came - went).abs().max() < SAME:
         how = "it comes back as it went in (unchanged, not rotated)"
     elif came.abs().max() < SAME:
         how = "it comes back as zeros"

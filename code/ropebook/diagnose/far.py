@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.broken import last_good
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import HALVES, NotFinite, Turn
 from ropebook.diagnose.rounding import rounded
@@ -47,13 +48,15 @@ def far(findings: Findings) -> None:
         pair = torch.tensor([place - 1, place])
         try:
             seen.append((place, _angles(findings, pair)))
-        except NotFinite:
-            raise
+        except NotFinite as error:
+            findings.mistakes.setdefault("not_finite", _from_where(findings, seen, place, NotFinite, str(error)))
+            break
         except ValueError as error:
             findings.evidence["far"] = str(error)
             if length is not None:
+                said = _from_where(findings, seen, place, ValueError, str(error))
                 findings.mistakes["too_short"] = (
-                    f"{error}, and texts have {length:,} positions"
+                    f"{said}, and texts have {length:,} positions"
                 )
             break
     if findings.theta is None:
@@ -64,6 +67,28 @@ def far(findings: Findings) -> None:
             return
     if seen and "far" not in findings.evidence:
         findings.evidence["far"] = f"right up to position {seen[-1][0]:,}"
+
+
+def _from_where(
+    findings: Findings, seen: list, place: int, kind: type, said: str
+) -> str:
+    """``said`` of the far position ``place``, with the last one up to which a call still gives numbers."""
+    low = seen[-1][0] if seen else len(next(iter(findings.near.values()))) - 1
+
+    def good(last: int) -> bool:
+        try:
+            _angles(findings, torch.tensor([last - 1, last]))
+        except kind:
+            return False
+        return True
+
+    if low >= place - 1:
+        return said
+    last = last_good(good, low, place)
+    how = "are numbers" if kind is NotFinite else "are answered"
+    return (
+        f"{said}. Positions up to {last:,} {how}, and from {last + 1:,} on they are not: as with a table that ends there"
+    )
 
 
 def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
@@ -169,6 +194,9 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
             f"angles drift from the right ones as positions grow: at {last_place:,} a cosine or a sine is off by "
             f"{largest:.2g}, more than float32 rounds. The reduction by 2π or the frequencies are not precise enough"
         )
+    gone = _gone(findings, role, wrong)
+    if gone is not None:
+        return gone
     like = {}
     for one, found, _ in wrong:
         near = (table - found[:, 1:]).abs().nan_to_num().amax((0, 2))
@@ -203,6 +231,34 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
     return "other_far", (
         f"at position {place} cosine and sine are off by up to {off:.2g}, and near the start they are right"
     )
+
+
+def _gone(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
+    """Whether all that is wrong far away comes back as zeros, or shorter or longer, and from which position on."""
+    sizes = [found[:, 1].square().sum(0).sqrt() for _, found, _ in wrong]
+    if not all(size.isfinite().all() for size in sizes):
+        return None
+    if all(size.max() < 1e-3 for size in sizes):
+        name, how = "zeros", "entries that should be rotated come back as zeros, so vectors vanish"
+    elif all(abs(size.max() - 1) > 1e-2 and (size - size[0]).abs().max() < 1e-3 for size in sizes):
+        times = f"{sizes[0][0].item():.4g} times as long as near the start"
+        name, how = "lengths", f"vectors come back with another length, {times}"
+    else:
+        return None
+    turn = findings.turns[role]
+    if turn.flaws or not findings.honoured:
+        return name, f"from position {wrong[0][0]:,} or an earlier one on {how}"
+    like = wrong[0][1][:, 1]
+
+    def good(last: int) -> bool:
+        found = _angles(findings, torch.tensor([max(last - 1, 0), last]))[role][:, 1]
+        alike = found.square().sum(0).sqrt() - like.square().sum(0).sqrt()
+        return bool(alike.abs().max() > 1e-3)
+
+    near = len(next(iter(findings.near.values()))) - 1
+    last = last_good(good, near, wrong[0][0])
+    end = f": the table ends there (it covers only {last + 1:,} positions)" if name == "zeros" else ""
+    return name, f"from position {last + 1:,} on {how}{end}. Up to {last:,} they are right"
 
 
 def _rounded(

@@ -54,6 +54,7 @@ def halves(findings: Findings) -> None:
     """Far positions with vectors of a half type, against the same with wider ones."""
     call = findings.call
     known = {"half_positions", "half_angles", "not_linear", "stale", "other_far"}
+    known |= {"not_finite", "zeros"}
     if not call.places or call.tables or not findings.honoured:
         return
     if known & set(findings.mistakes):

@@ -95,8 +95,13 @@ class Turn:
         return SINGLE if self.table is None else HALF
 
 
-def matrices(call: Call, positions: Int[Tensor, " seq"]) -> dict[str, Matrices]:
-    """The matrices of q, k and v at each position: what becomes of the columns of the unit matrix."""
+def matrices(
+    call: Call, positions: Int[Tensor, " seq"], finite: bool = True
+) -> dict[str, Matrices]:
+    """The matrices of q, k and v at each position: what becomes of the columns of the unit matrix.
+
+    `NotFinite` if a number is NaN or infinity, unless ``finite`` is false.
+    """
     dim = call.dim
     unit = torch.eye(dim, dtype=torch.float64)[:, None].expand(
         dim, len(positions), dim
@@ -106,7 +111,7 @@ def matrices(call: Call, positions: Int[Tensor, " seq"]) -> dict[str, Matrices]:
         role: x.permute(1, 2, 0) for role, x in zip("qkv", turned, strict=True)
     }
     for role, matrix in found.items():
-        if not matrix.isfinite().all():
+        if finite and not matrix.isfinite().all():
             at = positions[~matrix.isfinite().all(-1).all(-1)][0].item()
             raise NotFinite(
                 f"the rotation of {role} is not finite: NaN or infinity at position {at}, for finite vectors"

@@ -12,12 +12,14 @@ from ropebook import checks
 from ropebook.diagnose import pairing, trials
 from ropebook.diagnose.alone import changed, one_by_one
 from ropebook.diagnose.beyond import beyond
+from ropebook.diagnose.broken import answered, error_of, not_finite, raised, untouched
 from ropebook.diagnose.findings import NEAR, Declared, Findings
 from ropebook.diagnose.halves import halves, precise
 from ropebook.diagnose.kinds import apart, guess, kinds
+from ropebook.diagnose.calling import SIZES, Returned
 from ropebook.diagnose.measures import NotFinite, Turn, measured
 from ropebook.diagnose.places import positions
-from ropebook.diagnose.recognising import recognised
+from ropebook.diagnose.recognising import NotCalled, recognised
 from ropebook.diagnose.report import Report
 from ropebook.diagnose.turning import turning
 from ropebook.diagnose.untangling import untangled
@@ -49,7 +51,9 @@ def diagnose(
     (`ropebook.diagnose.calling.ROLES`), and ``order`` by the axes of its tensors, as "batch seq heads dim"
     (`ropebook.diagnose.calling.ORDERS`).
 
-    ``TypeError`` if ``function`` cannot be called at all, ``ValueError`` if no way to call it works, or if it returns NaN.
+    ``TypeError`` if ``function`` cannot be called at all, ``ValueError`` if no way to call it works and ``call`` and
+    ``order`` are not both told. Once it is called, nothing that it does is an error: that it raises, or returns NaN or
+    another shape, is a mistake with a name.
 
     >>> from ropebook import mistakes
     >>> report = diagnose(mistakes.degrees)
@@ -61,17 +65,38 @@ def diagnose(
     declared = _declared(
         layout, base, length, rotary_dim, inv_freq, attention_factor
     )
-    found = recognised(
-        function, call=call, order=order, dim=dim, base=declared.base or 10000.0
-    )
+    name = getattr(function, "__qualname__", type(function).__name__)
+    if hasattr(function, "func"):
+        name = getattr(function.func, "__qualname__", name)
+    try:
+        found = recognised(
+            function, call=call, order=order, dim=dim, base=declared.base or 10000.0
+        )
+    except NotCalled as error:
+        if call is None or order is None:
+            raise
+        return _refused(name, error.first)
     if rotary_dim is not None and declared.rotary_dim > found.dim:
         raise ValueError(
             f"rotary_dim must be at most dim = {found.dim}, got {rotary_dim}"
         )
-    name = getattr(function, "__qualname__", type(function).__name__)
-    if hasattr(function, "func"):
-        name = getattr(function.func, "__qualname__", name)
-    return _report(Findings(name, found, declared))
+    findings = Findings(name, found, declared)
+    try:
+        return _report(findings)
+    except NotFinite as error:
+        findings.mistakes.setdefault("not_finite", str(error))
+    except Exception as error:
+        # what cannot be measured is acquitted by nobody
+        findings.undetermined["not_asked"] = f"a measurement could not be finished: {error_of(error)}"
+    return _reported(findings)
+
+
+def _refused(name: str, error: Exception) -> Report:
+    """The report on a function that raises however it is called, or returns no vectors."""
+    if isinstance(error, Returned):
+        return Report(name, {error.named: f"in every call that was tried, {error}"})
+    said = f"every call that was tried, of {SIZES['seq']} tokens each, raises {error_of(error)}"
+    return Report(name, {"raises": said})
 
 
 def _declared(
@@ -130,12 +155,17 @@ def _report(findings: Findings) -> Report:
         findings.evidence["call"] = f"{call.words}, d = {call.dim}"
         return Report(findings.name, findings.mistakes, findings.evidence)
     findings.evidence["call"] = f"{call.words}, d = {call.dim}"
+    untouched(findings)
     trials.steady(findings)
+    if "random" in findings.mistakes:
+        # nothing that is measured would mean anything
+        return _reported(findings)
     trials.crossed(findings)
     trials.moved(findings)
     trials.alike(findings)
-    near = min(NEAR, findings.declared.length or NEAR)
-    findings.near = findings.at(torch.arange(near))
+    near = answered(findings, min(NEAR, findings.declared.length or NEAR))
+    if near < 5 or not _measured(findings, near):
+        return _reported(findings)
     _unless_still(findings, near)
     findings.turns = {
         role: _turn(findings, matrix) for role, matrix in findings.near.items()
@@ -169,8 +199,8 @@ def _report(findings: Findings) -> Report:
     ):
         try:
             trial(findings)
-        except NotFinite:
-            raise
+        except NotFinite as error:
+            findings.mistakes.setdefault("not_finite", str(error))
         except Exception as error:
             # a trial that cannot be finished acquits nobody
             said = f"{trial.__name__}: {type(error).__name__}: {error}"
@@ -180,7 +210,32 @@ def _report(findings: Findings) -> Report:
     return _reported(findings)
 
 
+def _measured(findings: Findings, near: int) -> bool:
+    """Measure the first positions; False if they cannot be, and the report says why."""
+    text = torch.arange(near)
+    try:
+        findings.near = findings.at(text)
+        return True
+    except NotFinite as error:
+        found = not_finite(findings, text)
+        findings.mistakes["not_finite"] = found or str(error)
+    except ValueError as error:
+        if isinstance(error.__cause__, Returned):
+            raised(findings, error, "unit vectors")
+        else:
+            # it answers for other vectors
+            findings.undetermined["not_asked"] = f"unit vectors are refused: {error}"
+    return False
+
+
 def _reported(findings: Findings) -> Report:
+    if not findings.turns:
+        return Report(
+            findings.name,
+            findings.mistakes,
+            findings.evidence,
+            findings.undetermined,
+        )
     main = findings.main
     return Report(
         findings.name,

@@ -68,7 +68,15 @@ def recognised(
     raise _refused(called, failed) from next(iter(failed.values()))
 
 
-def _refused(called: str, failed: dict[str, Exception]) -> ValueError:
+class NotCalled(ValueError):
+    """No way of calling a function worked; ``first`` is the error of the first one."""
+
+    def __init__(self, message: str, first: Exception):
+        super().__init__(message)
+        self.first = first
+
+
+def _refused(called: str, failed: dict[str, Exception]) -> NotCalled:
     """The message if no way of calling worked: the first way of each kind of error."""
     said, seen = [], set()
     for words, error in failed.items():
@@ -76,10 +84,11 @@ def _refused(called: str, failed: dict[str, Exception]) -> ValueError:
         if message not in seen and len(seen) < 3:
             seen.add(message)
             said.append(f"{words}: {message}")
-    return ValueError(
+    return NotCalled(
         f"{called} could not be called in any way that is known. "
         "Say how with call='q, k, positions', order='batch heads seq dim', and dim=128 if heads must have a certain "
-        "width. Tried:\n  " + "\n  ".join(said)
+        "width. Tried:\n  " + "\n  ".join(said),
+        next(iter(failed.values())),
     )
 
 

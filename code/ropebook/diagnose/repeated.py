@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose.alone import unlike
+from ropebook.diagnose.broken import raised
+from ropebook.diagnose.calling import Returned
 from ropebook.diagnose.differences import SAME, different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
@@ -50,7 +52,9 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        found = asked(findings, other.said, sent, other.places)
+        # other heads and positions that go back may be refused
+        must = not other.heads and other.name != "other_positions"
+        found = asked(findings, other.said, sent, other.places, must=must)
         if found is None:
             continue
         for role, turned in found.items():
@@ -109,16 +113,27 @@ def asked(
     given: dict[str, Tensor],
     positions: Tensor,
     why: bool = False,
+    must: bool = False,
 ) -> dict[str, Tensor] | None:
     """What comes back, or None if the function raises; then the report says what could not be asked, and with ``why``
-    also the error's text."""
+    also the error's text. A call that ``must`` be answered is a mistake if it raises."""
     try:
         return findings.call.apart(given, positions)
     except Exception as error:
+        if must or isinstance(error, Returned):
+            raised(findings, error, _call_of(positions))
+            return None
         said = f"{what}: raises {type(error).__name__}"
         said += f": {error}" if why else ""
         findings.evidence.setdefault("not asked", said.partition("\n")[0])
         return None
+
+
+def _call_of(positions: Tensor) -> str:
+    seq = positions.shape[-1]
+    if seq == 1:
+        return f"a token that comes alone, at position {int(positions.flatten()[0]):,}"
+    return f"{seq:,} tokens at positions {int(positions.min()):,} to {int(positions.max()):,}"
 
 
 def near_enough(findings: Findings, role: str) -> float:
@@ -200,7 +215,8 @@ def far_calls(findings: Findings) -> None:
         if other.name in findings.mistakes:
             continue
         given = vectors(findings, other.places.shape[-1], apart=False)
-        found = asked(findings, other.said, given, other.places)
+        must = findings.declared.length is not None and other.name != "other_rows"
+        found = asked(findings, other.said, given, other.places, must=must)
         if found is None:
             continue
         for role, turn in findings.rotating.items():

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ropebook import mistakes, rope
+from ropebook.diagnose.broken import by_chance
 from ropebook.diagnose.differences import different
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
@@ -51,6 +52,10 @@ def steady(findings: Findings) -> None:
         off = [(one[role] - first).abs().nan_to_num().max().item() for one in seen]
         if max(off) < NONE:
             continue
+        chance = by_chance(findings, lambda: findings.call.apart(given, at))
+        if chance is not None:
+            findings.mistakes["random"] = chance
+            return
         later = next(i for i, one in enumerate(off) if one > NONE)
         back = any(one < NONE for one in off[later:])
         findings.mistakes["stale"] = (

@@ -1,0 +1,214 @@
+"""Functions that raise, return what is no number, roll dice, or write into what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ropebook.diagnose.calling import Returned
+from ropebook.diagnose.differences import numbered
+from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.measures import matrices
+
+# What is off by less is the same.
+SAME = 1e-6
+
+
+def last_good(good: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number from ``low`` to ``high`` that is good, if those after it are not; ``low`` is, and ``high`` is not.
+
+    >>> last_good(lambda n: n < 64, 0, 1000)
+    63
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        if good(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def error_of(error: Exception) -> str:
+    """An error in one line: its type, and the first line of its text."""
+    said = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def raised(findings: Findings, error: Exception, what: str) -> None:
+    """Say that a call that a rotation has to answer raises, or gives back no vectors."""
+    cause = error.__cause__ if isinstance(error.__cause__, Returned) else error
+    if isinstance(cause, Returned):
+        findings.mistakes.setdefault(cause.named, f"{what}: {cause}")
+    else:
+        findings.mistakes.setdefault("raises", f"{what}: raises {error_of(error)}")
+
+
+def answered(findings: Findings, near: int) -> int:
+    """How many tokens from position 0 on can be asked for at once, up to ``near``; says so where it is fewer. 0 if none."""
+    call = findings.call
+    rows, heads = call.rows_and_heads
+
+    def error(tokens: int) -> Exception | None:
+        generator = torch.Generator().manual_seed(8)
+        x = torch.randn(
+            rows, heads, tokens, call.dim, dtype=torch.float64, generator=generator
+        )
+        try:
+            call.apart(dict.fromkeys("qkv", x), torch.arange(tokens))
+        except Exception as one:
+            return one
+        return None
+
+    found = error(near)
+    if found is None:
+        return near
+    if error(1) is not None:
+        first = next((n for n in (5, 8, 16, 32) if n < near and error(n) is None), 0)
+        raised(findings, found, f"{near} tokens at positions 0 to {near - 1}")
+        return first
+    last = last_good(lambda tokens: error(tokens) is None, 1, near)
+    said = (
+        f"{last + 1} tokens, at positions 0 to {last}, raise {error_of(error(last + 1))}; up to position {last - 1} it "
+        "answers, as with a table that ends there"
+    )
+    length = findings.declared.length
+    if length is not None:
+        findings.mistakes["too_short"] = f"{said}, and texts have {length:,} positions"
+    elif last < 16:
+        findings.mistakes["raises"] = said
+    else:
+        findings.evidence["far"] = said
+    return last
+
+
+def not_finite(findings: Findings, positions: Tensor) -> str | None:
+    """Which of q and k come back as NaN or infinity, at which positions and in which entries; None if neither does."""
+    said = []
+    for role, matrix in matrices(findings.call, positions, finite=False).items():
+        bad = ~matrix.isfinite()
+        if not bad.any():
+            continue
+        at, entries = bad.any(-1).any(-1), bad.any(-1).any(0)
+        infinite = bool(matrix.isinf().any())
+        which = "infinity" if infinite and not matrix.isnan().any() else "NaN or infinity"
+        some = positions[at]
+        first = f"at position {some[0]}"
+        if at.all() and len(some) > 1:
+            where = f"at position {some[0]}, and at every other"
+        elif at[int(at.nonzero()[0]) :].all() and len(some) > 1:
+            where = f"at position {some[0]}, and from there on"
+        else:
+            where = first if len(some) == 1 else f"{first}, and at some others"
+        part = "" if entries.all() else f", in {numbered('entries', entries)}"
+        said.append(
+            f"the rotation of {role if findings.both else 'x'} is not finite: {which} (not a number) {where}, for finite "
+            f"vectors{part}{_why(findings, at, entries)}"
+        )
+        if not findings.both:
+            break
+    return "; ".join(said) or None
+
+
+def _why(findings: Findings, at: Tensor, entries: Tensor) -> str:
+    """What would make these entries no numbers: "" if nothing known would."""
+    width = findings.declared.rotary_dim or len(entries)
+    turning = entries[:width]
+    layouts = (findings.declared.layout,) if findings.declared.layout else ("half", "interleaved")
+    for layout in layouts:
+        first = (0, width // 2) if layout == "half" else (0, 1)
+        rest = torch.ones(width, dtype=torch.bool)
+        rest[list(first)] = False
+        if at.all() and width > 2 and torch.equal(turning, rest):
+            return (
+                ": every pair but the first, at all positions, so their frequencies are no numbers, as the fractional powers "
+                "of a negative base (or of one that is NaN) are: only the power 0 is 1"
+            )
+    if at.all():
+        return ": at all positions, so frequencies or tables are no numbers"
+    if at[0] and not at[1:].any():
+        return ": only where the angle is 0, as a division by the position or the angle gives"
+    return ""
+
+
+def by_chance(findings: Findings, again: Callable[[], dict[str, Tensor]]) -> str | None:
+    """Whether a call that gives another result each time draws random numbers: a sentence, None if it does not.
+
+    ``again()`` calls once more.
+    """
+    with torch.random.fork_rng(devices=[]):
+        seen = []
+        for seed in (0, 0, 1):
+            torch.manual_seed(seed)
+            seen.append(again())
+    role = "q"
+    first, same, other = (one[role].nan_to_num() for one in seen)
+    if not torch.equal(first, same) or torch.equal(first, other):
+        return None
+    zeros = (first == 0).double().mean().item()
+    drop = (
+        f": {zeros:.0%} of entries come back as zeros, as dropout makes them"
+        if zeros > 0.02
+        else ": noise is added, or random numbers are drawn in each call"
+    )
+    return f"the same call gives another result each time, by chance (randomly){drop}"
+
+
+def untouched(findings: Findings) -> None:
+    """Whether vectors and positions that a function is given are still what they were afterwards."""
+    call = findings.call
+    rows, heads = call.rows_and_heads
+    generator = torch.Generator().manual_seed(9)
+    names = call.order.split()
+    sizes = {"batch": rows, "heads": heads, "seq": 5, "dim": call.dim}
+    sent = {
+        role: torch.randn(
+            [sizes[name] for name in names], dtype=call.dtype, generator=generator
+        )
+        for role in call.vectors
+    }
+    kept = {role: x.clone() for role, x in sent.items()}
+    written = []
+
+    class Watched(type(call)):
+        """The same call, which keeps the positions that it sends."""
+
+        def beside(self, role: str, positions: Tensor, batch: int) -> Tensor | int:
+            found = super().beside(role, positions, batch)
+            if role == "positions":
+                written.append((found, found.clone()))
+            return found
+
+    watched = Watched(**vars(call))
+    try:
+        found = watched.raw(sent, torch.arange(5) + 1, rows)
+    except Exception:
+        # what raises is said where it is asked for
+        return
+    for at, before in written:
+        if at.shape != before.shape or not torch.equal(at, before):
+            findings.mistakes["changed_inputs"] = (
+                "the positions that it is given are written over (changed in place), so that the next layer is given others: "
+                f"{_some(before)} have become {_some(at)}"
+            )
+            return
+    for (role, x), came in zip(sent.items(), found, strict=False):
+        off = (x - kept[role]).abs().nan_to_num(nan=1e9).max().item()
+        if off < SAME:
+            continue
+        same = (came - x).abs().nan_to_num(nan=1e9).max().item() < SAME
+        who = role if findings.both else "x"
+        if same:
+            findings.evidence["in place"] = (
+                f"{who} is rotated in place: what is given is written over with what comes back"
+            )
+            continue
+        findings.mistakes["changed_inputs"] = (
+            f"{who} that it is given is written over (changed in place, by up to {off:.2g}), and what comes back is another"
+        )
+
+
+def _some(at: Tensor) -> str:
+    return ", ".join(f"{one:g}" for one in at.flatten()[:5].tolist())
