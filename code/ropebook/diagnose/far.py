@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ropebook.diagnose.broken import last_good
 from ropebook.diagnose.findings import Findings
-from ropebook.diagnose.measures import HALVES, NotFinite, Turn
+from ropebook.diagnose.measures import HALVES, NotFinite, Turn, within_half
 from ropebook.diagnose.rounding import rounded
 from ropebook.diagnose.warps import warp
 from ropebook.diagnose.whereabouts import frequencies_of
@@ -194,7 +194,7 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
             f"angles drift from the right ones as positions grow: at {last_place:,} a cosine or a sine is off by "
             f"{largest:.2g}, more than float32 rounds. The reduction by 2π or the frequencies are not precise enough"
         )
-    gone = _gone(findings, role, wrong)
+    gone = _gone(findings, role, wrong) or _growing(findings, role, wrong)
     if gone is not None:
         return gone
     like = {}
@@ -230,6 +230,29 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
         return "other_far", f"position {place} is turned like {like[place]}"
     return "other_far", (
         f"at position {place} cosine and sine are off by up to {off:.2g}, and near the start they are right"
+    )
+
+
+def _growing(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
+    """Whether angles are off by as much as their position is large, each pair by a rate of its own."""
+    if findings.turns[role].flaws:
+        return None
+    rates = []
+    for place, found, _ in wrong:
+        right = _expected(findings, role, torch.tensor([float(place)]))[0]
+        off = within_half(torch.atan2(found[1, 1], found[0, 1]) - right)
+        rates.append(off / place)
+    first, last = rates[0], wrong[-1][0]
+    pair = int(first.abs().argmax())
+    grown = [rate for rate, (place, *_) in zip(rates, wrong, strict=True) if (first.abs() * place).max() < 2]
+    if len(grown) < 2 or first.abs().max() * wrong[0][0] > 0.3:
+        return None
+    if not all((rate - first).abs().max() < 0.3 * first.abs().max() for rate in grown):
+        return None
+    return "drift", (
+        f"angles drift from the right ones as positions grow, in proportion to them: the error of pair {pair} is "
+        f"{first[pair] * wrong[0][0]:+.2g} radians at position {wrong[0][0]:,} and about {first[pair] * last:+.2g} at {last:,}. "
+        "Angles are inexact: reduced by a 2π of few digits, summed up with rounding, or of frequencies that are slightly off"
     )
 
 

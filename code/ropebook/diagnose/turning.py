@@ -264,8 +264,16 @@ def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
     if uneven:
         findings.mistakes["uneven_angles"] = (
             "angles are not proportional to the position: they miss a straight line by up to "
-            f"{turn.uneven:.2g} radians"
+            f"{turn.uneven:.2g} radians{_slightly(turn.uneven)}"
         )
+
+
+def _slightly(uneven: float) -> str:
+    if uneven > 0.02:
+        return ""
+    return (
+        ". They are slightly off, as inexact angles, cosines and sines are (a 2π of few digits, a coarse sine, rounding)"
+    )
 
 
 def _named(
