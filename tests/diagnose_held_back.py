@@ -18,7 +18,7 @@ def nothing_beyond_the_table(self, places, theta, role):
     return (places * (places < self.world.length // 2))[..., None] * theta
 
 
-@mistake("lengths", "other_far", "tenstorrent/tt-metal/pull/43790", long)
+@mistake("lengths", "other_far zeros", "tenstorrent/tt-metal/pull/43790", long)
 def zeros_beyond_the_table(self, x, role):
     return x * self.world.lengthened * (self.memory["places"] < self.world.length // 2)[..., None]
 

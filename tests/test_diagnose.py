@@ -5,6 +5,7 @@ import itertools
 import math
 import os
 import random as chance
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -643,12 +644,9 @@ BAD = [
     ((3,), {}, TypeError, "function must be a function of q and k, got 3"),
     ((efficient.RotaryEmbedding,), {}, TypeError, "the class RotaryEmbedding"),
     ((raises,), {}, ValueError, "raises could not be called.*KeyError: 'no such thing'"),
-    ((late,), {}, ValueError, "late raised IndexError at positions 0 to 47: too long"),
     ((one_of_two,), {}, ValueError, "must return 2 tensors, got Tensor"),
     ((other_shape,), {}, ValueError, r"the shape that it is given, \(2, 3, 5, 64\), got \(2, 3, 5, 2\)"),
     ((gives_integers,), {}, ValueError, "must return real numbers, got dtype torch.int64"),
-    ((gives_nan,), {}, ValueError, "not finite: NaN or infinity at position 0"),
-    ((nan_far_away,), {}, ValueError, "not finite: NaN or infinity at position 1002"),
     ((strange,), {}, ValueError, r"strange takes \(alpha, beta, gamma, delta, epsilon\)"),
     ((two,), {"layout": "odd"}, ValueError, "layout must be one of"),
     ((two,), {"base": 0.5}, ValueError, "base must be a finite number >= 1"),
@@ -668,6 +666,36 @@ BAD = [
 def test_bad_input_is_named(given, options, error, message):
     with pytest.raises(error, match=f"(?s){message}"):
         diagnose(*given, **options)
+
+
+BROKEN = [
+    (late, "raises", "11 tokens, at positions 0 to 10, raise IndexError: too long; up to position 9 it answers"),
+    (gives_nan, "not_finite", "the rotation of q is not finite: .* at position 0, and at every other"),
+    (nan_far_away, "not_finite", "Positions up to 999 are numbers, and from 1,000 on they are not"),
+]
+TOLD = {"call": "q, k, positions", "order": "batch heads seq dim", "dim": 64}
+
+
+@pytest.mark.parametrize(("function", "name", "said"), BROKEN)
+def test_a_function_that_breaks_gets_a_verdict(function, name, said):
+    report = diagnose(function)
+    assert list(report.mistakes) == [name]
+    assert re.search(said, report.mistakes[name]), report.mistakes
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "said"),
+    [
+        (raises, "raises", "raises KeyError: 'no such thing'"),
+        (one_of_two, "other_shape", "it must return 2 tensors, got Tensor"),
+        (other_shape, "other_shape", r"got \(2, 3, 5, 2\): its width is another one"),
+        (gives_integers, "other_type", "got dtype torch.int64"),
+    ],
+)
+def test_a_function_that_answers_no_call_gets_a_verdict_once_its_call_is_told(function, name, said):
+    report = diagnose(function, **TOLD)
+    assert list(report.mistakes) == [name]
+    assert re.search(said, report.mistakes[name]), report.mistakes
 
 
 def test_a_wrong_axis_is_named():

@@ -133,7 +133,9 @@ def _band(
     if kind != "kept" and (kept - 1).abs().max() < CLOSE:
         return f"{which} {they} kept, not divided (not scaled: too fast)"
     if kind != "slowed" and kept.abs().max() < CLOSE:
-        return f"{which} {they} divided by {times:.4g} like the slow ones (too slow)"
+        return (
+            f"{which} {they} divided by {times:.4g} like the slow ones (too slow)"
+        )
     if (ratio - ratio[0]).abs().max() < CLOSE * ratio[0].abs():
         how = f"{ratio[0]:.4g} times as fast as they should be"
         if kind == "slowed":

@@ -66,7 +66,9 @@ def answered(findings: Findings, near: int) -> int:
     if found is None:
         return near
     if error(1) is not None:
-        first = next((n for n in (5, 8, 16, 32) if n < near and error(n) is None), 0)
+        first = next(
+            (n for n in (5, 8, 16, 32) if n < near and error(n) is None), 0
+        )
         raised(findings, found, f"{near} tokens at positions 0 to {near - 1}")
         return first
     last = last_good(lambda tokens: error(tokens) is None, 1, near)
@@ -76,7 +78,9 @@ def answered(findings: Findings, near: int) -> int:
     )
     length = findings.declared.length
     if length is not None:
-        findings.mistakes["too_short"] = f"{said}, and texts have {length:,} positions"
+        findings.mistakes["too_short"] = (
+            f"{said}, and texts have {length:,} positions"
+        )
     elif last < 16:
         findings.mistakes["raises"] = said
     else:
@@ -93,7 +97,11 @@ def not_finite(findings: Findings, positions: Tensor) -> str | None:
             continue
         at, entries = bad.any(-1).any(-1), bad.any(-1).any(0)
         infinite = bool(matrix.isinf().any())
-        which = "infinity" if infinite and not matrix.isnan().any() else "NaN or infinity"
+        which = (
+            "infinity"
+            if infinite and not matrix.isnan().any()
+            else "NaN or infinity"
+        )
         some = positions[at]
         first = f"at position {some[0]}"
         if at.all() and len(some) > 1:
@@ -116,7 +124,11 @@ def _why(findings: Findings, at: Tensor, entries: Tensor) -> str:
     """What would make these entries no numbers: "" if nothing known would."""
     width = findings.declared.rotary_dim or len(entries)
     turning = entries[:width]
-    layouts = (findings.declared.layout,) if findings.declared.layout else ("half", "interleaved")
+    layouts = (
+        (findings.declared.layout,)
+        if findings.declared.layout
+        else ("half", "interleaved")
+    )
     for layout in layouts:
         first = (0, width // 2) if layout == "half" else (0, 1)
         rest = torch.ones(width, dtype=torch.bool)
@@ -133,7 +145,9 @@ def _why(findings: Findings, at: Tensor, entries: Tensor) -> str:
     return ""
 
 
-def by_chance(findings: Findings, again: Callable[[], dict[str, Tensor]]) -> str | None:
+def by_chance(
+    findings: Findings, again: Callable[[], dict[str, Tensor]]
+) -> str | None:
     """Whether a call that gives another result each time draws random numbers: a sentence, None if it does not.
 
     ``again()`` calls once more.
@@ -153,7 +167,9 @@ def by_chance(findings: Findings, again: Callable[[], dict[str, Tensor]]) -> str
         if zeros > 0.02
         else ": noise is added, or random numbers are drawn in each call"
     )
-    return f"the same call gives another result each time, by chance (randomly){drop}"
+    return (
+        f"the same call gives another result each time, by chance (randomly){drop}"
+    )
 
 
 def untouched(findings: Findings) -> None:

@@ -259,12 +259,12 @@ def _axes(sent: Tensor, came: Tensor) -> str:
     if came.ndim != sent.ndim:
         return f": it has {came.ndim} axes, not {sent.ndim}"
     other = [
-        axis for axis, sizes in enumerate(zip(sent.shape, came.shape, strict=True)) if sizes[0] != sizes[1]
+        axis
+        for axis, sizes in enumerate(zip(sent.shape, came.shape, strict=True))
+        if sizes[0] != sizes[1]
     ]
     if other == [sent.ndim - 1]:
-        return (
-            ": its width is another one, so entries of the head are lost, or there twice"
-        )
+        return ": its width is another one, so entries of the head are lost, or there twice"
     return ": tables and vectors are broadcast along the wrong axis, or entries are lost"
 
 
@@ -276,7 +276,8 @@ def outputs(result: object, given: list[Tensor]) -> list[Tensor]:
             "which is what a function of tables returns" if len(found) == 2 else ""
         )
         raise Returned(
-            "other_shape", f"it must return 1 tensor, got {len(found)} {said}".strip()
+            "other_shape",
+            f"it must return 1 tensor, got {len(found)} {said}".strip(),
         )
     least = min(len(given), 2)
     if len(found) < least or not all(isinstance(x, Tensor) for x in found):

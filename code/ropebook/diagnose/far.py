@@ -49,7 +49,10 @@ def far(findings: Findings) -> None:
         try:
             seen.append((place, _angles(findings, pair)))
         except NotFinite as error:
-            findings.mistakes.setdefault("not_finite", _from_where(findings, seen, place, NotFinite, str(error)))
+            findings.mistakes.setdefault(
+                "not_finite",
+                _from_where(findings, seen, place, NotFinite, str(error)),
+            )
             break
         except ValueError as error:
             findings.evidence["far"] = str(error)
@@ -86,9 +89,7 @@ def _from_where(
         return said
     last = last_good(good, low, place)
     how = "are numbers" if kind is NotFinite else "are answered"
-    return (
-        f"{said}. Positions up to {last:,} {how}, and from {last + 1:,} on they are not: as with a table that ends there"
-    )
+    return f"{said}. Positions up to {last:,} {how}, and from {last + 1:,} on they are not: as with a table that ends there"
 
 
 def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
@@ -244,10 +245,16 @@ def _growing(findings: Findings, role: str, wrong: list) -> tuple[str, str] | No
         rates.append(off / place)
     first, last = rates[0], wrong[-1][0]
     pair = int(first.abs().argmax())
-    grown = [rate for rate, (place, *_) in zip(rates, wrong, strict=True) if (first.abs() * place).max() < 2]
+    grown = [
+        rate
+        for rate, (place, *_) in zip(rates, wrong, strict=True)
+        if (first.abs() * place).max() < 2
+    ]
     if len(grown) < 2 or first.abs().max() * wrong[0][0] > 0.3:
         return None
-    if not all((rate - first).abs().max() < 0.3 * first.abs().max() for rate in grown):
+    if not all(
+        (rate - first).abs().max() < 0.3 * first.abs().max() for rate in grown
+    ):
         return None
     return "drift", (
         f"angles drift from the right ones as positions grow, in proportion to them: the error of pair {pair} is "
@@ -262,8 +269,14 @@ def _gone(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
     if not all(size.isfinite().all() for size in sizes):
         return None
     if all(size.max() < 1e-3 for size in sizes):
-        name, how = "zeros", "entries that should be rotated come back as zeros, so vectors vanish"
-    elif all(abs(size.max() - 1) > 1e-2 and (size - size[0]).abs().max() < 1e-3 for size in sizes):
+        name, how = (
+            "zeros",
+            "entries that should be rotated come back as zeros, so vectors vanish",
+        )
+    elif all(
+        abs(size.max() - 1) > 1e-2 and (size - size[0]).abs().max() < 1e-3
+        for size in sizes
+    ):
         times = f"{sizes[0][0].item():.4g} times as long as near the start"
         name, how = "lengths", f"vectors come back with another length, {times}"
     else:
@@ -274,14 +287,23 @@ def _gone(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
     like = wrong[0][1][:, 1]
 
     def good(last: int) -> bool:
-        found = _angles(findings, torch.tensor([max(last - 1, 0), last]))[role][:, 1]
+        found = _angles(findings, torch.tensor([max(last - 1, 0), last]))[role][
+            :, 1
+        ]
         alike = found.square().sum(0).sqrt() - like.square().sum(0).sqrt()
         return bool(alike.abs().max() > 1e-3)
 
     near = len(next(iter(findings.near.values()))) - 1
     last = last_good(good, near, wrong[0][0])
-    end = f": the table ends there (it covers only {last + 1:,} positions)" if name == "zeros" else ""
-    return name, f"from position {last + 1:,} on {how}{end}. Up to {last:,} they are right"
+    end = (
+        f": the table ends there (it covers only {last + 1:,} positions)"
+        if name == "zeros"
+        else ""
+    )
+    return (
+        name,
+        f"from position {last + 1:,} on {how}{end}. Up to {last:,} they are right",
+    )
 
 
 def _rounded(

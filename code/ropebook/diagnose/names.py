@@ -21,6 +21,7 @@ _NAMES = {
         "not_finite": "finite vectors come back as NaN or infinity",
         "random": "the same call gives another result each time, by chance",
         "changed_inputs": "vectors or positions that are given are written over",
+        "other_dtype": "vectors of another type are turned otherwise",
         "memory_layout": "vectors that lie otherwise in memory are turned otherwise",
     },
     "heads and rows": {

@@ -12,11 +12,17 @@ from ropebook import checks
 from ropebook.diagnose import pairing, trials
 from ropebook.diagnose.alone import changed, one_by_one
 from ropebook.diagnose.beyond import beyond
-from ropebook.diagnose.broken import answered, error_of, not_finite, raised, untouched
+from ropebook.diagnose.broken import (
+    answered,
+    error_of,
+    not_finite,
+    raised,
+    untouched,
+)
+from ropebook.diagnose.calling import SIZES, Returned
 from ropebook.diagnose.findings import NEAR, Declared, Findings
 from ropebook.diagnose.halves import halves, precise
 from ropebook.diagnose.kinds import apart, guess, kinds
-from ropebook.diagnose.calling import SIZES, Returned
 from ropebook.diagnose.measures import NotFinite, Turn, measured
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import NotCalled, recognised
@@ -24,6 +30,7 @@ from ropebook.diagnose.report import Report
 from ropebook.diagnose.turning import turning
 from ropebook.diagnose.untangling import untangled
 from ropebook.diagnose.warps import alike, warp
+from ropebook.diagnose.witness import witness
 
 
 def diagnose(
@@ -87,7 +94,9 @@ def diagnose(
         findings.mistakes.setdefault("not_finite", str(error))
     except Exception as error:
         # what cannot be measured is acquitted by nobody
-        findings.undetermined["not_asked"] = f"a measurement could not be finished: {error_of(error)}"
+        findings.undetermined["not_asked"] = (
+            f"a measurement could not be finished: {error_of(error)}"
+        )
     return _reported(findings)
 
 
@@ -163,6 +172,7 @@ def _report(findings: Findings) -> Report:
     trials.crossed(findings)
     trials.moved(findings)
     trials.alike(findings)
+    trials.batched(findings)
     near = answered(findings, min(NEAR, findings.declared.length or NEAR))
     if near < 5 or not _measured(findings, near):
         return _reported(findings)
@@ -195,6 +205,7 @@ def _report(findings: Findings) -> Report:
         trials.properties,
         trials.reference,
         halves,
+        witness,
         beyond,
     ):
         try:
@@ -224,7 +235,9 @@ def _measured(findings: Findings, near: int) -> bool:
             raised(findings, error, "unit vectors")
         else:
             # it answers for other vectors
-            findings.undetermined["not_asked"] = f"unit vectors are refused: {error}"
+            findings.undetermined["not_asked"] = (
+                f"unit vectors are refused: {error}"
+            )
     return False
 
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from ropebook.diagnose.alone import unlike
 from ropebook.diagnose.broken import raised
-from ropebook.diagnose.calling import Returned
 from ropebook.diagnose.differences import SAME, different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
@@ -120,7 +119,7 @@ def asked(
     try:
         return findings.call.apart(given, positions)
     except Exception as error:
-        if must or isinstance(error, Returned):
+        if must:
             raised(findings, error, _call_of(positions))
             return None
         said = f"{what}: raises {type(error).__name__}"
@@ -132,7 +131,9 @@ def asked(
 def _call_of(positions: Tensor) -> str:
     seq = positions.shape[-1]
     if seq == 1:
-        return f"a token that comes alone, at position {int(positions.flatten()[0]):,}"
+        return (
+            f"a token that comes alone, at position {int(positions.flatten()[0]):,}"
+        )
     return f"{seq:,} tokens at positions {int(positions.min()):,} to {int(positions.max()):,}"
 
 

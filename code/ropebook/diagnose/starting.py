@@ -44,6 +44,13 @@ def start(findings: Findings) -> None:
         findings.evidence["start"] = (
             f"positions count from {values[0]:.3g}: scores do not see it, if all queries and keys do"
         )
+        if findings.declared.whole and findings.call.places:
+            way = "later" if values[0] > 0 else "earlier"
+            findings.undetermined["start"] = (
+                f"every token is rotated as if it were {_count(abs(values[0]))} {way} than the one that is given ({values[0]:+.3g}, "
+                "an offset that all positions share, so that counting starts elsewhere). Scores don't see it as long as this "
+                "function rotates every query and every key; keys in a cache that other code filled would be off by as much"
+            )
     elif "swapped_cos_sin" not in findings.mistakes:
         findings.evidence["start"] = "nothing is turned at position 0"
 

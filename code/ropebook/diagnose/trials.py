@@ -8,13 +8,16 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ropebook import mistakes, rope
+from ropebook import mistakes
 from ropebook.diagnose.broken import by_chance
 from ropebook.diagnose.differences import different
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
+from ropebook.diagnose.witness import model
 
 SHIFT = 16
+# Rows of a large batch.
+MANY = 8
 # Numbers that differ by less count as equal.
 NONE = 1e-3
 
@@ -164,6 +167,31 @@ def alike(findings: Findings) -> None:
             )
 
 
+def batched(findings: Findings) -> None:
+    """In a larger batch the same vectors come back alike in every row, too. Else only one row is looked at further."""
+    call = findings.call
+    if call.rows_and_heads[0] < 2 or call.one_row:
+        return
+    given = {
+        role: x[:1].expand(MANY, -1, -1, -1)
+        for role, x in _vectors(findings, 5, True).items()
+    }
+    at = torch.arange(5) + 3 * call.places
+    try:
+        found = call.apart(given, at)
+    except Exception:
+        # a batch of another size may be refused
+        return
+    for role, turned in found.items():
+        said = different(turned, turned[:1].expand_as(turned), given[role], NONE)
+        if said is not None:
+            findings.mistakes["other_rows"] = (
+                f"in a batch of {MANY} rows, not all are turned as row 0 is, at the same positions: {role}, {said}"
+            )
+            findings.call = replace(call, one_row=True)
+            return
+
+
 def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
     """The first head that moves and keeps lengths; 0 if there is none."""
     moved, kept = True, True
@@ -262,18 +290,11 @@ def properties(findings: Findings) -> None:
 def reference(findings: Findings) -> None:
     """Scores at random positions, compared with those of a rotation that fits everything that was declared."""
     call, declared = findings.call, findings.declared
-    main = findings.main
-    if (
-        not declared.complete
-        or not (call.places or "offset" in call.given)
-        or call.tables
-        or findings.undetermined
-        or main.dim % 2
-    ):
+    asked_for = call.places or "offset" in call.given
+    if not asked_for or call.tables or set(findings.undetermined) - {"start"}:
         return
-    width = declared.rotary_dim or main.rotary_dim or main.dim
-    theta = declared.frequencies(width)
-    if 2 * len(theta) != width:
+    right = model(findings)
+    if right is None:
         return
     last = min(declared.length or 256, 4096)
     generator = torch.Generator().manual_seed(3)
@@ -288,30 +309,18 @@ def reference(findings: Findings) -> None:
         found = call.apart(given, at)
     except Exception:
         return
-    angles = at[:, None] * theta
-    factor = declared.attention_factor or 1.0
-    if "lengths" in findings.evidence:
-        factor = main.factor or 1.0
-
-    def turned(x: Tensor) -> Tensor:
-        part, rest = x[..., :width], x[..., width:]
-        first, second = rope.split(part, declared.layout)
-        cos, sin = angles.cos(), angles.sin()
-        pair = first * cos - second * sin, first * sin + second * cos
-        return torch.cat((factor * rope.join(*pair, declared.layout), rest), -1)
-
     q, k = (found.get(role, found["q"]) for role in "qk")
-    right_q = turned(given["q"])
-    right_k = right_q if not findings.both else turned(given["k"])
-    scale = math.sqrt(main.dim)
+    right_q = right(given["q"], at, "q")
+    right_k = right_q if not findings.both else right(given["k"], at, "k")
+    scale = math.sqrt(call.dim)
     off = (q @ k.mT - right_q @ right_k.mT).abs().max().item() / scale
-    close = 0.2 if main.table is not None else 0.01
+    close = 0.2 if findings.main.table is not None else 0.01
     said = f"scores at random positions are off the reference's by up to {off:.1g}"
     findings.evidence["reference"] = said
     if off > close and not findings.mistakes:
         who = [
-            different(found[role], right, given[role], close)
-            for role, right in (("q", right_q), ("k", right_k))
+            different(found[role], wanted, given[role], close)
+            for role, wanted in (("q", right_q), ("k", right_k))
             if role in found
         ]
         parts = [

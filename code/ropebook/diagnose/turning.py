@@ -271,9 +271,7 @@ def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
 def _slightly(uneven: float) -> str:
     if uneven > 0.02:
         return ""
-    return (
-        ". They are slightly off, as inexact angles, cosines and sines are (a 2π of few digits, a coarse sine, rounding)"
-    )
+    return ". They are slightly off, as inexact angles, cosines and sines are (a 2π of few digits, a coarse sine, rounding)"
 
 
 def _named(
