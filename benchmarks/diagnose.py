@@ -20,12 +20,15 @@ from __future__ import annotations
 
 import argparse
 import collections
+import hashlib
 import importlib
+import itertools
+import json
 import multiprocessing
 import random
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,6 +77,28 @@ def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], st
         print(f"{names} in {world}: {type(error).__name__}: {error}", flush=True)
         return names, "raised", []
     return names, report.verdict, list(report.mistakes)
+
+
+def code_of_today() -> str:
+    """A digest of the diagnosis and of the mistakes, so that an unfinished run goes on only with the same."""
+    files = sorted([*(ROOT / "code/ropebook/diagnose").glob("*.py"), *(ROOT / "tests").glob("diagnose_*.py")])
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def resumed(draws: Iterator, journal: Path, run: Callable[[Iterator], Iterable]) -> Iterator[tuple]:
+    """The reports on all draws: those that an unfinished run left in ``journal``, then those of ``run``."""
+    today = code_of_today()
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    done = [json.loads(line) for line in lines[1:]] if lines[:1] == [today] else []
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.write_text("\n".join([today, *map(json.dumps, done)]) + "\n", encoding="utf-8")
+    for (names, verdict, called), _ in zip(done, itertools.islice(draws, len(done)), strict=True):
+        yield tuple(names), verdict, called
+    with journal.open("a", encoding="utf-8") as file:
+        for report in run(draws):
+            print(json.dumps(report), file=file, flush=True)
+            yield report
+    journal.unlink()
 
 
 def tried(reports: Iterable, mistakes: dict) -> dict:
@@ -221,7 +246,13 @@ def main() -> None:
     draws = drawn(given.count or count, seed, mistakes)
     TRIED.update(mistakes)
     with multiprocessing.get_context("fork").Pool(given.workers) as pool:
-        found = {**said, **tried(pool.imap(told, draws, chunksize=4), mistakes)}
+        journal = ROOT / "_build" / f"{name}.jsonl"
+
+        def run(rest: Iterator) -> Iterable:
+            return pool.imap(told, rest, chunksize=4)
+
+        reports = run(draws) if given.count else resumed(draws, journal, run)
+        found = {**said, **tried(reports, mistakes)}
     print(found["verdicts"])
     for row in sorted(found["each"], key=lambda row: row["named"] / row["seen"]):
         if row["named"] < row["seen"]:

@@ -254,6 +254,29 @@ def test_positions_that_are_alike_are_found_whatever_is_done_there(places, found
     assert (seen if seen is None else seen.tolist()) == found
 
 
+# --- The benchmark ---
+
+
+def test_an_unfinished_run_goes_on_where_it_stopped(tmp_path):
+    tried, journal = benchmark("diagnose"), tmp_path / "journal.jsonl"
+
+    def reports(rest):
+        return ((("name",), "wrong", [str(draw)]) for draw in rest)
+
+    unfinished = tried.resumed(iter(range(5)), journal, reports)
+    seen = [next(unfinished) for _ in range(3)]
+    unfinished.close()
+
+    def others(rest):
+        return ((("name",), "sound", []) for _ in rest)
+
+    whole = list(tried.resumed(iter(range(5)), journal, others))
+    assert whole == [*seen, (("name",), "sound", []), (("name",), "sound", [])]
+    assert not journal.exists()
+    journal.write_text('of another day\n[["name"], "wrong", []]\n')
+    assert [verdict for _, verdict, _ in tried.resumed(iter(range(2)), journal, others)] == ["sound", "sound"]
+
+
 # --- The benchmark of fresh sets ---
 
 
