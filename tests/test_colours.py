@@ -68,3 +68,17 @@ def test_the_style_sheet_has_every_colour_for_light_dark_and_print():
         assert f"--fig-{name}: {in_dark}" in dark
         assert f"--fig-{name}: {in_light}" in paper
     assert paper.startswith("@media print")
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [
+        ({"orange": "a rival"}, "orange must begin with one of new, wrong, broken, costly, below zero, and a colon"),
+        ({"green": "ALiBi"}, "green must be the query, got 'ALiBi'"),
+        ({"violet": "the query"}, "violet must be the key, got 'the query'"),
+        ({"red": "the error"}, "a colour must be one of blue, orange, green, violet, crimson, teal; got red"),
+    ],
+)
+def test_a_colour_means_the_same_everywhere(of, says):
+    with pytest.raises(ValueError, match=says):
+        colours.meaning(blue="the score", **of)

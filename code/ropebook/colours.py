@@ -18,6 +18,9 @@ Within a theme, no two entries of ``PALETTE`` have the same colour, so we can te
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 PALETTE: dict[str, tuple[str, str]] = {
     "ink": ("#1f2328", "#e6edf3"),
     "muted": ("#59636e", "#a3adb8"),
@@ -31,6 +34,21 @@ PALETTE: dict[str, tuple[str, str]] = {
     "6": ("#0f6b78", "#5cc9d6"),
 }
 """The figures' colours by name, each as a pair: the colour in light themes and the one in dark themes."""
+
+HUES = {
+    "blue": "1",
+    "orange": "2",
+    "green": "3",
+    "violet": "4",
+    "crimson": "5",
+    "teal": "6",
+}
+"""The names in words of those that are not grey."""
+
+ORANGE_IS = ("new", "wrong", "broken", "costly", "below zero")
+"""What orange can stand for."""
+
+_ALWAYS = {"green": "the query", "violet": "the key"}
 
 PAGE: dict[str, tuple[str, str]] = {
     "book-line": ("#d1d9e0", "#343b45"),
@@ -50,6 +68,27 @@ PAGE: dict[str, tuple[str, str]] = {
 colours."""
 
 LIGHT, DARK = 0, 1
+
+
+def meaning(**of: str) -> Mapping[str, str]:
+    """What the colours of a drawing mean, by the names of `HUES`. Orange begins with one of `ORANGE_IS`, green is the
+    query and violet the key; anything else raises ``ValueError``.
+
+    >>> meaning(blue="the score", orange="wrong: its error")["orange"]
+    'wrong: its error'
+    """
+    for name, text in of.items():
+        if name not in HUES:
+            raise ValueError(
+                f"a colour must be one of {', '.join(HUES)}; got {name}"
+            )
+        if name == "orange" and text.partition(": ")[0] not in ORANGE_IS:
+            raise ValueError(
+                f"orange must begin with one of {', '.join(ORANGE_IS)}, and a colon; got {text!r}"
+            )
+        if text != _ALWAYS.get(name, text):
+            raise ValueError(f"{name} must be {_ALWAYS[name]}, got {text!r}")
+    return MappingProxyType(of)
 
 
 def variables(theme: int) -> str:

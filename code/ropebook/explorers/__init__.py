@@ -14,6 +14,7 @@ from Python: ``explorer.observe(print, "dim")``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import anywidget
@@ -53,14 +54,16 @@ LEAST_ALT = 20
 class Explorer(anywidget.AnyWidget):
     """The base of all interactive figures.
 
-    A subclass has ``script``, the name of its JavaScript file; a trait from :mod:`ropebook.explorers.kit.dials` for
-    each dial; and a default for ``alt``. ``alt`` describes the figure for readers who cannot see it; fewer than 20
-    characters raise ``TraitError``.
+    A subclass has ``script``, the name of its JavaScript file; ``colours``, the meaning of each colour that it draws in
+    (:func:`ropebook.colours.meaning`); a trait from :mod:`ropebook.explorers.kit.dials` for each dial; and a default
+    for ``alt``. ``alt`` describes the figure for readers who cannot see it; fewer than 20 characters raise
+    ``TraitError``.
 
     The script imports ``dials`` and the constants above the class from the Python file, as data.
     """
 
     script: ClassVar[str] = ""
+    colours: ClassVar[Mapping[str, str]] = {}
 
     alt = traitlets.Unicode(help="what the figure shows, in a sentence").tag(
         sync=True

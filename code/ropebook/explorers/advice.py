@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Whole, bank
 from ropebook.explorers.kit import dials
 from ropebook.extrapolation import choices
@@ -36,6 +37,10 @@ class Advice(Explorer):
     """
 
     script = "advice.js"
+    colours = meaning(
+        blue="the method that is advised",
+        orange="broken: lengths that the model as it is doesn't read",
+    )
 
     trained_length = dials.trained_length(4096)
     target_length = Whole(

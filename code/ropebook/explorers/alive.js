@@ -247,7 +247,7 @@ function nameOf(at) {
 
 // The curves: the last result, and the model as trained, unless the two are the same or the latter isn't computed yet.
 /** @type {[string, number, string][]} */
-const LOOKS = [["ink", 2, ""], ["2", 1.75, "5 4"]];
+const LOOKS = [["1", 2, ""], ["muted", 1.75, "5 4"]];
 
 function itemsOf({ bits, plain }, { result }) {
   const items = [nameOf(result.at), METHODS.none].map((name, k) => ({ name, look: LOOKS[k], value: "" }));

@@ -9,6 +9,7 @@ from typing import Any
 import traitlets
 
 from ropebook import extrapolation
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Text, Whole, Within
 from ropebook.explorers.kit import dials
 from ropebook.lab import reading
@@ -96,6 +97,11 @@ class Alive(Explorer):
     """
 
     script = "alive.js"
+    colours = meaning(
+        blue="the method that reads, and what a head attends to",
+        orange="new: the bytes beyond the trained length begin here",
+        crimson="bytes that the model finds hard",
+    )
 
     method = Choice(
         METHODS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -26,6 +27,11 @@ class Arrows(Explorer):
     """
 
     script = "arrows.js"
+    colours = meaning(
+        blue="the angle between the two arrows",
+        green="the query",
+        violet="the key",
+    )
 
     m = Whole(
         10,

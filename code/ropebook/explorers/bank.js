@@ -94,29 +94,30 @@ function stripScale({ from, to, high }) {
 }
 
 // The hand begins at the right and turns counter-clockwise, as the pairs do. A hand that never completes a turn has a
-// grey circle, and a sector that shows how far it gets within the context.
+// grey circle, and a sector that shows how far it gets within the context; beyond the context the circle is orange.
 function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }, { position, length }) {
   const pairs = turns.length;
   const named = pairs <= 16;
   const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
   const radius = cell * 0.42;
   const thick = Math.max(1, Math.min(2.5, radius / 9));
-  const colours = last.map((turn, i) => (turn >= 1 ? "1" : isUnseen(turns[i], turn) ? "4" : "2"));
-  const path = (kind, add) => {
+  const colours = last.map((turn) => (turn >= 1 ? "1" : "2"));
+  const rims = last.map((turn, i) => (turn >= 1 ? "1" : isUnseen(turns[i], turn) ? "2" : "grid"));
+  const path = (chosen, add) => {
     context.beginPath();
-    last.forEach((turn, i) => kind.includes(colours[i]) && add(i, ...centre(i)));
+    last.forEach((_, i) => chosen(i) && add(i, ...centre(i)));
   };
   const circle = (i, x, y) => {
     context.moveTo(x + radius, y);
     context.arc(x, y, radius, 0, 2 * Math.PI);
   };
   context.lineWidth = thick;
-  for (const [kind, colour] of [["1", "1"], ["24", "grid"]]) {
-    path(kind, circle);
+  for (const colour of ["1", "grid", "2"]) {
+    path((i) => rims[i] === colour, circle);
     context.strokeStyle = paints[colour];
     context.stroke();
   }
-  path("24", (i, x, y) => {
+  path((i) => last[i] < 1, (i, x, y) => {
     context.moveTo(x, y);
     context.arc(x, y, radius, 0, -2 * Math.PI * last[i], true);
     context.closePath();
@@ -127,8 +128,8 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
   context.globalAlpha = 1;
   context.lineCap = "round";
   context.lineWidth = thick * 1.25;
-  for (const colour of ["1", "2", "4"]) {
-    path(colour, (i, x, y) => {
+  for (const colour of ["1", "2"]) {
+    path((i) => colours[i] === colour, (i, x, y) => {
       context.moveTo(x, y);
       context.lineTo(x + 0.88 * radius * tips[2 * i], y - 0.88 * radius * tips[2 * i + 1]);
     });
@@ -139,7 +140,7 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
   const far = area[2] >= 620 ? "; the sector shows how far it gets" : "";
   const note = turned < pairs ? [svg("tspan", inColour("2"), "Orange"), `: no full turn within L = ${length}${far}`]
     : [`Every hand makes a full turn within L = ${length}`];
-  const more = unseen ? [svg("tspan", inColour("4"), "Violet"), ": at an angle that no position within L has"] : [""];
+  const more = unseen ? [svg("tspan", inColour("2"), "Orange rim"), ": an angle that no position within L has"] : [""];
   return [...titled(0, 0, `The hands at position ${position}`, ...note),
     svg("text", { x: 0, y: 51, "font-size": 12, class: "rb-quiet" }, ...more),
     ...(named ? turns.map((turn, i) => svg("text", {

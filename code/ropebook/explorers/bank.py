@@ -6,6 +6,7 @@ from __future__ import annotations
 import traitlets
 
 from ropebook import decay
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -28,6 +29,10 @@ class Bank(Explorer):
     """
 
     script = "bank.js"
+    colours = meaning(
+        blue="pairs that complete a turn within the context",
+        orange="new: angles beyond those of the context lie ahead of the pair",
+    )
 
     position = Whole(
         1000,

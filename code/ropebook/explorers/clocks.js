@@ -225,22 +225,21 @@ function drawDigits(context, paints, box, data, dials) {
 
 function drawWaves(context, paints, box, data, dials) {
   const { shown, waves, turns, encoding, wavelengths } = data;
-  const colours = shown.map((i) => (turns[i] < 1 ? "2" : "1"));
   const which = shown.length < turns.length ? `${shown.length} of ${turns.length} pairs` : "Every pair";
   return drawPanel(context, paints, box, data, dials, {
     title: "Sinusoids: sin mθᵢ",
-    note: `${which}; orange: no full turn yet`,
+    note: `${which}, fast to slow`,
     heads: ["length λ", "value"],
     rows: shown.length,
     draw(k, x, y, buckets) {
-      drawCurve(context, waves[k], buckets, y, paints[colours[k]], true);
+      drawCurve(context, waves[k], buckets, y, paints["1"], true);
       context.beginPath();
       context.arc(x(dials.position), y(encoding[2 * shown[k]]), 3.5, 0, 2 * Math.PI);
       context.fill();
     },
     row(k) {
       const value = encoding[2 * shown[k]].toFixed(2).replace("-", "−");
-      return [tidy(wavelengths[shown[k]]), value, inColour(colours[k])];
+      return [tidy(wavelengths[shown[k]]), value, inColour("1")];
     },
   });
 }
@@ -264,35 +263,31 @@ function drawClocks(context, paints, top, area, { turns, encoding, young }) {
     context.moveTo(x + radius, y);
     context.arc(x, y, radius, 0, 2 * Math.PI);
   }, paints.grid, thick);
-  for (const isYoung of [false, true]) {
-    const colour = paints[isYoung ? "2" : "1"];
-    const chosen = (draw) => (turn, i, x, y) => (turn < 1) === isYoung && draw(turn, i, x, y);
-    const sweep = (from) => chosen((turn, i, x, y) => {
-      context.moveTo(x, y - from);
-      context.arc(x, y, radius, -Math.PI / 2, -Math.PI / 2 + 2 * Math.PI * Math.min(1, turn));
-    });
-    path(sweep(radius), colour, thick);
-    context.beginPath();
-    turns.forEach((turn, i) => sweep(0)(turn, i, ...centre(i)));
-    context.fillStyle = colour;
-    context.globalAlpha = 0.12;
-    context.fill();
-    context.globalAlpha = 1;
-    context.lineCap = "round";
-    path(chosen((turn, i, x, y) => {
-      context.moveTo(x, y);
-      context.lineTo(x + 0.84 * radius * encoding[2 * i], y - 0.84 * radius * encoding[2 * i + 1]);
-    }), colour, thick * 1.25);
-    context.lineCap = "butt";
-  }
+  const sweep = (from) => (turn, i, x, y) => {
+    context.moveTo(x, y - from);
+    context.arc(x, y, radius, -Math.PI / 2, -Math.PI / 2 + 2 * Math.PI * Math.min(1, turn));
+  };
+  path(sweep(radius), paints["1"], thick);
+  context.beginPath();
+  turns.forEach((turn, i) => sweep(0)(turn, i, ...centre(i)));
+  context.fillStyle = paints["1"];
+  context.globalAlpha = 0.12;
+  context.fill();
+  context.globalAlpha = 1;
+  context.lineCap = "round";
+  path((turn, i, x, y) => {
+    context.moveTo(x, y);
+    context.lineTo(x + 0.84 * radius * encoding[2 * i], y - 0.84 * radius * encoding[2 * i + 1]);
+  }, paints["1"], thick * 1.25);
+  context.lineCap = "butt";
   const turn = named ? "one" : "one turn so far";
-  const note = `${named ? "Turns so far. " : ""}${young ? `Orange: less than ${turn} (${young} of ${pairs})`
+  const note = `${named ? "Turns so far. " : ""}${young ? `Open ring: less than ${turn} (${young} of ${pairs})`
     : `Every hand: ${turn}, or more`}`;
   return [
     ...titled(area[0], top, "Clock hands: tips at (sin, cos)", note),
     ...(named ? turns.map((turn, i) => svg("text", {
       x: centre(i)[0], y: centre(i)[1] + cell / 2 + 9, "font-size": 12, "text-anchor": "middle",
-      ...(turn < 1 ? inColour("2") : { class: "rb-quiet" }),
+      class: "rb-quiet",
     }, turnText(turn))) : []),
   ];
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -26,6 +27,9 @@ class Clocks(Explorer):
     """
 
     script = "clocks.js"
+    colours = meaning(
+        blue="the sinusoids and how far their hands have turned",
+    )
 
     position = Whole(
         100,

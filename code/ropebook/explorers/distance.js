@@ -222,7 +222,7 @@ function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
   const of = width < 620 ? "of" : "of every";
   const sampled = per > 1 ? `sampled, ${CLOSE.length + SPOTS.length} ${of} ${per} keys` : "every key";
   const mark = (colour, text) => svg("tspan", inColour(colour), text);
-  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("2", "○"), " least",
+  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("ink", "○"), " least",
     ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
     width < 620 ? " · - - swing" : " · - - ± swing of pairs out of step");
   return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
@@ -251,7 +251,7 @@ function marks(x, y, { least, leastAt, negativeAt }, query, right, floor) {
       style: "fill: var(--rb-ink); stroke: var(--rb-paper)",
     })]),
     svg("circle", { cx: x(leastAt), cy: y(least), r: 5.5,
-      style: "fill: var(--rb-paper); stroke: var(--rb-2); stroke-width: 2.5" }),
+      style: "fill: var(--rb-paper); stroke: var(--rb-ink); stroke-width: 2.5" }),
   ];
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traitlets
 
 from ropebook import decay
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Whole, Within
 from ropebook.explorers.kit import dials
 
@@ -42,6 +43,10 @@ class Distance(Explorer):
     """
 
     script = "distance.js"
+    colours = meaning(
+        blue="scores above zero",
+        orange="below zero: scores",
+    )
 
     base = dials.base()
     dim = dials.dimension(256)

@@ -8,6 +8,7 @@ import json
 import traitlets
 
 from ropebook import explain
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Switch, Text, Whole
 
 RULES = explain.RULES
@@ -109,6 +110,10 @@ class Explain(Explorer):
     """
 
     script = "explain.js"
+    colours = meaning(
+        blue="pairs that complete a turn in training",
+        orange="new: the pair meets angles that training did not have",
+    )
 
     config = Text(
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole, Within
 from ropebook.explorers.kit import dials
 
@@ -30,6 +31,10 @@ class Fourier(Explorer):
     """
 
     script = "fourier.js"
+    colours = meaning(
+        blue="products that add to the score",
+        orange="below zero: products that take from the score",
+    )
 
     peak = Whole(
         100,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Switch, Whole, Within
 from ropebook.explorers.kit import dials
 
@@ -22,6 +23,10 @@ class Heatmap(Explorer):
     """
 
     script = "heatmap.js"
+    colours = meaning(
+        blue="entries above zero, and the similarity",
+        orange="below zero: entries",
+    )
 
     base = dials.base()
     dim = dials.dimension(

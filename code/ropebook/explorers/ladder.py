@@ -6,6 +6,7 @@ from __future__ import annotations
 import traitlets
 
 from ropebook import extrapolation
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Switch
 from ropebook.explorers.kit import dials
 
@@ -14,13 +15,13 @@ LEAST_BASE = 500
 SHORTEST = 5
 """The beginning of the axis of wavelengths. (The fastest pair needs 2π positions.)"""
 _LOOKS = [
-    ("3", 2, ""),
-    ("4", 2, ""),
+    ("ink", 2, ""),
+    ("muted", 2, ""),
     ("ink", 1.75, "7 4"),
-    ("ink", 1.75, ""),
+    ("muted", 2, "7 4"),
     ("ink", 2, "0 4"),
-    ("3", 2, "7 4"),
-    ("4", 2, "7 4"),
+    ("muted", 2, "0 4"),
+    ("ink", 1.75, "9 3 2 3"),
 ]
 _OFFERED = {
     name: method
@@ -44,6 +45,10 @@ class Ladder(Explorer):
     """
 
     script = "ladder.js"
+    colours = meaning(
+        blue="pairs that complete a turn in training",
+        orange="new: a longer text brings the pair to angles that training did not have",
+    )
 
     base = dials.base(
         min=LEAST_BASE,

@@ -184,7 +184,7 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
   const [[bareQuery, bareKey], [query, key]] = [halves(bare), halves(now)];
   const [atM, atN] = [lowered(m + shift), lowered(n + shift)];
   redrawn(plane.titles, () => (summed
-    ? titled(left, 0, svg("tspan", inColour("2"), "Sinusoidal"), `q + PE${atM} and k + PE${atN}`)
+    ? titled(left, 0, svg("tspan", inColour("muted"), "Sinusoidal"), `q + PE${atM} and k + PE${atN}`)
     : titled(left, 0, svg("tspan", inColour("1"), "RoPE"), `R${atM}q and R${atN}k`)));
   put(plane.axes, { d: `M${left + 8},${centre[1]}h${size - 16}M${centre[0]},${TOP + 8}v${size - 16}` });
   put(plane.circles, { d: summed ? circlePath(place(...bareQuery), unit) + circlePath(place(...bareKey), unit)
@@ -237,7 +237,7 @@ function buildCurves() {
     up: svg("g"),
     across: svg("g"),
     name: svg("text", { "font-size": 12, "text-anchor": "middle", class: "rb-quiet" }, "shift t of both positions"),
-    added: svg("path", lined("2", 2, "stroke-linejoin: round")),
+    added: svg("path", lined("muted", 2, "stroke-linejoin: round")),
     rope: svg("path", lined("1", 2.5)),
     marker: svg("path", lined("ink", 1.5)),
     dots: svg("g"),
@@ -252,7 +252,7 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
   const name = dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`;
   redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
-    svg("tspan", inColour("2"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩")));
+    svg("tspan", inColour("muted"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩")));
   put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
   put(curves.up, { transform: `translate(${from} 0)` });
   axis(curves.up, "left", y, levels, (level) => exact(level, 0));
@@ -265,7 +265,7 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   put(curves.added, { d: path(addedCurve) });
   put(curves.rope, { d: path(ropeCurve) });
   put(curves.marker, { d: `M${x(shift)},${high - 5}V${floor + 5}` });
-  redrawn(curves.dots, () => [[rope, "1"], [added, "2"]].map(([value, paint]) => svg("circle", {
+  redrawn(curves.dots, () => [[rope, "1"], [added, "muted"]].map(([value, paint]) => svg("circle", {
     cx: x(shift), cy: y(value), r: 5.5, style: `fill: var(--rb-${paint}); stroke: var(--rb-paper); stroke-width: 2`,
   })));
 }

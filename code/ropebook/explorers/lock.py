@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -24,6 +25,11 @@ class Lock(Explorer):
     """
 
     script = "lock.js"
+    colours = meaning(
+        blue="RoPE's score",
+        green="the query",
+        violet="the key",
+    )
 
     m = Whole(
         20,

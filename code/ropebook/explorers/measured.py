@@ -10,6 +10,7 @@ import numpy as np
 import traitlets
 
 from ropebook import extrapolation, results
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Switch, Whole
 from ropebook.lab import model
 from ropebook.lab.claims import LONGER, ROPE
@@ -47,24 +48,24 @@ METHODS = {
 """The methods for a trained model, and their names on the page. YaRN with unscaled scores is shown only with the chosen
 β."""
 _LOOKS = {
-    ROPE: ("ink", 2.25, ""),
+    ROPE: ("1", 2.5, ""),
     "rope-100": ("1", 2, "0 4"),
-    "rope-500000": ("1", 1.75, ""),
+    "rope-500000": ("1", 1.25, ""),
     "alternate": ("1", 1.75, "7 4"),
-    "alibi": ("4", 1.75, ""),
-    "t5": ("4", 1.75, "7 4"),
-    "sinusoidal": ("3", 1.75, ""),
-    "learned": ("3", 2.25, "7 4"),
-    "none": ("muted", 1.75, "7 4"),
+    "alibi": ("muted", 1.75, ""),
+    "t5": ("muted", 1.75, "7 4"),
+    "sinusoidal": ("ink", 1.25, ""),
+    "learned": ("ink", 1.75, "7 4"),
+    "none": ("muted", 2, "0 4"),
 }
 SCHEMES = {
     name: ("no positions" if name == "none" else model.SCHEMES[name].title, look)
     for name, look in _LOOKS.items()
 }
 """The position schemes that were trained, each with its name and look. The others are compared with the first."""
-CHOSEN = ("ink", 2.25, "")
+CHOSEN = ("1", 2.25, "")
 PLAIN = ("muted", 1.75, "")
-LAST = ("2", 2, "5 4")
+LAST = ("muted", 2, "5 4")
 """The look of the chosen method, of the model as trained, and of the model that sees only the last L bytes."""
 DIGITS = 3
 """The number of digits of a `packed` number."""
@@ -86,6 +87,9 @@ class Measured(Explorer):
     """
 
     script = "measured.js"
+    colours = meaning(
+        blue="the chosen method, or RoPE among the schemes",
+    )
 
     show = Choice(
         {

@@ -105,7 +105,7 @@ function build(stage, app) {
     const fresh = pieces?.[0].length !== now.dim;
     picture.classList.toggle("rb-at-once", jump || fresh);
     if (fresh) {
-      pieces = ["q", "k"].map(() => Array.from({ length: now.dim }, (_, channel) => makeCell(channel)));
+      pieces = ["q", "k"].map(() => Array.from({ length: now.dim }, (_, channel) => makeCell(channel, now.dim)));
       channels.replaceChildren(behind, ...pieces.flat());
     }
     const room = wide ? Math.round(width * 0.48) : width;
@@ -130,30 +130,26 @@ function build(stage, app) {
   };
 }
 
-// There are four colours; further pairs get paler versions of them.
-function colourOf(channel) {
+// The two cells of a pair share a shade of blue: the first pair's is full, and the slower a pair, the paler it is.
+function makeCell(channel, dim) {
   const pair = channel >> 1;
-  return { name: `var(--rb-${1 + (pair % 4)})`, share: [1, 0.5, 0.28, 0.14][Math.floor(pair / 4)] };
-}
-
-function makeCell(channel) {
-  const { name, share } = colourOf(channel);
-  const fill = `color-mix(in srgb, ${name} ${100 * share}%, var(--rb-paper))`;
-  return svg("g", { class: "rb-piece", "data-pair": channel >> 1 },
-    svg("rect", { style: `fill: ${fill}; stroke: ${name}` }),
+  const share = pair ? Math.round(50 - (42 * (pair - 1)) / Math.max(1, dim / 2 - 2)) : 100;
+  const fill = `color-mix(in srgb, var(--rb-1) ${share}%, var(--rb-paper))`;
+  return svg("g", { class: "rb-piece", "data-pair": pair },
+    svg("rect", { style: `fill: ${fill}; stroke: var(--rb-1)` }),
     svg("text", { "text-anchor": "middle", "font-weight": 600,
-      style: `fill: var(--rb-${share < 1 ? "ink" : "paper"})` }, String(channel)));
+      style: `fill: var(--rb-${pair ? "ink" : "paper"})` }, String(channel)));
 }
 
-const BROKEN = "stroke: var(--rb-muted); stroke-width: 1.25; stroke-dasharray: 3 4";
+const WHOLE = "stroke: var(--rb-1); stroke-width: 2";
+const BROKEN = "stroke: var(--rb-2); stroke-width: 1.5; stroke-dasharray: 3 4";
 
 // Arcs over q and under k join the channels that the rotation treats as a pair. Lines between q and k join the channels
-// that are multiplied. They have the pair's colour if the channels belong together; otherwise they are grey and dashed.
+// that are multiplied. They are blue if the channels belong together; otherwise they are orange and dashed.
 function links({ cell, x }, data) {
   const good = fits(data);
   const ofPair = (whole, channel) => {
-    const stroke = whole ? `stroke: ${colourOf(channel).name}; stroke-width: 2.5` : BROKEN;
-    return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${stroke}` };
+    return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${whole ? WHOLE : BROKEN}` };
   };
   const arcs = (channels, whole, y, away) => data.links.map(([one, other], i) => {
     const rise = Math.min(50, 12 + 0.3 * cell * (other - one)) * away;
@@ -184,7 +180,7 @@ function words({ left }, data, { pairing }) {
       `Arcs: pairs of the ${half ? "half-split" : "interleaved"} rotation`),
     name("q", Q_TOP), name("k", K_TOP),
     ...said.map(([right, yes, no], line) => svg("text", { x: left, y: ARCS_END + 28 + 22 * line, "font-size": 14,
-      class: "rb-verdict", style: right ? "fill: var(--rb-3)" : "fill: var(--rb-5); font-weight: 600" },
+      class: "rb-verdict", style: right ? "fill: var(--rb-1)" : "fill: var(--rb-2); font-weight: 600" },
     `${right ? "✓" : "✗"}  ${right ? yes : no}`)),
   ];
 }

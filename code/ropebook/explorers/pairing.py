@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Even, Explorer, Switch, Whole
 
 LEAST_DIMS = 4
@@ -21,6 +22,10 @@ class Pairing(Explorer):
     """
 
     script = "pairing.js"
+    colours = meaning(
+        blue="pairs that stay together, and the score as stored",
+        orange="broken: cells are joined that don't belong together",
+    )
 
     permute_q = Switch(
         True,
@@ -72,8 +77,8 @@ class Pairing(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The channels of a query and of a key as two rows of cells, the two channels of a pair in one colour. Arcs "
-            "join the cells that the rotation treats as a pair; two cells of one colour belong together. Lines "
+            "The channels of a query and of a key as two rows of cells, the two channels of a pair in one shade. Arcs "
+            "join the cells that the rotation treats as a pair; two cells of one shade belong together. Lines "
             "between the rows join the cells that are multiplied. Below, the score at every position of the key, in the "
             "reference layout and as stored now: the curves agree only if q, k and the rotation use the same order."
         )

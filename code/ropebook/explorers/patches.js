@@ -141,13 +141,14 @@ function ring({ left, side }, { row, column }) {
 
 // The pairs of each axis from fast to slow, in the colour of what they depend on.
 const NAMES = ["rows", "columns", "both"];
+const AXES = ["1", "muted", "ink"];
 
 function strip(width, { side }, { axes }) {
   const top = TOP + side + 16;
   const wide = width / axes.length;
   const bars = axes.map((axis, i) => svg("rect", {
     x: hundredths(i * wide), y: top, width: hundredths(Math.max(1, wide - (wide > 4 ? 1 : 0))), height: 18,
-    style: `fill: var(--rb-${axis + 1})`,
+    style: `fill: var(--rb-${AXES[axis]})`,
   }));
   let x = 0;
   const words = ["Pairs follow:", ...new Set(axes)].map((axis) => {
@@ -155,7 +156,7 @@ function strip(width, { side }, { axes }) {
     const at = x;
     x += textWidth(text, 12, 600) + 14;
     const quiet = typeof axis === "string";
-    const look = quiet ? { class: "rb-quiet" } : { "font-weight": 600, ...inColour(String(axis + 1)) };
+    const look = quiet ? { class: "rb-quiet" } : { "font-weight": 600, ...inColour(AXES[axis]) };
     return svg("text", { x: at, y: top + 38, "font-size": 12, ...look }, text);
   });
   return [...bars, ...words];

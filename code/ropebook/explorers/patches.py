@@ -6,6 +6,7 @@ import math
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -34,6 +35,10 @@ class Patches(Explorer):
     """
 
     script = "patches.js"
+    colours = meaning(
+        blue="scores above zero, and pairs that follow rows",
+        orange="below zero: scores",
+    )
 
     form = Choice(
         FORMS,

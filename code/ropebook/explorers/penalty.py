@@ -8,6 +8,7 @@ from typing import Any
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
 from ropebook.real import rule, stored
@@ -33,6 +34,10 @@ class Penalty(Explorer):
     """
 
     script = "penalty.js"
+    colours = meaning(
+        blue="the score with slower pairs",
+        orange="new: distances beyond the trained length begin here",
+    )
 
     first = Whole(
         22,

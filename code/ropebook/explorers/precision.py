@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -23,6 +24,10 @@ class Precision(Explorer):
     """
 
     script = "precision.js"
+    colours = meaning(
+        blue="entries above zero",
+        orange="wrong: the error of an entry; below zero in the tables",
+    )
 
     dtype = Choice(
         DTYPES,

@@ -115,7 +115,7 @@ function shares(plot, { paper, code }, marks) {
   const words = width >= 420 ? ["the paper’s ramp, linear in turns", "the code’s ramp, linear in pairs"]
     : ["paper: linear in turns", "code: linear in pairs"];
   const heading = titled(0, 0, "Share of interpolation", svg("tspan", inColour("1"), words[0]),
-    svg("tspan", { dx: 14, ...inColour("2") }, words[1]));
+    svg("tspan", { dx: 14, ...inColour("muted") }, words[1]));
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, [0, 0.5, 1]);
   const size = Math.max(2.5, Math.min(7, ((to - from) / pairs) * 0.6));
@@ -128,7 +128,7 @@ function shares(plot, { paper, code }, marks) {
     ...heading,
     svg("path", { d: [0, 0.5, 1].map((share) => level(plot, y(share))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, floor), ...lined("muted", 1) }), left,
-    ...ends(marks, floor), ...ramp(code, "2"), ...ramp(paper, "1"),
+    ...ends(marks, floor), ...ramp(code, "muted"), ...ramp(paper, "1"),
   ];
 }
 

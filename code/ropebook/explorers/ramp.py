@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Switch
 from ropebook.explorers.kit import dials
 from ropebook.explorers.ladder import LEAST_BASE
@@ -19,6 +20,9 @@ class Ramp(Explorer):
     """
 
     script = "ramp.js"
+    colours = meaning(
+        blue="the ramp that the paper describes",
+    )
 
     alpha = dials.slow_end()
     beta = dials.fast_end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Choice, Explorer, Whole, Within
 from ropebook.explorers.kit import dials
 from ropebook.relatives import BUCKETS, FARTHEST, XPos
@@ -45,6 +46,9 @@ class Rivals(Explorer):
     """
 
     script = "rivals.js"
+    colours = meaning(
+        blue="schemes that rotate",
+    )
 
     first = Choice(
         SCHEMES,

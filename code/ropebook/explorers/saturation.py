@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Switch, Whole
 from ropebook.explorers.kit import dials
 
@@ -28,6 +29,10 @@ class Saturation(Explorer):
     """
 
     script = "saturation.js"
+    colours = meaning(
+        blue="weights and gradients with scaled scores",
+        orange="broken: without scaling, gradients vanish",
+    )
 
     dim = Whole(
         64,

@@ -147,7 +147,7 @@ function build(stage, app) {
       }
       const said = strip.lastChild;
       put(said, { x: WIDTH * square + 12, y: bar + 6,
-        style: data.changes[place] > 1e-9 ? "font-weight: 650; fill: var(--rb-2)" : "" });
+        style: data.changes[place] > 1e-9 ? "font-weight: 650" : "" });
       setText(said, tidy(data.changes[place]));
     });
     const strips = `the ${WIDTH} numbers of a word’s output, now (above) and in the sentence as typed (below). `

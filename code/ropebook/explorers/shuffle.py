@@ -7,6 +7,7 @@ import re
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Numbers, Switch, Text
 
 WIDTH = 16
@@ -40,6 +41,10 @@ class Shuffle(Explorer):
     """
 
     script = "shuffle.js"
+    colours = meaning(
+        blue="attention weights, and outputs above zero",
+        orange="below zero: outputs",
+    )
 
     words = Text(
         OPENING[0],

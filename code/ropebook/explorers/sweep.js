@@ -183,8 +183,8 @@ function build(stage, app) {
     if (panel !== 1) {
       const big = paintPanel(context, paints, main, length);
       big.frame([-1, 0, 0.5, 1]);
-      big.mark(data.belowHalf, 0.5, "2");
-      big.mark(data.firstNegative, 0, "4");
+      big.mark(data.belowHalf, 0.5, "ink");
+      big.mark(data.firstNegative, 0, "2");
       big.curve(bandOf(data.values, wholeOf(false, main[2], length)), "1", 1.5);
       big.knob(drawn.place);
       showHandle([drawn.place[0] - 22, drawn.place[1] - 22, 44, 44]);
@@ -198,7 +198,7 @@ function build(stage, app) {
       const small = paintPanel(context, paints, [left + 8, top + NAME, inner, tall - NAME - 5], length);
       small.frame([-1, 0, 1]);
       if (!chosen) small.curve(chosenBand, "muted", 1, 0.35);
-      small.mark(data.halves[k], 0.5, "2");
+      small.mark(data.halves[k], 0.5, "ink");
       small.curve(bandOf(data.curves[k], shared), "1", 1.25);
       return put(buttons[k], {
         "aria-pressed": chosen,
@@ -221,7 +221,7 @@ function baseNames(boxes, chosen, halves) {
     return [
       svg("text", { x: left + 8, y: top + 16, "font-size": 13, "font-weight": 600,
         ...(BASES[k] === chosen && inColour("1")) }, name),
-      svg("text", { x: left + width - 8, y: top + 16, "font-size": 12, "text-anchor": "end", ...inColour("2") },
+      svg("text", { x: left + width - 8, y: top + 16, "font-size": 12, "text-anchor": "end" },
         room ? reach : reach.slice("½ at ".length)),
     ];
   });
@@ -276,7 +276,7 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
       context.arc(across, up, 7, 0, 2 * Math.PI);
       context.fillStyle = paints.paper;
       context.fill();
-      context.strokeStyle = paints["2"];
+      context.strokeStyle = paints.ink;
       context.lineWidth = 2.5;
       context.stroke();
     },
@@ -314,13 +314,13 @@ function names(width, base, dim, [main, ten]) {
   const texts = [];
   if (main >= 0) {
     texts.push(...titled(0, main, `The chosen base: ${baseName(base)}`,
-      width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "2"), " and ",
-      coloured("below 0", "4")));
+      width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "ink"), " and ",
+      coloured("below 0", "2")));
   }
   if (ten >= 0) {
     texts.push(...titled(0, ten, "Ten bases: choose one",
       width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
-      coloured("below ½", "2")));
+      coloured("below ½", "ink")));
   }
   return texts;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.decay import BASES  # noqa: F401 (for the script)
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
@@ -22,6 +23,10 @@ class Sweep(Explorer):
     """
 
     script = "sweep.js"
+    colours = meaning(
+        blue="the score with this base",
+        orange="below zero: the score from here on",
+    )
 
     base = dials.base()
     dim = dials.dimension(128, note="The same for all curves.")

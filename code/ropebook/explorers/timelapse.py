@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole, Within
 from ropebook.explorers.kit import dials
 from ropebook.explorers.ladder import LEAST_BASE
@@ -25,6 +26,10 @@ class Timelapse(Explorer):
     """
 
     script = "timelapse.js"
+    colours = meaning(
+        blue="keys rotated with the trained base",
+        orange="wrong: keys in the cache were rotated with another base than the query",
+    )
 
     length = Whole(
         160,

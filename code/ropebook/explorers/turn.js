@@ -58,6 +58,7 @@ const WAVES_TOP = 202;
 const WAVES_END = 318;
 const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // with base 16/π², pair 1 rotates by π/4 per position
 const PACE = 5; // positions per second
+const ENTRIES = ["1", "ink"]; // the colours of a pair's two entries
 
 function build(stage, app) {
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
@@ -128,8 +129,8 @@ function buildPlane() {
     circle: svg("circle", lined("grid", 1.5)),
     sector: svg("path", { style: "fill: var(--rb-1); opacity: 0.12" }),
     arc: svg("path", lined("1", 1.5)),
-    across: svg("path", lined("3", 1.5, "stroke-dasharray: 1 4")),
-    up: svg("path", lined("4", 1.5, "stroke-dasharray: 1 4")),
+    across: svg("path", lined(ENTRIES[0], 1.5, "stroke-dasharray: 1 4")),
+    up: svg("path", lined(ENTRIES[1], 1.5, "stroke-dasharray: 1 4")),
     trail: svg("g"),
     start: svg("path", lined("muted", 2)),
     arrow: svg("path", lined("1", 3)),
@@ -217,7 +218,7 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
     bracket(left + 152, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
     svg("text", { x: left + 218, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
     bracket(left + 234, left + PRODUCT),
-    ...column(left + 302, [2 * pair, 2 * pair + 1].map((entry) => exact(turned[entry], decimals)), ["3", "4"]),
+    ...column(left + 302, [2 * pair, 2 * pair + 1].map((entry) => exact(turned[entry], decimals)), ENTRIES),
   ]);
 }
 
@@ -240,7 +241,7 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   const x = scale([first, first + SPAN], [from, to]);
   const y = scale([-before, before], [floor, high]);
   redrawn(waves.titles, () => titled(left, high - 50, "Its two coordinates",
-    svg("tspan", inColour("3"), `entry ${2 * pair}`), " and ", svg("tspan", inColour("4"), `entry ${2 * pair + 1}`),
+    ...ENTRIES.flatMap((paint, k) => [k ? " and " : "", svg("tspan", inColour(paint), `entry ${2 * pair + k}`)]),
     " at each position"));
   put(waves.levels, { d: [-before, 0, before].map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
   put(waves.up, { transform: `translate(${from} 0)` });
@@ -254,18 +255,21 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   put(waves.marker, { d: `M${x(position)},${high - 4}V${floor + 4}` });
   redrawn(waves.curves, () => curves.flatMap((curve, k) => {
     const points = Array.from(curve, (value, at) => `${hundredths(x(first + at / FINE))},${hundredths(y(value))}`);
-    return [svg("path", { d: `M${points.join("L")}`, ...lined(String(3 + k), 2) }),
-      svg("circle", { cx: x(position), cy: y(turned[2 * pair + k]), r: 4.5, style: `fill: var(--rb-${3 + k})` })];
+    return [svg("path", { d: `M${points.join("L")}`, ...lined(ENTRIES[k], 2) }),
+      svg("circle", { cx: x(position), cy: y(turned[2 * pair + k]), r: 4.5, style: `fill: var(--rb-${ENTRIES[k]})` })];
   }));
 }
 
+// What is behind, and what has turned.
+const RINGS = ["grid", "1"];
+const HANDS = ["muted", "1"];
+
 function buildDials() {
-  const paints = ["grid", "1", "2"];
   const dials = {
     ground: svg("rect", { style: "fill: transparent; cursor: pointer" }),
     titles: svg("g"),
-    rings: svg("g", {}, ...paints.map((paint) => svg("path", lined(paint, 1, "pointer-events: none")))),
-    hands: svg("g", {}, ...["muted", "1", "2"].map((paint) => svg("path", lined(paint, 1, "pointer-events: none")))),
+    rings: svg("g", {}, ...RINGS.map((paint) => svg("path", lined(paint, 1, "pointer-events: none")))),
+    hands: svg("g", {}, ...HANDS.map((paint) => svg("path", lined(paint, 1, "pointer-events: none")))),
     chosen: svg("circle", lined("ink", 2, "pointer-events: none")),
     labels: svg("g", { "font-size": 12, "text-anchor": "middle", style: "pointer-events: none" }),
   };
@@ -279,8 +283,8 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
   const named = pairs <= 16;
   const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
   const radius = cell * 0.42;
-  const rings = ["", "", ""];
-  const hands = ["", "", ""];
+  const rings = ["", ""];
+  const hands = ["", ""];
   const centres = Array.from(angles, (_, i) => centre(i));
   const text = (x, y) => `${hundredths(x)},${hundredths(y)}`;
   centres.forEach(([x, y], i) => {
@@ -290,22 +294,22 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
     const old = angles[i] >= 2 * Math.PI;
     rings[old ? 1 : 0] += circlePath([x, y], radius);
     if (!old) {
-      rings[2] += `M${text(x + x0, y - y0)}A${text(radius, radius)} 0 ${angles[i] > Math.PI ? 1 : 0} 0 `
+      rings[1] += `M${text(x + x0, y - y0)}A${text(radius, radius)} 0 ${angles[i] > Math.PI ? 1 : 0} 0 `
         + `${text(x + x1, y - y1)}`;
     }
     hands[0] += `M${text(x, y)}L${text(x + 0.84 * x0, y - 0.84 * y0)}`;
-    hands[old ? 1 : 2] += cell < 24 ? `M${text(x, y)}L${text(x + 0.84 * x1, y - 0.84 * y1)}`
+    hands[1] += cell < 24 ? `M${text(x, y)}L${text(x + 0.84 * x1, y - 0.84 * y1)}`
       : arrowPath([x, y], [x + 0.84 * x1, y - 0.84 * y1], radius / 4);
   });
   const thick = Math.max(1, Math.min(2.5, radius / 9));
   dials.rings.childNodes.forEach((node, k) => put(node, { d: rings[k], "stroke-width": thick,
-    style: lined(["grid", "1", "2"][k], thick).style }));
+    style: lined(RINGS[k], thick).style }));
   dials.hands.childNodes.forEach((node, k) => put(node, { d: hands[k],
-    style: lined(["muted", "1", "2"][k], k ? 1.25 * thick : Math.min(1, thick)).style }));
+    style: lined(HANDS[k], k ? 1.25 * thick : Math.min(1, thick)).style }));
   put(dials.chosen, { cx: centres[pair][0], cy: centres[pair][1], r: radius + Math.max(2.5, thick) });
   put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
   const all = ["The only pair", "Both pairs"][pairs - 1] ?? `All ${pairs} pairs`;
-  const few = `Orange: no full turn yet (${young} of ${pairs})`;
+  const few = `Open ring: no full turn yet (${young} of ${pairs})`;
   redrawn(dials.titles, () => titled(area[0], top, `${all} at position ${position}`,
     `${named ? "Radians turned. " : ""}${young ? few : "Every pair has made a full turn"}`));
   redrawn(dials.labels, () => (named ? centres.map(([x, y], i) => svg("text", {

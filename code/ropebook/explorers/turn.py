@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import traitlets
 
+from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
 
@@ -27,6 +28,9 @@ class Turn(Explorer):
     """
 
     script = "turn.js"
+    colours = meaning(
+        blue="the vector, and its first coordinate",
+    )
 
     position = Whole(
         5,

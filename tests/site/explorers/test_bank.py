@@ -17,7 +17,6 @@ from tests.site.figures import (
     BLUE,
     GREY,
     ORANGE,
-    VIOLET,
     column,
     dials,
     enter,
@@ -69,12 +68,12 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
     for i in (0, 3, 17, 25, 27, 29, 31):
         x, y = (i % columns + 0.5) * pitch, 62 + (i // columns + 0.5) * cell
         last, turn = expected["last"][i], expected["turns"][i]
-        wanted = BLUE if last >= 1 else VIOLET if turn % 1 > last else ORANGE
+        wanted = BLUE if last >= 1 else ORANGE
         hand = cmath.exp(2j * math.pi * turn)
         place = (x + 0.6 * radius * hand.real, y - 0.6 * radius * hand.imag)
         assert np.abs(colour_at(page, *place) - wanted).max() < 70, i
         rim = (x + radius * math.cos(1.1), y - radius * math.sin(1.1))
-        ring = np.array(BLUE if last >= 1 else GREY)
+        ring = np.array(BLUE if last >= 1 else ORANGE if turn % 1 > last else GREY)
         near = [colour_at(page, rim[0] + a, rim[1] + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
         assert min(np.abs(one - ring).max() for one in near) < 70, i
         for share, filled in ((0.7, last < 1), (1.15, False)):  # the sector ends where the hand points at L − 1
@@ -84,7 +83,7 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
                 assert (np.abs(seen - 255).max() > 30) == filled, (i, share)
     assert stats(page)["New angles"].split()[0] == str(expected["unseen"])
     found = " ".join(page.locator(".rb-stage svg text").all_text_contents())
-    assert ("Violet: at an angle that no position within L has" in found) == (position == 6000)
+    assert ("Orange rim: an angle that no position within L has" in found) == (position == 6000)
 
 
 @pytest.mark.parametrize("length, base, slow", [(4096, 1e4, True), (2, 1.0, True), (10**6, 1e7, True), (64, 1, False)])

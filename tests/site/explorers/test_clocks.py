@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from ropebook.explorers.clocks import Clocks
 from tests.explorers.oracles import expected_of, oracle
-from tests.site.figures import BLUE, CSS_BLUE, CSS_ORANGE, ORANGE, dials, pixels
+from tests.site.figures import BLUE, CSS_BLUE, dials, pixels
 
 
 def test_the_clocks_show_what_python_computes(opened):
@@ -26,7 +26,7 @@ def test_the_clocks_show_what_python_computes(opened):
         shown = [float(texts[texts.index(name) + 5].replace("−", "-")) for name in names]
         assert shown == pytest.approx(expected["encoding"][0::2], abs=0.006)
         assert [float(text) for text in texts[-4:]] == pytest.approx(expected["turns"], abs=0.006)
-        assert f"Turns so far. Orange: less than one ({expected['young']} of 4)" in texts
+        assert f"Turns so far. Open ring: less than one ({expected['young']} of 4)" in texts
         binary, second, hour, young = page.locator(".rb-stats dd").all_inner_texts()
         assert binary.strip() == f"{position:b}"
         assert second.split()[0] == "6.28"
@@ -60,9 +60,8 @@ def test_steps_by_button_and_key_stop_at_the_ends(opened):
 
 
 @pytest.mark.parametrize("dim, columns, cell", [(8, 4, 96), (32, 8, 48), (128, 16, 32)])
-def test_hands_rings_and_their_colours(opened, dim, columns, cell):
-    """A point on each hand, and points on its ring before and behind it, have the colours that show how far it has
-    moved."""
+def test_hands_and_rings(opened, dim, columns, cell):
+    """On each hand, and on its ring behind it, a point is blue, and the rest of the ring is grey."""
     figure = Clocks(position=100, dim=dim)
     page = opened([figure], viewport={"width": 740, "height": 900})
     expected = expected_of(figure)
@@ -74,10 +73,8 @@ def test_hands_rings_and_their_colours(opened, dim, columns, cell):
     for i, turn in enumerate(expected["turns"]):
         x, y = (i % columns + 0.5) * pitch, top + (i // columns + 0.5) * cell + i // columns * gap
         sin, cos = expected["encoding"][2 * i : 2 * i + 2]
-        colour = ORANGE if turn < 1 else BLUE
         [hand] = pixels(page, [(x + 0.2 * cell * sin, y - 0.2 * cell * cos)])
-        assert np.abs(hand - colour).max() < 130
-        assert (hand[0] > hand[2]) == (turn < 1)
+        assert np.abs(hand - BLUE).max() < 130
         for angle in (0.5, 1.5, 3.0, 4.5, 6.0):
             if abs(angle - 2 * math.pi * turn) < 0.3:
                 continue
@@ -92,7 +89,7 @@ def test_hands_rings_and_their_colours(opened, dim, columns, cell):
             np.maximum(expected["turns"], 0.01), abs=0.0051
         )
     else:
-        assert labels[-1] == f"Orange: less than one turn so far ({expected['young']} of {dim // 2})"
+        assert labels[-1] == f"Open ring: less than one turn so far ({expected['young']} of {dim // 2})"
 
 
 @pytest.mark.parametrize("dim, span", [(8, 64), (40, 200)])
@@ -121,11 +118,9 @@ def test_digits_and_waves_stand_where_they_belong(opened, dim, span):
             assert (beside.min() < 240) == digit  # where the digit is 1 there is a grey block
     shown = data_["shown"]
     for k, i in enumerate(shown):
-        value, young = data_["encoding"][2 * i], data_["turns"][i] < 1
-        x, y = place(panel + 40, k, len(shown), 100, value)
+        x, y = place(panel + 40, k, len(shown), 100, data_["encoding"][2 * i])
         [dot] = pixels(page, [(x + 2, y)])
-        assert (dot[0] > dot[2]) == young
-        assert dot.max() - dot.min() > 60
+        assert dot[2] - dot[0] > 60
     marks = page.locator(".explorer-live svg text").evaluate_all(
         "all => all.map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y'), getComputedStyle(t).fill])"
     )
@@ -133,7 +128,7 @@ def test_digits_and_waves_stand_where_they_belong(opened, dim, span):
     for k, i in enumerate(shown):
         text, fill = values[round(place(0, k, len(shown), 0, 0)[1] + 5, 2)]
         assert float(text.replace("−", "-")) == pytest.approx(data_["encoding"][2 * i], abs=0.006)
-        assert fill == (CSS_ORANGE if data_["turns"][i] < 1 else CSS_BLUE)
+        assert fill == CSS_BLUE
     column = {round(y, 2): text for text, x, y, _ in marks if abs(x - (panel - 40)) < 1}
     for j, digit in enumerate(data_["digits"][:digits]):
         assert column[round(place(0, j, digits, 0, 0)[1] + 5, 2)] == str(digit)

@@ -14,10 +14,9 @@ from ropebook.extrapolation import METHODS
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     CSS_BLUE,
-    CSS_GREEN,
     CSS_INK,
+    CSS_MUTED,
     CSS_ORANGE,
-    CSS_VIOLET,
     data,
     dials,
     enter,
@@ -29,7 +28,7 @@ from tests.site.figures import (
     texts,
 )
 
-COLOURS = {"ink": CSS_INK, "3": CSS_GREEN, "4": CSS_VIOLET}
+COLOURS = {"ink": CSS_INK, "muted": CSS_MUTED}
 ON = dict.fromkeys(LAID, True)
 
 
@@ -90,7 +89,7 @@ def test_methods_are_switched_on_and_off(opened):
     assert hash_of(page) == "#ladder.ntk=on&ladder.llama3=on"
     page.get_by_role("switch", name="NTK-aware").uncheck()
     expect(stats).not_to_contain_text("NTK-aware")
-    assert not of(page, CSS_VIOLET, 2)
+    assert not of(page, CSS_MUTED, 2)
 
 
 def test_the_lengths_are_dragged_and_the_axis_waits(opened):

@@ -16,7 +16,7 @@ from tests.site.figures import (
     CSS_BLUE,
     CSS_GREEN,
     CSS_INK,
-    CSS_ORANGE,
+    CSS_MUTED,
     CSS_VIOLET,
     dials,
     enter,
@@ -110,7 +110,7 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):
     assert [ticks[f"{level:.0f}".replace("-", "−")] for level in (low, top)] == pytest.approx(
         [high + tall + 4, high + 4]
     )
-    for colour, thick, name in ((CSS_BLUE, 2.5, "ropeCurve"), (CSS_ORANGE, 2, "addedCurve")):
+    for colour, thick, name in ((CSS_BLUE, 2.5, "ropeCurve"), (CSS_MUTED, 2, "addedCurve")):
         [curve] = of(page, colour, thick)
         np.testing.assert_allclose(curve[:, 0], 46 + np.arange(256) / 255 * (stage - 54), atol=0.06)
         values = top - (curve[:, 1] - high) / tall * (top - low)

@@ -13,11 +13,8 @@ from tests.explorers.made_up import DISTANCES, LENGTH, TEXT, Measured
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     CSS_BLUE,
-    CSS_GREEN,
     CSS_INK,
     CSS_MUTED,
-    CSS_ORANGE,
-    CSS_VIOLET,
     data,
     dials,
     enter,
@@ -77,7 +74,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):
 
     places = x_of(page, expected["at"])
     for colour, thick, mean, seeds in zip(
-        (CSS_INK, CSS_MUTED), (2.25, 1.75), expected["means"], expected["seeds"], strict=True
+        (CSS_BLUE, CSS_MUTED), (2.25, 1.75), expected["means"], expected["seeds"], strict=True
     ):
         line = means_at(page, colour, thick)
         np.testing.assert_allclose(line, np.stack([places, y(mean)], -1), atol=0.06)
@@ -87,7 +84,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):
     last = np.array(expected["last"], dtype=float)
     beyond = ~np.isnan(last)
     np.testing.assert_allclose(
-        means_at(page, CSS_ORANGE, 2, "5 4"), np.stack([places[beyond], y(last[beyond])], -1), atol=0.06
+        means_at(page, CSS_MUTED, 2, "5 4"), np.stack([places[beyond], y(last[beyond])], -1), atol=0.06
     )
     circles = page.locator(".rb-stage svg circle[r='4.5']").all()
     assert sorted(number(one, "cy") for one in circles) == pytest.approx(sorted(y(expected["here"])), abs=1e-6)
@@ -122,7 +119,7 @@ def test_differences_with_their_intervals(opened, width):
     slope = np.polyfit([mean for mean, *_ in apart], heights, 1)
     assert slope[0] < 0  # more bits are drawn higher up
     assert np.polyval(slope, [mean for mean, *_ in apart]) == pytest.approx(heights, abs=0.1)
-    fills = [ring.evaluate("e => getComputedStyle(e).fill") == CSS_INK for ring in rings]
+    fills = [ring.evaluate("e => getComputedStyle(e).fill") == CSS_BLUE for ring in rings]
     assert fills == [False, True, True, True]
     if width > 700:
         mean, low, high = apart[expected["band"]]
@@ -130,9 +127,9 @@ def test_differences_with_their_intervals(opened, width):
         assert text.replace("-", "−") in texts(page)
     else:
         assert {f"{mean:+.3f}".replace("-", "−") for mean, *_ in apart} <= set(texts(page))
-    spans = [line[:, 1] for line in of(page, CSS_INK, 1.5) if len(line) == 2 and line[0, 0] == line[1, 0]][-4:]
+    spans = [line[:, 1] for line in of(page, CSS_BLUE, 1.5) if len(line) == 2 and line[0, 0] == line[1, 0]][-4:]
     np.testing.assert_allclose(spans, [np.polyval(slope, one[1:]) for one in apart], atol=0.15)
-    # the model with only its last L bytes: drawn beyond L, in the figure's other colour
+    # the model that sees only its last L bytes: drawn beyond L, dashed
     strokes = page.locator(".rb-stage svg path").evaluate_all(
         "all => all.filter((p) => getComputedStyle(p).strokeDasharray === '5px, 4px').map((p) => p.getAttribute('d'))"
     )
@@ -146,17 +143,17 @@ def test_all_schemes(opened):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": 760, "height": 900})
     for colour, thick, dashes in [
-        (CSS_INK, 2.25, "none"),
+        (CSS_BLUE, 2.5, "none"),
         (CSS_BLUE, 2, "0 4"),
-        (CSS_BLUE, 1.75, "none"),
+        (CSS_BLUE, 1.25, "none"),
         (CSS_BLUE, 1.75, "7 4"),
-        (CSS_VIOLET, 1.75, "none"),
-        (CSS_VIOLET, 1.75, "7 4"),
-        (CSS_GREEN, 1.75, "none"),
-        (CSS_GREEN, 2.25, "7 4"),
+        (CSS_MUTED, 1.75, "none"),
         (CSS_MUTED, 1.75, "7 4"),
+        (CSS_INK, 1.25, "none"),
+        (CSS_INK, 1.75, "7 4"),
+        (CSS_MUTED, 2, "0 4"),
     ]:
-        learned = (colour, thick) == (CSS_GREEN, 2.25)
+        learned = (colour, dashes) == (CSS_INK, "7 4")
         end = max(at for at in expected["at"] if at < LENGTH or not learned)
         assert means_at(page, colour, thick, dashes)[-1, 0] == pytest.approx(float(x_of(page, end)), abs=0.06)
     names = texts(page)
@@ -193,7 +190,7 @@ def test_shares_stand_where_they_belong(opened, width, task):
     def y(share: list) -> np.ndarray:
         return floor - np.array(share) * (floor - top)
 
-    line = means_at(page, CSS_INK, 2.25)
+    line = means_at(page, CSS_BLUE, 2.25)
     np.testing.assert_allclose(line, np.stack([x_of(page, DISTANCES), y(expected["far"][0])], -1), atol=0.06)
     assert page.locator(".rb-stage svg circle[r='4']").count() == 2 * (7 + 4)
     dots = page.locator(".rb-stage svg circle[r='2']").all()

@@ -14,7 +14,7 @@ from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     CSS_BLUE,
     CSS_INK,
-    CSS_ORANGE,
+    CSS_MUTED,
     dials,
     of,
     show_panel,
@@ -33,7 +33,7 @@ def test_both_ramps_and_their_quotient_are_drawn(opened, width, setting):
     x = 46 + (np.arange(pairs) + 0.5) / pairs * (stage - 56)
     floor = 358 if width == 390 else 376
     high = floor - 86
-    for colour, name in ((CSS_BLUE, "paper"), (CSS_ORANGE, "code")):
+    for colour, name in ((CSS_BLUE, "paper"), (CSS_MUTED, "code")):
         line = of(page, colour, 2)[0]
         np.testing.assert_allclose(line, np.stack([x, floor - np.array(expected[name]) * high], -1), atol=0.06)
     show_panel(page, "Code over paper")

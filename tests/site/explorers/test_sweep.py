@@ -12,7 +12,7 @@ from ropebook.explorers.sweep import Sweep
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     BLUE,
-    ORANGE,
+    INK,
     column,
     data,
     dials,
@@ -56,7 +56,7 @@ def check_panels(page: Page, panels: list[tuple]) -> None:
     for k, (left, top, tall_width, height, curve, half) in enumerate(panels):
         place = left + math.log(half) / math.log(4095) * tall_width
         colours = [column(page, place + shift, top + height * 0.4, top + height) for shift in (-1, 0)]
-        assert max(len(rows_of(one, ORANGE, 60)) for one in colours) > 0.2 * height, k
+        assert max(len(rows_of(one, INK, 60)) for one in colours) > 0.2 * height, k
         at = 1 if k < 2 and len(panels) > 1 else 2  # here the curve is drawn as a line
         x = left + math.log(at) / math.log(4095) * tall_width
         y = top + (1 - curve[at]) / 2 * height

@@ -14,10 +14,8 @@ from ropebook.explorers.turn import Turn
 from tests.explorers.oracles import expected_of
 from tests.site.figures import (
     CSS_BLUE,
-    CSS_GREEN,
+    CSS_INK,
     CSS_MUTED,
-    CSS_ORANGE,
-    CSS_VIOLET,
     data,
     dials,
     enter,
@@ -101,7 +99,7 @@ def test_the_coordinates_are_drawn_as_waves(opened):
     page = opened([figure], viewport={"width": 760, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     left, right, low, high = 348 + 46, stage - 8, 152 + 50 + 116, 152 + 50
-    for colour, shift in ((CSS_GREEN, 0), (CSS_VIOLET, -math.pi / 2)):
+    for colour, shift in ((CSS_BLUE, 0), (CSS_INK, -math.pi / 2)):
         [curve] = of(page, colour, 2)
         assert len(curve) == 48 * 8 + 1
         at = 16 + (curve[:, 0] - left) / (right - left) * 48
@@ -132,8 +130,7 @@ def test_a_click_on_a_dial_chooses_its_pair(opened, dim, cell):
         # the hand of the chosen dial points where the pair does
         start = complex(2 * pair + 1, 2 * pair + 2)
         direction = (start / abs(start) * cmath.exp(1j * expected[pair])).conjugate()
-        hands = [hand for colour in (CSS_BLUE, CSS_ORANGE) for hand in arrows(page, colour)]
-        [pointed] = [tip - tail for tail, tip in hands if abs(tail - complex(x, y)) < 0.02]
+        [pointed] = [tip - tail for tail, tip in arrows(page, CSS_BLUE) if abs(tail - complex(x, y)) < 0.02]
         assert abs(pointed / abs(pointed) - direction) < 0.02
     assert len(seen) == 3
     assert hash_of(page) == f"#turn.pair={pair}"
@@ -146,7 +143,7 @@ def test_small_dials_say_how_far_they_have_come(opened, dim, labels):
     angles = np.array(expected_of(figure)["angles"])
     found = page.locator(".rb-stage svg text").all_text_contents()
     young = int((angles < 2 * math.pi).sum())
-    note = f"Orange: no full turn yet ({young} of {dim // 2})"
+    note = f"Open ring: no full turn yet ({young} of {dim // 2})"
     assert (f"Radians turned. {note}" if labels else note) in found
     if labels:
         texts = found[-dim // 2 :]

@@ -1,0 +1,71 @@
+"""What the colours of every explorer mean: each says so next to its dials, and draws in no other.
+
+The colours are read off its drawings at the settings of the registry, as the page's variables, as colours mixed from
+them, and as pixels.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+
+import matplotlib.image
+import numpy as np
+
+from ropebook.colours import HUES, LIGHT, PALETTE
+from tests.explorers.registry import every
+from tools import stills
+
+SHARE = 0.25  # of a full colour: what is paler or greyer has no hue that a reader would name
+
+
+def channels(colour: str) -> np.ndarray:
+    return np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+
+
+def direction(rgb: np.ndarray) -> np.ndarray:
+    """(…, 3) colours without their grey: what stays of the hue when white or black is mixed in."""
+    return rgb - rgb.mean(-1, keepdims=True)
+
+
+NAMED = {name: direction(channels(PALETTE[number][LIGHT])) for name, number in HUES.items()}
+
+
+def hues_of(rgb: np.ndarray) -> set[str]:
+    """The names of the hues among (colours, 3)."""
+    own = direction(rgb)
+    size = np.linalg.norm(own, axis=-1)
+    full = np.array([np.linalg.norm(one) for one in NAMED.values()])
+    towards = own @ np.stack([one / np.linalg.norm(one) for one in NAMED.values()], -1)
+    nearest = towards.argmax(-1)
+    return {list(NAMED)[k] for k in nearest[size > SHARE * full[nearest]]}
+
+
+def drawn(picture: str) -> set[str]:
+    """The hues of a still: of variables, of colours mixed for light pages, and of their pixels."""
+    numbers = set(re.findall(r"var\(--fig-(\d)", picture))
+    mixed = re.findall(r"light-dark\((#[0-9a-f]{6})", picture)
+    names = {name for name, number in HUES.items() if number in numbers}
+    if mixed:
+        names |= hues_of(np.stack([channels(one) for one in mixed]))
+    for png in re.findall(r'class="on-light"[^>]*base64,([^"]+)"', picture):
+        pixels = matplotlib.image.imread(io.BytesIO(base64.b64decode(png)), format="png")
+        names |= hues_of(pixels[..., :3].reshape(-1, 3)[:: max(1, pixels.size // 40_000)])
+    return names
+
+
+@every
+def test_an_explorer_says_what_its_colours_mean(entry):
+    pictures = stills.draw([figure.get_state() for figure in entry.figures(0)])
+    found = set().union(*map(drawn, pictures))
+    assert found == set(entry.kind.colours), entry.name
+
+
+def test_hues_are_told_from_greys():
+    for name, number in HUES.items():
+        colour = channels(PALETTE[number][LIGHT])
+        for share in (1, 0.6, 0.4):
+            assert hues_of((1 - share * (1 - colour))[None]) == {name}
+    for grey in ("ink", "muted", "grid", "paper"):
+        assert hues_of(channels(PALETTE[grey][LIGHT])[None]) == set()
