@@ -361,10 +361,22 @@ def test_a_panel_has_few_colours_and_as_many_greys_as_it_likes(monkeypatch):
     for k, colour in enumerate([*figures.COLOURS[:4], figures.MUTED, figures.MUTED, figures.INK]):
         ax.plot([k, k + 1, k + 2], color=colour)
     ax.axvline(1, color=figures.TEAL)  # a mark, not a curve
-    shown(monkeypatch, fig, ALT)
+    alt = f"{ALT} One is the query's and one the key's."
+    shown(monkeypatch, fig, alt)
     ax.plot([3, 2, 1], color=figures.COLOURS[4])
     with pytest.raises(ValueError, match="at most 4 colours, got 5: draw a panel for each, or all but one in grey"):
+        shown(monkeypatch, fig, alt)
+
+
+@pytest.mark.parametrize(
+    ("colour", "name", "word"), [(figures.GREEN, "green", "queries"), (figures.VIOLET, "violet", "keys")]
+)
+def test_green_is_the_query_and_violet_the_key(monkeypatch, colour, name, word):
+    fig, ax = figures.figure()
+    ax.plot([1, 2, 3], color=colour)
+    with pytest.raises(ValueError, match=f"{name} is for {word} only, and alt and caption speak of none"):
         shown(monkeypatch, fig, ALT)
+    shown(monkeypatch, fig, ALT, f"The score of all {word}.")
 
 
 @pytest.mark.parametrize(("offset", "side"), [((6, 0), "left"), ((-6, 2), "right"), ((0, 9), "center")])

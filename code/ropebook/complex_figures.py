@@ -61,15 +61,11 @@ def waves_and_sum(a: Tensor, b: Tensor, base: float, reach: int = 40) -> Figure:
     top = 1.1 * torch.hypot(a, b).max().item()
     for i, ax in enumerate(axes[:-1]):
         ax.plot(
-            between, a[i] * cos[:, i] + b[i] * sin[:, i], color=BLUE, linewidth=1.5
+            between, a[i] * cos[:, i] + b[i] * sin[:, i], color=MUTED, linewidth=1.5
         )
         ax.set(ylim=(-top, top), yticks=[0], ylabel=f"pair {i}")
-    axes[-1].plot(
-        between, score_at(between, a, b, base), color=ORANGE, linewidth=1.2
-    )
-    axes[-1].plot(
-        whole, score_at(whole, a, b, base), ".", color=ORANGE, markersize=5
-    )
+    axes[-1].plot(between, score_at(between, a, b, base), color=BLUE, linewidth=1.2)
+    axes[-1].plot(whole, score_at(whole, a, b, base), ".", color=BLUE, markersize=5)
     axes[-1].set(xlabel="distance Δ = m − n", ylabel="S(Δ)", yticks=[0])
     return fig
 
@@ -79,12 +75,10 @@ def mirrored(curves: dict[str, tuple[Tensor, Tensor]], reach: int = 48) -> Figur
     the amplitudes (a, b) of its score."""
     whole = torch.arange(-reach, reach + 1)
     fig, axes = figure(480, 330, rows=len(curves), sharex=True)
-    for ax, colour, (name, (a, b)) in zip(
-        axes, (BLUE, ORANGE), curves.items(), strict=True
-    ):
+    for ax, (name, (a, b)) in zip(axes, curves.items(), strict=True):
         curve = score_at(whole, a, b)
         ax.plot(whole, curve.flip(0), color=MUTED, linewidth=1.2, linestyle="--")
-        ax.plot(whole, curve, color=colour, linewidth=1.2, marker=".", markersize=5)
+        ax.plot(whole, curve, color=BLUE, linewidth=1.2, marker=".", markersize=5)
         ax.set(title=name, ylabel="S(Δ)")
     axes[-1].set(xlabel="distance Δ = m − n", xlim=(-reach - 1, reach + 1))
     return fig

@@ -28,7 +28,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ropebook import checks
-from ropebook.colours import PALETTE
+from ropebook.colours import HUES, PALETTE
 
 # The colours to draw with. To matplotlib they are ordinary hexadecimal colours; in the SVG they become CSS variables.
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
@@ -386,6 +386,15 @@ def _check_grammar(fig) -> None:
             )
 
 
+def _check_meaning(drawing: str, words: str) -> None:
+    """Raises ValueError if green is not the query or violet not the key: then the words speak of it."""
+    for name, meaning in (("green", "quer"), ("violet", "key")):
+        if f"var(--fig-{HUES[name]}," in drawing and meaning not in words.lower():
+            raise ValueError(
+                f"{name} is for {'queries' if name == 'green' else 'keys'} only, and alt and caption speak of none"
+            )
+
+
 def display_figure(fig, alt: str, caption: str | None = None) -> None:
     """Show the figure in a notebook and on the site, with its accessible name and a caption below it.
 
@@ -395,7 +404,8 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
         caption: plain text under the figure that says what to look at, or where and when the data were measured.
 
     Raises:
-        ValueError: as `svg`, and for a legend, or more than `MOST_COLOURS` colours in one panel.
+        ValueError: as `svg`, and for a legend, more than `MOST_COLOURS` colours in one panel, green without a query,
+            or violet without a key.
     """
     _check_grammar(fig)
     text = (
@@ -403,8 +413,8 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
         if caption
         else ""
     )
-    markup = (
-        f'<figure class="fig" style="margin: 1em 0">{svg(fig, alt)}{text}</figure>'
-    )
+    drawing = svg(fig, alt)
+    _check_meaning(drawing, f"{alt} {caption}")
+    markup = f'<figure class="fig" style="margin: 1em 0">{drawing}{text}</figure>'
     plain = f"Figure: {alt}" + (f"\n{caption}" if caption else "")
     display({"text/html": markup, "text/plain": plain}, raw=True)

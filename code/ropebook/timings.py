@@ -302,7 +302,7 @@ def shares(measured: dict) -> Columns:
 def roofline(measured: dict) -> Figure:
     """Plots each form's measured speed against its counted operations per byte, and a line for the limit that is set by
     the memory bandwidth."""
-    from ropebook.figures import BLUE, MUTED, ORANGE, figure
+    from ropebook.figures import BLUE, INK, MUTED, figure
 
     part = measured["cpu"]["float32"]
     shape = part["shape"]
@@ -328,14 +328,14 @@ def roofline(measured: dict) -> Figure:
         form = "sparse" if name == "transformers" else name
         cost = rotation_cost(form, shape["head_dim"], heads, layout)
         speed = cost.flops * tokens / entry(part, name, layout)["ms"] / 1e6
-        colour = BLUE if layout == "half" else ORANGE
+        colour = BLUE if layout == "half" else INK
         ax.plot(cost.intensity, speed, "o", color=colour, markersize=6)
         where = {"textcoords": "offset points", "ha": side, "va": "center"}
         ax.annotate(
             TITLES[name], (cost.intensity, speed), (dx, dy), color=colour, **where
         )
     ax.text(1.15, 0.62, "half-split", color=BLUE, ha="right")
-    ax.text(1.15, 0.5, "interleaved", color=ORANGE, ha="right")
+    ax.text(1.15, 0.5, "interleaved", color=INK, ha="right")
     ax.set(xscale="log", yscale="log", xlim=(0.05, 1.2), ylim=(0.4, 30))
     ax.set_xlabel("operations per byte moved, counted")
     ax.set_ylabel("billion operations a second")

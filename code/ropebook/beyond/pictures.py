@@ -12,7 +12,7 @@ from ropebook.beyond.mrope import SPLITS, axis_of_pair
 from ropebook.beyond.shifts import shift_errors
 from ropebook.figures import (
     BLUE,
-    COLOURS,
+    GRID,
     INK,
     MUTED,
     ORANGE,
@@ -24,6 +24,7 @@ from ropebook.figures import (
 )
 from ropebook.shapes import Float
 
+AXES = (BLUE, MUTED, GRID)
 LINES = (
     # vectors, angles, label, colour
     (torch.float64, "float64", "float64", MUTED),
@@ -75,9 +76,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     for at, (name, split) in enumerate(splits.items()):
         given, in_turn = split["sections"], split["interleaved"]
         for pair, axis in enumerate(axis_of_pair(given, interleaved=in_turn)):
-            ax.barh(
-                at, 1, left=pair, height=0.7, color=COLOURS[axis], linewidth=0.3
-            )
+            ax.barh(at, 1, left=pair, height=0.7, color=AXES[axis], linewidth=0.3)
         names.append(name)
         counts = f"{given[0]} for time, {given[1]} for the row, {given[2]} for the column"
         order = (
@@ -95,7 +94,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
-        "Blue: time, orange: row, green: column.",
+        "Blue: time, dark grey: row, light grey: column.",
     )
 
 

@@ -22,11 +22,8 @@ from ropebook.decay.scores import random_scores
 from ropebook.decay.sweeps import BASES, DIMS, share
 from ropebook.figures import (
     BLUE,
-    GREEN,
     INK,
     MUTED,
-    ORANGE,
-    VIOLET,
     display_figure,
     figure,
     powers,
@@ -40,8 +37,8 @@ LEAST_WIDTH = 1.012
 def trends(length: int = 10**6) -> None:
     """Plots the trend of S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, with few pairs and with many."""
     fig, axes = figure(480, 270, columns=2, sharey=True)
-    for ax, dim, colour in ((axes[0], 8, ORANGE), (axes[1], 256, BLUE)):
-        _band(ax, partial(share, dim=dim), length, colour)
+    for ax, dim in zip(axes, (8, 256), strict=True):
+        _band(ax, partial(share, dim=dim), length, BLUE)
         ax.axhline(0, color=MUTED, linewidth=1)
         ax.set(xscale="log", title=f"d = {dim}", xlabel="distance Δ")
         powers(ax.xaxis)
@@ -63,13 +60,13 @@ def random_band(dim: int, samples: int = 2000) -> None:
     spread = random_scores(distances, dim, samples=samples)
     fig, ax = figure(480, 280)
     ends = (spread.mean - spread.std, spread.mean + spread.std)
-    ax.fill_between(distances, *ends, color=ORANGE, alpha=0.25, linewidth=0)
-    ax.plot(distances, spread.mean, color=ORANGE)
+    ax.fill_between(distances, *ends, color=MUTED, alpha=0.25, linewidth=0)
+    ax.plot(distances, spread.mean, color=MUTED)
     ax.plot(
         distances, 2 * distance_kernel(distances, dim), color=BLUE, linewidth=1.2
     )
     ax.text(25, 0.78 * dim, "q = k = (1, …, 1)", color=BLUE)
-    ax.text(1.1, 1.3 * math.sqrt(dim), "q, k random: mean ± spread", color=ORANGE)
+    ax.text(1.1, 1.3 * math.sqrt(dim), "q, k random: mean ± spread", color=MUTED)
     ax.set(xscale="log", xlabel="distance Δ", ylabel="score")
     powers(ax.xaxis)
     display_figure(
@@ -117,13 +114,11 @@ def sweep_grid(length: int = 4096) -> None:
 def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
     """Draws the partial sums S_1 … S_{d/2} as walks in the plane, in one panel for each of three distances."""
     fig, axes = figure(480, 240, columns=3)
-    for ax, distance, colour in zip(
-        axes, distances, (BLUE, VIOLET, ORANGE), strict=True
-    ):
+    for ax, distance in zip(axes, distances, strict=True):
         steps = torch.cat((torch.zeros(1), partial_sums(distance, dim)))
-        ax.plot(steps.real, steps.imag, color=colour, linewidth=1.3)
+        ax.plot(steps.real, steps.imag, color=BLUE, linewidth=1.3)
         ax.plot(0, 0, "o", color=INK, markersize=5)
-        ax.plot(steps[-1].real, steps[-1].imag, "o", color=colour, markersize=7)
+        ax.plot(steps[-1].real, steps[-1].imag, "o", color=BLUE, markersize=7)
         ax.set(title=f"Δ = {distance}", aspect="equal", adjustable="datalim")
         ax.tick_params(labelsize=10)
     display_figure(
@@ -147,8 +142,8 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
     for name, level in levels.items():
         ax.axhline(level, color=MUTED, linewidth=1.2, linestyle="--")
         ax.text(1, 1.05 * level, name, color=MUTED, va="bottom")
-    ax.axvline(250, color=ORANGE, linewidth=1.2)
-    ax.text(280, 30, "the paper's figure\nends about here", color=ORANGE, va="top")
+    ax.axvline(250, color=MUTED, linewidth=1.2)
+    ax.text(280, 30, "the paper's figure\nends about here", color=MUTED, va="top")
     ax.set(
         xscale="log",
         yscale="log",
@@ -179,7 +174,7 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         found = bounds(vector, vector, places)
         size = found.score.abs() / found.triangle
         ax.plot(places, size, ".", color=BLUE, markersize=3)
-        ax.plot(places, found.abel / found.triangle, color=ORANGE, linewidth=1.5)
+        ax.plot(places, found.abel / found.triangle, color=INK, linewidth=1.5)
         ax.axhline(1, color=MUTED, linewidth=1.5, linestyle="--")
         ax.set(
             xscale="log",
@@ -192,7 +187,7 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         ax.set_xticks([1, 100, 10_000])
         powers(ax.yaxis)
     axes[0].text(1, 1.15, "Σ|hᵢ|", color=MUTED, va="bottom")
-    axes[0].text(60, 12, "the paper's", color=ORANGE, va="bottom")
+    axes[0].text(60, 12, "the paper's", color=INK, va="bottom")
     axes[0].text(1.5, 0.02, "|score|", color=BLUE)
     display_figure(
         fig,
@@ -222,9 +217,9 @@ def islands(
         for first, last, _ in found:
             width = max(last, first * LEAST_WIDTH) - first
             ax.barh(place, width, left=first, height=0.5, color=BLUE, linewidth=0)
-        marks = {"color": ORANGE, "markersize": 6, "clip_on": False}
+        marks = {"color": MUTED, "markersize": 6, "clip_on": False}
         ax.plot(published[label], place - 0.42, "v", **marks)
-        ax.plot(ours[label], place + 0.42, "^", color=GREEN, markersize=6)
+        ax.plot(ours[label], place + 0.42, "^", color=INK, markersize=6)
     ax.set_yticks(range(len(runs)), list(runs))
     ax.set(
         xscale="log",
@@ -234,8 +229,8 @@ def islands(
         ylabel="context L",
     )
     ax.grid(False, axis="y")
-    ax.text(2e3, len(runs) - 1.42, "▼ paper", color=ORANGE, va="center")
-    ax.text(2e3, len(runs) - 0.65, "▲ ours, two digits", color=GREEN, va="center")
+    ax.text(2e3, len(runs) - 1.42, "▼ paper", color=MUTED, va="center")
+    ax.text(2e3, len(runs) - 0.65, "▲ ours, two digits", color=INK, va="center")
     powers(ax.xaxis)
     display_figure(
         fig,

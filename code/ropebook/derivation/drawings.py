@@ -16,7 +16,7 @@ def draw_families(positions: int = 10, angle: float = 1.2) -> None:
 
     ``positions``: at least 2. ``angle``: the reflection's angle in radians; its mirror is the line at angle/2.
     """
-    from ropebook.figures import BLUE, INK, MUTED, ORANGE, display_figure, figure
+    from ropebook.figures import BLUE, INK, MUTED, display_figure, figure
 
     positions = checks.integer("positions", positions, minimum=2, maximum=20)
     start = torch.tensor([1.0, 0.4], dtype=torch.float64)
@@ -36,7 +36,7 @@ def draw_families(positions: int = 10, angle: float = 1.2) -> None:
     for n, point in enumerate(spun):
         axes[0].text(*(1.28 * point), str(n), ha="center", va="center", color=INK)
     end = 1.5 * rotation(angle / 2)[:, 0]
-    axes[1].plot(*torch.stack((-end, end)).T, "--", color=ORANGE)
+    axes[1].plot(*torch.stack((-end, end)).T, "--", color=MUTED)
     axes[1].text(*(1.4 * mirrored[0]), "even n", ha="center", va="top", color=INK)
     axes[1].text(*(1.3 * mirrored[1]), "odd n", ha="center", va="bottom", color=INK)
     display_figure(

@@ -132,8 +132,8 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
         (f"pair {pair} alone", only),
     )
     looks = (
-        ("as trained", theta, BLUE),
-        (f"pair {pair} halved", slowed, ORANGE),
+        ("as trained", theta, MUTED),
+        (f"pair {pair} halved", slowed, BLUE),
     )
     for ax, (heading, which) in zip(axes, panels, strict=True):
         for label, frequencies, colour in looks:

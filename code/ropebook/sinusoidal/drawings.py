@@ -51,8 +51,6 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
     from ropebook.figures import (
         BLUE,
         MUTED,
-        ORANGE,
-        VIOLET,
         display_figure,
         figure,
         powers,
@@ -61,7 +59,7 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
     length = checks.integer("length", length, minimum=1)
     pairs = torch.arange(checks.even("dim", dim) // 2)
     fig, ax = figure(480, 300)
-    for base, colour in ((1000, ORANGE), (10_000, BLUE), (1_000_000, VIOLET)):
+    for base, colour in ((1000, MUTED), (10_000, BLUE), (1_000_000, MUTED)):
         ax.plot(
             pairs, wavelengths(dim, base), color=colour, marker=".", markevery=7
         )
@@ -84,7 +82,7 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
 
 def draw_kernel(dim: int = 128, reach: int = 48) -> None:
     """Draws K(Δ) up to a distance, and marks the four distances whose values are closest."""
-    from ropebook.figures import BLUE, MUTED, ORANGE, display_figure, figure
+    from ropebook.figures import BLUE, INK, MUTED, display_figure, figure
 
     distances = torch.arange(-checks.integer("reach", reach, minimum=2), reach + 1)
     kernel = distance_kernel(distances, dim)
@@ -95,7 +93,7 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
     ax.plot(distances, kernel, color=BLUE, linewidth=1, alpha=0.5)
     ax.plot(distances, kernel, ".", color=BLUE, markersize=5)
     ax.axhline(level, color=MUTED, linewidth=1, linestyle="--")
-    ax.plot(twins, distance_kernel(twins, dim), "o", color=ORANGE, markersize=7)
+    ax.plot(twins, distance_kernel(twins, dim), "o", color=INK, markersize=7)
     for distance in twins.tolist():
         outer, right = abs(distance) == pair.second, distance > 0
         across, up = (8, 8) if outer else (-4, -18)
@@ -105,15 +103,15 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
             xytext=(across if right else -across, up),
             textcoords="offset points",
             ha="left" if right == outer else "right",
-            color=ORANGE,
+            color=INK,
         )
     ax.set(xlim=(-reach - 1, reach + 1), xlabel="distance Δ = m − n", ylabel="K(Δ)")
     display_figure(
         fig,
         f"The sum of cosines K against the distance from minus {reach} to {reach}: a sharp symmetric peak at distance "
-        "zero, falling within ten tokens, then a slow descent with small waves. Four orange dots, two on each side, "
+        "zero, falling within ten tokens, then a slow descent with small waves. Four large dots, two on each side, "
         "lie on one level.",
-        f"K for d = {dim}. It falls, but in swings. The orange dots are four distances with one value: two pairs that "
+        f"K for d = {dim}. It falls, but in swings. The large dots are four distances with one value: two pairs that "
         "are equal exactly, left and right, and two that differ by less than the eye can see.",
     )
 
@@ -122,10 +120,9 @@ def draw_terms(terms: FourTerms) -> None:
     """Draws the four terms of a score and their sum along a text, as `slide` gives them for the shifts 0, 1, 2, …"""
     from ropebook.figures import (
         BLUE,
-        GREEN,
         INK,
+        MUTED,
         ORANGE,
-        VIOLET,
         display_figure,
         figure,
     )
@@ -136,8 +133,8 @@ def draw_terms(terms: FourTerms) -> None:
         (terms.total, INK, "score"),
         (terms.position, BLUE, "position, position"),
         (terms.content_position, ORANGE, "token, position"),
-        (terms.content, GREEN, "token, token"),
-        (terms.position_content, VIOLET, "position, token"),
+        (terms.content, MUTED, "token, token"),
+        (terms.position_content, ORANGE, "position, token"),
     ):
         ax.plot(values, color=colour, linewidth=2.2 if name == "score" else 1.5)
         ax.text(1.02 * last, values[-1], name, color=colour, va="center")
@@ -148,8 +145,8 @@ def draw_terms(terms: FourTerms) -> None:
         "Five curves against the place in the text. The terms position-position and token-token are level lines. The "
         "two cross terms swing up and down irregularly, and the score, the sum of all, swings with them by tens of "
         "units.",
-        "Two random tokens at a fixed distance. If their score were relative, it would be a level line. The cross terms "
-        "make it swing.",
+        "Two random tokens at a fixed distance. If their score were relative, it would be a level line. The cross terms, "
+        "in orange, make it swing.",
     )
 
 
