@@ -147,7 +147,7 @@ def channels(name: str, theme: int = palette.LIGHT) -> tuple[int, ...]:
     return tuple(bytes.fromhex(palette.PALETTE[name][theme][1:]))
 
 
-WHITE, BLUE, ORANGE, INK, GREY, VIOLET = np.array([channels(name) for name in ("paper", "1", "2", "ink", "grid", "4")])
+WHITE, BLUE, ORANGE, INK, GREY = np.array([channels(name) for name in ("paper", "1", "2", "ink", "grid")])
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
