@@ -384,7 +384,7 @@ def test_the_module_can_be_run(tmp_path):
         [sys.executable, "-m", "ropebook.explain", str(file)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "not-json: the text is no JSON, which begins with {\n"
+    assert done.stderr == "not-json: the text is not JSON, which begins with {\n"
 
 
 # ---- Hostile files ----

@@ -24,7 +24,7 @@
       files.set(name, new Promise((done, failed) => {
         const script = document.createElement("script");
         script.src = new URL(`../${name}.js`, HERE).href;
-        script.onerror = () => failed(new Error(`${name}.js does not come`));
+        script.onerror = () => failed(new Error(`${name}.js did not load`));
         script.onload = () => {
           const text = window.ropebookFiles?.[name];
           if (text) done(text);
@@ -43,7 +43,7 @@
   function sourceOf(esm, parts) {
     if (typeof esm === "string") return esm;
     return esm.parts.map((name) => {
-      if (typeof parts?.[name] !== "string") throw new Error(`the page does not carry ${name}`);
+      if (typeof parts?.[name] !== "string") throw new Error(`the page lacks ${name}`);
       return `//# part: ${name}\n${parts[name]}`;
     }).join("");
   }
@@ -79,7 +79,7 @@
     try {
       const { model_id: id } = JSON.parse(place.querySelector(VIEW).textContent);
       const entry = models().get(id);
-      if (!entry) throw new Error("the page does not carry its state");
+      if (!entry) throw new Error("the page lacks its state");
       const { default: script } = await load(sourceOf(entry.esm, entry.parts));
       place.append(el);
       place.classList.add("explorer-alive");
@@ -91,7 +91,7 @@
       const note = document.createElement("p");
       note.className = "explorer-failed";
       note.setAttribute("role", "status");
-      note.textContent = `This figure stays still: its script did not start (${error.message}).`;
+      note.textContent = `This figure is not interactive: its script did not start (${error.message}).`;
       place.append(note);
     }
   }

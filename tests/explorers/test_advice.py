@@ -36,13 +36,14 @@ def test_the_advice_in_words():
     cases = [Advice(may=may).dials() for may in CASES]
     start = "18 of 64 pairs do not complete a turn within L = 4,096. "
     assert js.describe(Advice, cases) == [
-        start + "As it is, keys cached: take YaRN with s = 4 and f = 1.139.",
-        start + "As it is, two tables of scores: take Self-Extend with W = 2,048 and G = 8, which reaches 18,432.",
+        start + "As it is, keys cached: use YaRN with s = 4 and f = 1.139.",
+        start + "As it is, two tables of scores: use Self-Extend with W = 2,048 and G = 8, which reaches 18,432.",
         start
-        + "As it is, short texts untouched: take dynamic NTK and cache unrotated keys; at L′ its base is 40,890, and "
-        "angles still go 2.48 radians beyond those of training.",
-        start + "Only the base can be set: set it to 68,827, the smallest with which no pair goes beyond its angles.",
-        start + "Trained on: take YaRN with s = 4, then train on texts of L′.",
+        + "As it is, short texts untouched: use dynamic NTK and cache unrotated keys; at L′ its base is 40,890, and "
+        "angles still go 2.48 radians beyond those in training.",
+        start
+        + "Only the base can be set: set it to 68,827, the smallest that keeps every pair within its trained angles.",
+        start + "Trained on: use YaRN with s = 4, then train on texts of L′.",
     ]
 
 
@@ -57,7 +58,7 @@ def test_the_corners_in_words():
     same, shorter, known, single, huge = js.describe(Advice, [case.dials() for case in cases])
     assert same == "Nothing is needed: L′ = 4,096 is no longer than L = 4,096."
     assert shorter == "Nothing is needed: L′ = 300 is no longer than L = 4,096."
-    assert known.startswith("Each of 64 pairs completes a turn within L = 4,096: no angle is new at L′")
+    assert known.startswith("All 64 pairs complete a turn within L = 4,096: no angle is new at L′")
     assert single.startswith("1 of 2 pairs does not complete a turn within L = 4,096. ")
     assert "set it to 3.8 × 10⁹⁵" in huge
     assert huge.endswith("above those of the models in the list (at most 1,000,000).")

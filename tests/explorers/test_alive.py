@@ -108,14 +108,14 @@ def test_the_words_say_what_was_found():
     start = figure.start
     within, beyond = np.mean(start["bits"][:256]), np.mean(start["bits"][256:])
     most = int(np.argmax(start["row"]))
-    assert f"beyond the trained length costs {beyond:.2f} bits, one within it {within:.2f}" in said
+    assert f"costs {beyond:.2f} bits beyond the trained length and {within:.2f} within it" in said
     assert f"the model as trained needs {np.mean(start['plain'][256:]):.2f}" in said
     assert f"Layer 3, head 2 attends most to {'a space' if PIECE[most] == ' ' else ''}" in said
     assert f"{280 - most} byte" in said
-    assert "Not read yet" not in said
+    assert "has not read the text" not in said
     assert [value for _, value, _ in stats] == [f"{within:.2f}", f"{beyond:.2f}", f"{start['bits'][279]:.2f}"]
     other = js.describe(Alive, [{**figure.dials(), "method": "linear"}])[0]
-    assert other.startswith("Not read yet at these settings.")
+    assert other.startswith("The model has not read the text at these settings yet.")
     short = js.describe(Alive, [Alive(own="def f").dials()])[0]
     assert short.startswith("The text ends before the trained length.")
 

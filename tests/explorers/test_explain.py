@@ -124,7 +124,7 @@ def test_what_the_figure_says():
     assert found == [
         "29 pairs of 64 meet new angles in a text of 131,072 tokens.",
         "None of 64 pairs meets a new angle in a text of 4,096 tokens.",
-        "The text cannot be read: not-json: the text is no JSON, which begins with {.",
+        "The text cannot be read: not-json: the text is not JSON, which begins with {.",
         "Without the lengths, nobody can tell which pairs meet new angles.",
         "Layers of type sliding_attention: none of 128 pairs meets a new angle in a text of 1,024 tokens.",
     ]

@@ -106,11 +106,11 @@ def test_the_heatmap_in_words():
     lowest = int(np.argmin(kernel))
     assert many == (
         "The first pair completes a turn in 6.28 positions, the last in 6283. 2 of 4 pairs do not complete a turn "
-        f"here. The similarity to position 0 is {kernel[1]:.3f} one place away; it is lowest, −{-kernel[lowest]:.4f}, "
-        f"at position {lowest}."
+        f"here. The similarity to position 0 is {kernel[1]:.3f} one position away; it is lowest, "
+        f"−{-kernel[lowest]:.4f}, at position {lowest}."
     )
     assert one_pair.startswith(
         "The only pair completes a turn in 6.28 positions. Every pair completes at least one turn"
     )
-    assert alone.endswith("6283. One position alone has no distance to measure.")
-    assert "similarity to position 99 is 0.540 one place away; it is lowest, −1.00, at position 77" in alike
+    assert alone.endswith("6283. With a single position there is no distance to measure.")
+    assert "similarity to position 99 is 0.540 one position away; it is lowest, −1.00, at position 77" in alike

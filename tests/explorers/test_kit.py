@@ -255,7 +255,7 @@ def test_what_a_dial_takes_and_why_it_refuses():
         (2, "off"): False,
         (2, "maybe"): "“maybe” is neither on nor off",
         (3, "half"): "half",
-        (3, "Half"): "“Half” is none of interleaved, half",
+        (3, "Half"): "“Half” is not one of interleaved, half",
     }
     dials = [NUMBER, REAL, {"kind": "switch"}, CHOICE]
     found = js.kit(PARSE, [[dials[dial], text] for dial, text in cases])

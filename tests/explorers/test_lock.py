@@ -74,7 +74,7 @@ def test_the_lock_in_words():
     least, most = (exact(bound(found["addedCurve"]), 2) for bound in (min, max))
     assert js.describe(Lock, [dials]) == [
         f"Query at 103, key at 109: distance −6. RoPE’s score is {exact(found['rope'], 4)} at every shift. With "
-        f"the encoding added, the score goes from {least} to {most} as both slide by 0 to 255 positions."
+        f"the encoding added, the score ranges from {least} to {most} as both slide by 0 to 255 positions."
     ]
 
 

@@ -281,23 +281,23 @@ def test_loss_in_words():
     last = found["last"][AT_1024 - FIRST]
     assert yarn == (
         f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(found['here'][0])} bits, "
-        f"{two(-found['hereApart'][0])} fewer than the model as trained. With only its last 256 bytes, the model as "
-        f"trained needs {two(last)}. Over bytes 513 to 1024 the difference is {signed(by)}. Its 95 % interval over "
+        f"{two(-found['hereApart'][0])} fewer than the model as trained. Given only the last 256 bytes, the model as "
+        f"trained needs {two(last)}. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95 % interval over "
         f"seeds and files, {signed(low)} to {signed(high)}, does not contain 0."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
-    assert "more than the model as trained. Over bytes 1 to 256 the difference is +" in within
+    assert "more than the model as trained. Over bytes 1 to 256, the difference is +" in within
     assert plain_one.startswith("At byte 1500, 5.9 times the trained length, the model as trained needs ")
     assert "the model needs the fewest bits with ALiBi, " in schemes
-    assert schemes.endswith("on average over three seeds. These have no value here: learned.")
+    assert schemes.endswith("on average over three seeds. These schemes have no value here: learned.")
     assert "interval" not in schemes
-    assert "Over bytes 1025 to 2048 of texts that end there the difference is" in dynamic
+    assert "Over bytes 1025 to 2048 of texts that end there, the difference is" in dynamic
     assert dynamic.endswith(
-        "The method follows the length of the text. The curve shows texts of 2048 bytes read at once; the differences "
-        "beyond L are for texts that end with their band."
+        "The method adapts to the length of the text. The curve shows texts of 2048 bytes read at once; beyond L, the "
+        "differences are for texts that end where their band ends."
     )
     assert tuned.endswith("No model was fine-tuned with NTK-aware, so this is the model without fine-tuning.")
-    assert "With only its last 256 bytes, the fine-tuned model needs" in further
+    assert "Given only the last 256 bytes, the fine-tuned model needs" in further
 
 
 def test_an_interval_with_0_in_it_in_words():
@@ -326,7 +326,7 @@ def test_records_in_words():
     assert order == (
         "Of two records, 768 and 384 bytes back, the question asks for the first or the last. These shares of the "
         f"answers are right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
-        "One of the two, at random, is right in 50 %."
+        "Picking one at random is right 50 % of the time."
     )
     assert " % in texts of 256; no positions: " in learned
 
@@ -343,18 +343,18 @@ def test_an_idle_dial_says_so():
         ["text", {"run": "schemes"}],
     ]
     assert js.inside(Measured, body, cases) == [
-        "No effect here: log-n scaling has no such factor.",
+        "No effect here: log-n scaling has no factor.",
         "No effect here: the model as trained has no factor.",
         "No model was fine-tuned with ReRoPE, so this is the model without fine-tuning.",
         "",
         "No effect here: all schemes are shown as they were trained.",
-        "No effect here: records are planted in Python.",
+        "No effect here: records are planted in Python code.",
     ]
 
 
 def test_the_note_says_that_the_numbers_are_stored_and_where_they_come_from():
     values = Measured().dials()
     assert js.inside(Measured, "return noteOf(input);", values) == (
-        "Drag across the picture to read off other values. All numbers were measured and are stored (A CPU, "
-        "2026-01-31). The page itself computes only means over the three seeds."
+        "Drag across the picture to read other values. These are stored measurements (A CPU, "
+        "2026-01-31); this page only computes means over the three seeds."
     )

@@ -68,7 +68,7 @@ def test_the_orders_in_words():
             assert text.startswith(f"Only {'q' if q else 'k'} is permuted")
         elif q == (layout == "half"):
             stored = "half-split" if q else "interleaved"
-            assert text.startswith(f"q and k are both stored {stored}, and the rotation expects just that")
+            assert text.startswith(f"q and k are both stored {stored}, just as the rotation expects")
         else:
             stored, taken = ("half-split", "interleaved") if q else ("interleaved", "half-split")
             assert text.startswith(f"q and k are both stored {stored}, but the rotation expects {taken} pairs")

@@ -34,4 +34,4 @@ def test_the_patches_in_words():
     assert axial.startswith("With 32 pairs, axial: the patch below has ")
     assert "Both diagonal neighbours have " in axial
     assert line.startswith("With 17 pairs, in a line: ")
-    assert "the one below to the right has " in line
+    assert "the one to the lower right has " in line

@@ -156,19 +156,19 @@ def test_rounding_in_words():
     said = js.inside(Precision, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == (
         "Every position has a row of its own. The largest error of a cosine is 0.00195. Only the finished cosine is "
-        "rounded, and so it is the same at every position."
+        "rounded, so the error does not grow with the position."
     )
     assert said[1].startswith("64 neighbouring positions share 12 rows. The largest error of a cosine is 1.9")
-    assert said[1].endswith(", nearly as much as can be. Near 1063 the numbers of bfloat16 are 8 apart.")
+    assert said[1].endswith(", nearly the largest possible. Near 1063, bfloat16 numbers are 8 apart.")
     assert said[2].startswith(
-        "20 neighbouring positions share 1 row. From position 65520 on, float16 has no number but"
+        "20 neighbouring positions share 1 row. From position 65520 on, float16 represents the positions as"
     )
     assert said[3].startswith(
-        "From position 70000 on, float16 has no number but infinity, and a cosine of that is not a"
+        "From position 70000 on, float16 represents the positions as infinity, which has no cosine"
     )
     assert "error of a cosine is" not in said[3]
     assert said[4].startswith("Every position has a row of its own.")
-    assert said[4].endswith("The error of θᵢ is multiplied by the position: it grows with it.")
+    assert said[4].endswith("The error of θᵢ is multiplied by the position, so the angle’s error grows with it.")
 
 
 def test_how_far_apart_numbers_are():

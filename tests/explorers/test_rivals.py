@@ -50,9 +50,9 @@ def test_the_rivals_in_words():
     cases = [{**Rivals().dials(), **case} for case in cases]
     usual, signed, none, one = (text.replace("\u00a0", " ") for text in js.describe(Rivals, cases))
     assert usual.startswith(
-        "100 tokens before the query, ALiBi (head 4 of 8) adds −6.25 to the score, and as much on the other side; RoPE"
+        "100 tokens before the query, ALiBi (head 4 of 8) adds −6.25 to the score, and the same on the other side; RoPE"
     )
     assert "ALiBi, with sign (head 1 of 8) adds +1.00 to the score, and −1.00 on the other side." in signed
     assert signed.startswith("2 tokens after the query, ALiBi (head 1 of 8) adds −1.00")
-    assert none == "At the query, none adds 0 to the score, and as much on the other side."
-    assert one == "1 token before the query, KERPLE, log adds −0.693 to the score, and as much on the other side."
+    assert none == "At the query, none adds 0 to the score, and the same on the other side."
+    assert one == "1 token before the query, KERPLE, log adds −0.693 to the score, and the same on the other side."

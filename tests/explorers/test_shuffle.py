@@ -87,11 +87,11 @@ def test_shuffle_refuses_what_its_traits_refuse():
         (0, "123456789012"): "123456789012",
         (0, "1234567890123 a"): "“1234567890123” is longer than 12 characters",
         (1, "2, 0 1"): [2, 0, 1],
-        (1, "0,1"): "it must hold each of 0 to 2 once",
-        (1, "0,1,1"): "it must hold each of 0 to 2 once",
-        (1, "0,1,3"): "it must hold each of 0 to 2 once",
-        (1, "0,1,-2"): "it must hold each of 0 to 2 once",
-        (1, "a"): "it must hold each of 0 to 2 once",
+        (1, "0,1"): "it must contain each of 0 to 2 once",
+        (1, "0,1,1"): "it must contain each of 0 to 2 once",
+        (1, "0,1,3"): "it must contain each of 0 to 2 once",
+        (1, "0,1,-2"): "it must contain each of 0 to 2 once",
+        (1, "a"): "it must contain each of 0 to 2 once",
     }
     found = js.inside(Shuffle, body, list(cases))
     assert dict(zip(cases, found, strict=True)) == cases

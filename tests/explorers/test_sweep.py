@@ -89,7 +89,7 @@ def test_the_sweep_in_words():
     usual, large, one = (text.replace("\u00a0", " ") for text in js.describe(Sweep, cases))
     assert usual == (
         "With base 10000 and 64 pairs, at distances up to 4095, the score falls below half of its peak at Δ = 46 and "
-        "below 0 at Δ = 1707. On the way it has 501 local maxima."
+        "below 0 at Δ = 1707. In this range it has 501 local maxima."
     )
     assert "falls below half of its peak at Δ = 449 and is never negative." in large
     assert "With base 1 and 1 pair," in one
@@ -97,7 +97,9 @@ def test_the_sweep_in_words():
     assert "has 2 local maxima" in one
     bare = {"belowHalf": -1, "firstNegative": -1, "maxima": 1}
     words = js.inside(Sweep, "return describe(input, { base: 9, dim: 4, length: 20 });", bare)
-    assert "the score stays above half of its peak and is never negative. On the way it has 1 local maximum." in words
+    assert (
+        "the score stays above half of its peak and is never negative. In this range it has 1 local maximum." in words
+    )
     names = js.inside(Sweep, "return input.map(baseName);", [1, 100, 500, 1000, 1e7, 1234.5])
     assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1234.5"]
     assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1234.5"]

@@ -63,10 +63,10 @@ def test_the_cache_in_words():
     cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 160)]
     alone, trained, first, later = js.describe(Timelapse, cases)
     assert alone == "The only token is rotated with the trained base, 10000: no score is off."
-    assert trained == "All 64 tokens, the query too, are rotated with the trained base, 10000: no score is off."
+    assert trained == "All 64 tokens, including the query, are rotated with the trained base, 10000: no score is off."
     assert "The 64 keys before it keep 1 older base." in first
     error = oracle(Timelapse).compute(cases[-1])["error"]
     assert later == (
         f"The query, token 160, is rotated with base 25750. The 159 keys before it keep 96 older bases. For random q "
-        f"and k its scores are off by {error:.2f} of their own spread; unrelated scores would be off by 1.41."
+        f"and k its scores are off by {error:.2f} times their own spread; unrelated scores would be off by 1.41."
     )

@@ -135,7 +135,7 @@ def test_a_choice_by_mouse_keys_and_address(opened):
     group = page.get_by_role("radiogroup", name="Kind of number").first
     assert [dials(page, which) for which in range(2)] == [{"kind": "bfloat16"}, {"kind": "half"}]
     expect(page.get_by_role("status").nth(1)).to_have_text(
-        "Kind of number, as the address has it: “float16” is none of float64, bfloat16, half."
+        "Kind of number in the address: “float16” is not one of float64, bfloat16, half."
     )
     expect(group.get_by_role("radio", name="bfloat16")).to_be_checked()
     group.get_by_role("radio", name="Half").click()
@@ -282,8 +282,8 @@ def test_a_bad_address_is_refused_entry_by_entry(opened):
     )
     says = page.get_by_role("status")
     expect(says).to_contain_text("This figure has no dial “size”.")
-    expect(says).to_contain_text("Head dimension d, as the address has it: 9999 is more than 512")
-    expect(says).to_contain_text("Random draw, as the address has it: “x” is not a number.")
+    expect(says).to_contain_text("Head dimension d in the address: 9999 is more than 512")
+    expect(says).to_contain_text("Random draw in the address: “x” is not a number.")
     assert dials(page) == {"dim": 64, "n_keys": 16, "draw": 0, "scaled": True}
     assert hash_of(page) == "#saturation.n_keys=16"
 
@@ -465,8 +465,8 @@ def spoil_script(text):
     [
         (spoil_script("export default { render() { throw new Error('no luck'); } }"), "no luck"),
         (spoil_script("this is no JavaScript"), "Unexpected"),
-        (spoil_script({"parts": ["kit/text.js", "absent.js"]}), "the page does not carry absent.js"),
-        (lambda state: state["state"].clear(), "the page does not carry its state"),
+        (spoil_script({"parts": ["kit/text.js", "absent.js"]}), "the page lacks absent.js"),
+        (lambda state: state["state"].clear(), "the page lacks its state"),
         (lambda state: state.pop("state"), "Cannot convert undefined"),
     ],
     ids=["throws", "syntax", "part", "model", "state"],
@@ -474,7 +474,7 @@ def spoil_script(text):
 def test_a_figure_that_fails_stays_still_and_says_why(opened, spoil, reason):
     page = opened([Saturation()], spoil=spoil)
     note = page.get_by_role("status")
-    expect(note).to_contain_text("This figure stays still: its script did not start")
+    expect(note).to_contain_text("This figure is not interactive: its script did not start")
     expect(note).to_contain_text(reason)
     expect(page.locator(".explorer-still")).to_be_visible()
     expect(page.locator(".explorer-live")).to_have_count(0)

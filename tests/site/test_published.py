@@ -101,7 +101,7 @@ def read_with_the_model(tab: Page) -> None:
     figure = tab.locator(".explorer[data-explorer=alive]")
     figure.scroll_into_view_if_needed()
     figure.get_by_role("combobox", name="Method").select_option("ntk")
-    expect(figure.locator(".rb-summary")).not_to_contain_text("Not read yet", timeout=120_000)
+    expect(figure.locator(".rb-summary")).not_to_contain_text("has not read the text", timeout=120_000)
     assert len(tab.workers) == 1
 
 

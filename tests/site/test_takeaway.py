@@ -121,7 +121,7 @@ def test_without_a_clipboard_the_link_is_in_the_address(opened):
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     enter(page, "Position m", 7)
     page.get_by_role("button", name="Copy link").click()
-    page.get_by_role("button", name="It is in the address").wait_for()
+    page.get_by_role("button", name="See the address bar").wait_for()
     assert hash_of(page) == "#turn.position=7"
 
 

@@ -24,7 +24,7 @@ def parsed(text: str) -> dict[str, object]:
     >>> parsed("<html>")
     Traceback (most recent call last):
         ...
-    ropebook.explain.parsing.Unreadable: not-json: the text is no JSON, which begins with {
+    ropebook.explain.parsing.Unreadable: not-json: the text is not JSON, which begins with {
     """
     limits = facts.LIMITS
     if len(text) > limits["characters"]:
@@ -34,7 +34,7 @@ def parsed(text: str) -> dict[str, object]:
     if not text.strip(" \t\r\n\ufeff"):
         raise Unreadable("empty: the text is empty")
     if not text.lstrip(" \t\r\n\ufeff").startswith("{"):
-        raise Unreadable("not-json: the text is no JSON, which begins with {")
+        raise Unreadable("not-json: the text is not JSON, which begins with {")
     if _depth(text) > limits["depth"]:
         raise Unreadable(
             f"too-deep: the brackets are nested more than {limits['depth']} deep"

@@ -129,7 +129,7 @@ def explain(
     >>> report.tables[0].facts["base"], len(report.tables[0].long)
     (10000.0, 64)
     >>> explain("<b>no</b>").error
-    'not-json: the text is no JSON, which begins with {'
+    'not-json: the text is not JSON, which begins with {'
     """
     if length is not None:
         length = checks.integer("length", length, minimum=2, maximum=LONGEST)

@@ -47,7 +47,7 @@ const UNDER = 42; // the space under the axis
 
 function build(stage, app) {
   const models = MODELS.map(([name, dim, base, trained_length]) => [name, { dim, base, trained_length }]);
-  const showModel = presets(app, "A published model’s setting", "A model’s setting …", models);
+  const showModel = presets(app, "A published model’s settings", "A model’s settings …", models);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const buttons = Object.keys(CASES).map((may) => {
     const button = html("button", { type: "button", "aria-label": `${NAMES[may]}, ${CASES[may]}` });
@@ -135,7 +135,8 @@ function rowsOf(data, { trained_length: length, target_length: target, dim, may 
     name: NAMES[name], when: CASES[name], chosen: !stays(data) && name === may, reach: needed ? end : 0, open,
     text: needed ? text : "not needed", falls: false,
   }));
-  const known = young ? `${young} of ${dim / 2} pairs have not turned` : `all ${dim / 2} pairs have turned`;
+  const known = young ? `${young} of ${dim / 2} pairs ${young === 1 ? "has" : "have"} not turned`
+    : `all ${dim / 2} pairs have turned`;
   return [{ name: "As it is", when: "nothing is changed", text: known, reach: length, open: !young,
     chosen: stays(data), falls: !stays(data) }, ...cases];
 }
@@ -204,16 +205,16 @@ function radians(angle) {
 
 // The recommendation for the chosen case.
 const TAKE = {
-  cached: ({ scale: s, attention }) => `take YaRN with s = ${short(s)} and f = ${exact(attention)}`,
-  tables: ({ window, group, reach }) => `take Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `
+  cached: ({ scale: s, attention }) => `use YaRN with s = ${short(s)} and f = ${exact(attention)}`,
+  tables: ({ window, group, reach }) => `use Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `
     + `reaches ${whole(reach)}`,
-  short: ({ grown, left }) => `take dynamic NTK and cache unrotated keys; at L′ its base is ${whole(grown)}, and `
-    + `angles still go ${radians(left)} radians beyond those of training`,
+  short: ({ grown, left }) => `use dynamic NTK and cache unrotated keys; at L′ its base is ${whole(grown)}, and `
+    + `angles still go ${radians(left)} radians beyond those in training`,
   base: ({ raised }) => {
     const far = raised > MOST_BASE ? `, above those of the models in the list (at most ${whole(MOST_BASE)})` : "";
-    return `set it to ${whole(raised)}, the smallest with which no pair goes beyond its angles${far}`;
+    return `set it to ${whole(raised)}, the smallest that keeps every pair within its trained angles${far}`;
   },
-  trained: ({ scale: s }) => `take YaRN with s = ${short(s)}, then train on texts of L′`,
+  trained: ({ scale: s }) => `use YaRN with s = ${short(s)}, then train on texts of L′`,
 };
 
 function describe(data, { trained_length, target_length, dim, may }) {
@@ -221,20 +222,20 @@ function describe(data, { trained_length, target_length, dim, may }) {
   const within = `L = ${whole(trained_length)}`;
   if (!needed) return `Nothing is needed: L′ = ${whole(target_length)} is no longer than ${within}.`;
   if (!young) {
-    return `Each of ${dim / 2} pairs completes a turn within ${within}: no angle is new at L′, and judged `
-      + "by the angles nothing has to change.";
+    return `All ${dim / 2} pairs complete a turn within ${within}: no angle is new at L′, so the angles `
+      + "give no reason to change anything.";
   }
   return `${young} of ${dim / 2} pairs ${young === 1 ? "does" : "do"} not complete a turn within ${within}. `
     + `${capital(CASES[may])}: ${TAKE[may](data)}.`;
 }
 
 export default explorer({
-  title: "What to take, for your numbers",
-  note: "Drag L and L′, or pick a model. Then click the row that says what may be done to yours.",
+  title: "Which method fits your numbers",
+  note: "Drag L and L′, or pick a model. Then click the row that says what you can do to your model.",
   dials,
   compute,
   build,
-  idle: (data) => (stays(data) ? { may: "No angle is new: nothing is needed." } : {}),
+  idle: (data) => (stays(data) ? { may: "No angle is new, so nothing is needed." } : {}),
   stats: ({ young, scale: s, least, left }, { dim }) => [
     ["No full turn within L", String(young), `of ${dim / 2} pairs`],
     ["Factor s = L′/L", short(s), "YaRN"],

@@ -51,7 +51,7 @@ class Advice(Explorer):
         label="Wanted length L′",
         below="shorter than any trained length here",
         above="no method is used for texts that long",
-        note="Tokens that the model has to read.",
+        note="How many tokens the model has to read.",
     )
     base = dials.base()
     dim = dials.dimension(
@@ -61,7 +61,7 @@ class Advice(Explorer):
     )
     may = Choice(
         CASES,
-        label="What may be done to the model",
+        label="What you can do to the model",
         note="The row that fits is marked.",
         more=True,
     )
@@ -74,6 +74,6 @@ class Advice(Explorer):
             "method reaches, on a logarithmic axis of positions with lines at the "
             "trained length L and the wanted length L′. The model as it is ends "
             "at L; YaRN, Self-Extend and a larger base reach L′; the bar of "
-            "dynamic NTK is dotted beyond L, because it follows the text. The row "
+            "dynamic NTK is dotted beyond L, as its base depends on the text. The row "
             "for the chosen case is marked."
         )

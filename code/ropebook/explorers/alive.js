@@ -209,7 +209,7 @@ function build(stage, app) {
     ...ofDial(app, byteDial, { limits, text: sayByte }),
   });
   app.beside.listen(({ share, problem, fetching }) => {
-    setText(says, problem ? `The model does not read: ${problem}.` : fetching ? "Fetching the model …"
+    setText(says, problem ? `The model can’t read: ${problem}.` : fetching ? "Fetching the model …"
       : share === undefined ? "" : `Reading … ${percent(share)}`);
     if (!problem && !fetching && share === undefined) app.redraw();
   });
@@ -276,7 +276,7 @@ function curves(plot, data, { result }, width) {
   const items = itemsOf(data, { result });
   const limit = x(Math.min(TRAINED, last));
   return [
-    ...titled(0, 0, "Bits that each byte costs", `Mean of ${SMOOTH} bytes. Lower is better`),
+    ...titled(0, 0, "Cost of each byte in bits", `Mean of ${SMOOTH} bytes. Lower is better`),
     ...legend(items, width),
     bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
     svg("path", { d: `M${limit},${top}V${floor}`, ...lined("muted", 1.5) }),
@@ -343,7 +343,7 @@ function letters({ columns, cell, line, textTop, last }, data, { result: { at } 
 const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space" : `“${letterOf(byte)}”`);
 
 function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { result }) {
-  const guessed = `${quoted(result.top[byte - 1])} was expected, with ${percent(result.share[byte - 1])}`;
+  const guessed = `${quoted(result.top[byte - 1])} was likeliest, with ${percent(result.share[byte - 1])}`;
   return [
     [`Within L, ${nameOf(result.at)}`, exact(within, 2), "bits per byte"],
     ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2), beyond === undefined ? "the text is too short"
@@ -355,11 +355,11 @@ function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { re
 function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fresh }, { result }) {
   const most = row.indexOf(Math.max(...row));
   const looked = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
-    + `${count(byte - most, "byte")} before, with a weight of ${percent(row[most])}.`;
+    + `${count(byte - most, "byte")} back, with a weight of ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
-    : `On average a byte beyond the trained length costs ${exact(beyond, 2)} bits, one within it ${exact(within, 2)}`
+    : `On average, a byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
       + (plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`);
-  return `${fresh ? "" : "Not read yet at these settings. "}${costs} ${looked}`;
+  return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${looked}`;
 }
 
 function parseOwn(text) {
@@ -369,15 +369,15 @@ function parseOwn(text) {
 }
 
 export default explorer({
-  title: "The model, reading",
-  note: "The model runs in this page. Set a dial, or type your own text. The first change fetches the model, 0.7 MB.",
+  title: "Watch the model read",
+  note: "The model runs in this page. Turn a dial or type your own text; your first change loads the model (0.7 MB).",
   dials,
   typed: { own: { parse: parseOwn, format: (text) => text } },
   compute,
   build,
   idle: (_, values) => ({
     ...(hasFactor(values) ? {} : { factor: `No effect here: ${METHODS[values.method]} has no factor.` }),
-    ...(!isOwn(values) ? {} : { text: "No effect here: your own text is read." }),
+    ...(!isOwn(values) ? {} : { text: "No effect here: the model reads your own text." }),
   }),
   stats,
   describe,

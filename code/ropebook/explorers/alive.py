@@ -142,7 +142,7 @@ class Alive(Explorer):
         label="Bytes",
         below="the model was trained on 256",
         above="that is four times the trained length",
-        note="How far the text is read.",
+        note="How far the model reads.",
         more=True,
     )
     byte = Whole(
@@ -163,7 +163,7 @@ class Alive(Explorer):
         label="Layer",
         below="layers are counted from 1",
         above="the model has three layers",
-        note="Whose attention the text shows.",
+        note="The text shows what it attends to.",
         more=True,
     )
     head = Whole(
@@ -173,7 +173,7 @@ class Alive(Explorer):
         label="Head",
         below="heads are counted from 1",
         above="a layer has four heads",
-        note="Whose attention the text shows.",
+        note="The text shows what it attends to.",
         more=True,
     )
     start = traitlets.Dict(
@@ -189,7 +189,7 @@ class Alive(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "What each byte of a text costs a small language model, in bits, as a "
+            "What each byte of a text costs a small language model in bits, as a "
             "curve over the position, with a line at the trained length. Beyond "
             "it the model as trained needs more and more bits; with a method it "
             "keeps working. Below is the text itself, with each byte underlined "

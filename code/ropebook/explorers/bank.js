@@ -47,7 +47,7 @@ function build(stage, app) {
   const steps = stepButtons(app, "position", "position", () => [0, MOST_LENGTH]);
   app.tools.append(steps.row);
   const models = MODELS.map(([name, dim, base, length]) => [name, { dim, base, length }]);
-  const showModel = presets(app, "A published model’s setting", "A model’s setting …", models);
+  const showModel = presets(app, "A published model’s settings", "A model’s settings …", models);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handles = { position: html("div"), length: html("div") };
@@ -140,7 +140,7 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
   const far = area[2] >= 620 ? "; the sector shows how far it gets" : "";
   const note = turned < pairs ? [svg("tspan", inColour("2"), "Orange"), `: no full turn within L = ${length}${far}`]
     : [`Every hand makes a full turn within L = ${length}`];
-  const more = unseen ? [svg("tspan", inColour("2"), "Orange rim"), ": an angle that no position within L has"] : [""];
+  const more = unseen ? [svg("tspan", inColour("2"), "Orange rim"), ": an angle that does not occur within L"] : [""];
   return [...titled(0, 0, `The hands at position ${position}`, ...note),
     svg("text", { x: 0, y: 51, "font-size": 12, class: "rb-quiet" }, ...more),
     ...(named ? turns.map((turn, i) => svg("text", {
@@ -179,7 +179,7 @@ function drawStrip(context, paints, strip, { wavelengths, last }, { length, posi
   const across = svg("g", { transform: `translate(0 ${floor})` });
   axis(across, "bottom", x, ticks.filter((tick) => x(tick) < to - 6 && Math.abs(x(tick) - atM) > 14), tickText);
   return [
-    ...titled(0, floor - 114, "Positions for one turn of each pair", "").slice(0, 1),
+    ...titled(0, floor - 114, "Positions per turn of each pair", "").slice(0, 1),
     svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) }), across,
     svg("path", { d: `M${atL.toFixed(2)},${floor - 45}V${floor}`, ...lined("ink", 2) }),
     svg("path", { d: `M${atM.toFixed(2)},${floor - 38}V${floor + 24}`, ...lined("ink", 1.5, "stroke-dasharray: 1 4") }),
@@ -195,26 +195,27 @@ function tickText(tick) {
 function describe({ turned, unseen, wavelengths }, { position, length }) {
   const pairs = wavelengths.length;
   const full = turned === pairs ? "Every hand makes a full turn"
-    : turned === 0 ? "No hand makes a full turn" : `${turned} of ${pairs} hands make a full turn`;
-  const slowest = `The slowest needs ${tidy(wavelengths.at(-1))} positions for one.`;
+    : turned === 0 ? "No hand makes a full turn"
+      : `${turned} of ${pairs} hands ${turned === 1 ? "makes" : "make"} a full turn`;
+  const slowest = `The slowest needs ${tidy(wavelengths.at(-1))} positions for a full turn.`;
   const beyond = position < length ? ""
-    : unseen === 0 ? " The position lies beyond the context, but no hand is at a new angle."
-      : ` The position lies beyond the context: ${count(unseen, "hand")} ${unseen === 1 ? "is" : "are"} at an angle `
-        + "that no position within it has.";
+    : unseen === 0 ? " The position is beyond the context, but no hand is at a new angle."
+      : ` The position is beyond the context: ${count(unseen, "hand")} `
+        + `${unseen === 1 ? "is at an angle" : "are at angles"} that no position within it has.`;
   return `${full} within ${length} positions. ${slowest}${beyond}`;
 }
 
 export default explorer({
   title: "A bank of clocks",
-  note: "Each pair is a hand that starts at the right and rotates counter-clockwise by θᵢ per position. "
-    + "Drag the labels L and m. The menu sets d, base and context as in a published model.",
+  note: "Each pair is a clock hand that starts out pointing right and rotates counter-clockwise by θᵢ per position. "
+    + "Drag the labels L and m. The menu sets d, base and context to a published model’s.",
   dials,
   compute,
   build,
   stats: ({ turned, unseen, wavelengths }) => [
     ["Full turn within L", String(turned), `of ${wavelengths.length}`],
-    ["Never by L", String(wavelengths.length - turned)],
-    ["Slowest hand", tidy(wavelengths.at(-1)), "positions a turn"],
+    ["Less than a turn", String(wavelengths.length - turned)],
+    ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
     ["New angles", String(unseen), "at this position"],
   ],
   describe,

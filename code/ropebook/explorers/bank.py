@@ -66,6 +66,6 @@ class Bank(Explorer):
     def _default_alt(self) -> str:
         return (
             "A clock for each pair of dimensions, from fast to slow. The hands of the fast ones have turned many times; "
-            "those of the slow ones, in orange, never complete a turn within the context, and a sector shows how far they "
-            "get. Below, the wavelengths on a logarithmic strip: orange beyond the line of the context."
+            "those of the slow ones, in orange, do not complete a turn within the context, and a sector shows how far they "
+            "get. Below, the wavelengths on a logarithmic strip: orange beyond the line that marks the context."
         )

@@ -282,7 +282,7 @@ function drawClocks(context, paints, top, area, { turns, encoding, young }) {
   context.lineCap = "butt";
   const turn = named ? "one" : "one turn so far";
   const note = `${named ? "Turns so far. " : ""}${young ? `Open ring: less than ${turn} (${young} of ${pairs})`
-    : `Every hand: ${turn}, or more`}`;
+    : `Every hand: at least ${turn}`}`;
   return [
     ...titled(area[0], top, "Clock hands: tips at (sin, cos)", note),
     ...(named ? turns.map((turn, i) => svg("text", {
@@ -308,7 +308,7 @@ function describe({ turns, young, wavelengths }, { position }) {
 
 export default explorer({
   title: "Binary digits, clock hands, sinusoids",
-  note: "Step through the positions. Fast digits flip often and slow ones rarely; hands and waves do so smoothly.",
+  note: "Step through the positions. Fast digits flip often and slow ones rarely; hands and waves change smoothly.",
   dials,
   compute,
   build,

@@ -121,7 +121,7 @@ function build(stage, app) {
     const name = `d = ${figure.dim}, L = ${figure.length}, query at ${figure.query}`;
     return [name, { ...figure, base: 1e4, vectors: "ones" }];
   });
-  const showFigure = presets(app, "The six figures of the text", "A figure of the text …", settings);
+  const showFigure = presets(app, "The six figures in the text", "A figure in the text …", settings);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const pad = html("div");
@@ -222,7 +222,7 @@ function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
   const of = width < 620 ? "of" : "of every";
   const sampled = per > 1 ? `sampled, ${CLOSE.length + SPOTS.length} ${of} ${per} keys` : "every key";
   const mark = (colour, text) => svg("tspan", inColour(colour), text);
-  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("ink", "○"), " least",
+  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("ink", "○"), " lowest",
     ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
     width < 620 ? " · - - swing" : " · - - ± swing of pairs out of step");
   return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
@@ -272,14 +272,15 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The menu sets up one of the six figures of the text, at base 10⁴.",
+  note: "Drag across the picture to move the query. The menu sets the dials for one of the six figures in the text, "
+    + "at base 10⁴.",
   dials,
   compute,
   build,
   stats: ({ per, reach, least, leastAt, negativeAt, maxima, swing }, { query }) => [
     ["First below 0", negativeAt < 0 ? "nowhere" : `Δ = ${Math.abs(query - negativeAt)}`,
       negativeAt < 0 ? (per > 1 ? "in the samples" : "") : Math.abs(query - negativeAt) < reach ? "" : "or nearer"],
-    ["Least score", tidy(least), `at Δ = ${Math.abs(query - leastAt)}${per > 1 ? ", of the samples" : ""}`],
+    ["Lowest score", tidy(least), `at Δ = ${Math.abs(query - leastAt)}${per > 1 ? ", of the samples" : ""}`],
     ["Local maxima", maxima < 0 ? "—" : String(maxima), maxima < 0 ? "not counted in samples" : ""],
     ["Swing", `± ${tidy(swing)}`, "pairs out of step"],
   ],

@@ -90,7 +90,7 @@ class Distance(Explorer):
         label="Random draw",
         below="draws are counted from 1",
         above="no more were drawn",
-        note="Each draw is another query and another key.",
+        note="Each draw has a different query and key.",
         more=True,
     )
 

@@ -108,7 +108,7 @@ function drawn(data, width, height) {
   const level = (value) => `M${from},${y(value).toFixed(1)}H${to}`;
   const marks = marksOf(lengths, from, y);
   return [
-    ...titled(0, 0, "Wavelength of each pair", "In tokens, against the lengths L and L′"),
+    ...titled(0, 0, "Wavelength of each pair", "In tokens, with the lengths L and L′"),
     ...legend(items, width),
     ...ground(y, shown, from, to),
     ...lengths.map(([name, one]) => svg("path", {
@@ -157,7 +157,7 @@ function wordsOf({ error, words, findings, snippets }) {
     ...entries.flatMap(([name, said]) => [html("dt", {}, name), html("dd", {}, said)]));
   return [
     list(words),
-    html("p", { class: "rb-head" }, findings.length ? "What is odd" : "Nothing wrong or suspicious was found."),
+    html("p", { class: "rb-head" }, findings.length ? "What looks odd" : "Nothing wrong or suspicious was found."),
     ...(findings.length ? [list(findings.map(([level, , said]) => [level, said]))] : []),
     ...(snippets.length ? [html("details", {}, html("summary", {}, "How to load, convert and extend it"),
       ...snippets.flatMap(({ title, code, note, checked }) => [
@@ -186,7 +186,7 @@ function describe({ error, kinds, name, long, near, far, fresh, findings }) {
   if (!kinds) return "Nothing rotates in this model.";
   const said = (sentence) => (kinds > 1 ? `${name}: ${sentence}` : capital(sentence));
   const odd = findings.length ? ` ${count(findings.length, "remark")} below.` : "";
-  if (!long.length) return `${said("the file does not decide the frequencies.")}${odd}`;
+  if (!long.length) return `${said("the file does not determine the frequencies.")}${odd}`;
   if (near === null) return `${said("without the lengths, nobody can tell which pairs meet new angles.")}${odd}`;
   const who = fresh ? `${count(fresh, "pair")} of ${long.length} ${fresh === 1 ? "meets" : "meet"} new angles`
     : `none of ${count(long.length, "pair")} meets a new angle`;
@@ -201,13 +201,13 @@ function parseConfig(text) {
 
 export default explorer({
   title: "What a configuration says",
-  note: "Paste a config.json, or take an example. It stays in this page.",
+  note: "Paste a config.json or pick an example. Nothing leaves this page.",
   dials,
   typed: { config: { parse: parseConfig, format: (text) => text } },
   compute,
   build,
   idle: ({ kinds }, { config }) => ({
-    ...(config.trim() ? { example: "No effect here: your own file is explained." } : {}),
+    ...(config.trim() ? { example: "No effect here: the figure explains your own file." } : {}),
     ...(kinds > 1 ? {} : { second: "No effect here: the file has one kind of layer." }),
   }),
   stats,

@@ -125,14 +125,14 @@ class Explain(Explorer):
         _TITLES,
         "llama",
         label="Example",
-        note="Explained as long as nothing is pasted.",
+        note="Explained while no file is pasted.",
     )
     length = Whole(
         0,
         min=0,
         max=MOST_LENGTH,
         log=True,
-        label="Length asked for",
+        label="Length to be read",
         below="0 stands for the length in the file",
         above="no model reads texts of such a length",
         note="Tokens that the model should read. 0: the length in the file.",

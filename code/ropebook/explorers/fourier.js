@@ -355,16 +355,16 @@ function describe({ products, score, highest }, { peak, distance, summed }) {
   const [adds, takes] = sides(used);
   const adding = used.filter((one) => one >= 0).length;
   const [pairs, taking] = [used.length, used.length - adding];
-  const key = `The key is the query, rotated by ${count(peak, "token")}: at Δ = ${peak} every wave has its `
+  const key = `The key is the query rotated by ${count(peak, "token")}: at Δ = ${peak} every wave is at its `
     + `crest, and the score is as high as it can be, ${tidy(highest)}. `;
-  if (distance === peak) return `${key}Here nothing is taken away: every pair adds all it has.`;
+  if (distance === peak) return `${key}Here no pair takes anything away: each adds as much as it can.`;
   return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, `
     + `${taking} ${taking === 1 ? "takes" : "take"} ${tidy(takes)} away, and ${tidy(score)} is left.`;
 }
 
 export default explorer({
   title: "The score, one wave for each pair",
-  note: "Drag along the waves to choose a distance Δ, and the peak by its name.",
+  note: "Drag along the waves to choose a distance Δ. Drag “peak” to move the peak.",
   dials,
   compute,
   build,

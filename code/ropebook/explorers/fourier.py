@@ -44,7 +44,7 @@ class Fourier(Explorer):
         label="Peak at Δ",
         below="distances are counted from 0 here",
         above="the longest range ends there",
-        note="The key is the query, rotated by so many tokens.",
+        note="The key is the query rotated by this many tokens.",
         within=Within("span"),
     )
     distance = Whole(
@@ -92,7 +92,7 @@ class Fourier(Explorer):
         label="Query",
         below="0 means all ones",
         above="there are no more random queries",
-        note="0: all entries are 1, and the waves of one height. 1, 2, …: random entries.",
+        note="0: all entries are 1, so all waves have the same height. 1, 2, …: random entries.",
         more=True,
     )
 
@@ -103,5 +103,5 @@ class Fourier(Explorer):
             "waves. Above is one wave for each pair of dimensions, from fast to "
             "slow, all with a crest at the same distance; below is their sum, "
             "which is highest there. Next to them, bars show the products of the "
-            "pairs at another distance and how they add up to the score."
+            "pairs at a second distance and how they add up to the score."
         )

@@ -278,7 +278,7 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const { top, mapHeight, curveTop, floor } = layout;
   const right = LEFT + plot;
   put(frame.legend, { transform: `translate(${width - 104} 0)` });
-  const order = interleaved ? "entries in turn" : "sines, then cosines";
+  const order = interleaved ? "sines and cosines in turn" : "sines, then cosines";
   const blends = per === 1 ? "" : `Columns blend ${4 * per - (per % 2)} positions.`;
   setText(frame.subtitle, width < NARROW && blends ? blends : `Rows: ${order}. ${blends}`);
   put(frame.subtitle, { y: top - 14 });
@@ -335,17 +335,18 @@ function describe({ kernel, wavelengths, turned }, { dim, length, reference }) {
   const young = pairs - turned;
   const full = young === 0 ? "Every pair completes at least one turn here"
     : `${young} of ${count(pairs, "pair")} ${young === 1 ? "does" : "do"} not complete a turn here`;
-  if (length === 1) return `${lengths} One position alone has no distance to measure.`;
+  if (length === 1) return `${lengths} With a single position there is no distance to measure.`;
   let lowest = 0;
   for (let m = 1; m < length; m += 1) if (kernel[m] < kernel[lowest]) lowest = m;
   const next = kernel[reference + 1] ?? kernel[reference - 1];
-  return `${lengths} ${full}. The similarity to position ${reference} is ${tidy(next)} one place away; it is lowest, `
-    + `${tidy(kernel[lowest])}, at position ${lowest}.`;
+  return `${lengths} ${full}. The similarity to position ${reference} is ${tidy(next)} one position away; it is `
+    + `lowest, ${tidy(kernel[lowest])}, at position ${lowest}.`;
 }
 
 export default explorer({
   title: "The encoding, and what it says about distance",
-  note: "Point at the picture, or move the cursor with the arrow keys. Click or press Enter to measure from there.",
+  note: "Point at the picture or use the arrow keys to read an entry. Click or press Enter to measure "
+    + "distances from there.",
   dials,
   compute,
   build,

@@ -61,7 +61,7 @@ function compute(dials) {
 
 function build(stage, app) {
   const settings = MODELS.map(([name, base, dim, trained_length]) => [name, { base, dim, trained_length }]);
-  const showModel = presets(app, "A published model’s setting", "A model’s setting …", settings);
+  const showModel = presets(app, "A published model’s settings", "A model’s settings …", settings);
   const panelAt = panels(app, ["Wavelengths", "Stretch"]);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const handles = { trained_length: html("div"), factor: html("div") };
@@ -127,7 +127,7 @@ function itemsOf(shown) {
 function names({ width }, { shown, wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   const note = young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
-    : [`Each of ${pairs} pairs completes a turn within L`];
+    : [`All ${pairs} pairs complete a turn within L`];
   return [...titled(0, 0, "Wavelength of each pair", ...note), ...legend(itemsOf(shown), width)];
 }
 
@@ -193,7 +193,7 @@ function stretches(plot, data, { factor }) {
     x: (from + to) / 2, y: (lowTop + lowFloor) / 2, "font-size": 13, "text-anchor": "middle", class: "rb-quiet",
   }, "No method is switched on.")];
   const heading = upper ? [svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ")]
-    : [...titled(0, 0, "Stretch λ′/λ", "By how much each method slows each pair down"),
+    : [...titled(0, 0, "Stretch λ′/λ", "How much each method slows each pair down"),
       ...legend(itemsOf(data.shown), width)];
   return [
     ...heading,
@@ -225,27 +225,28 @@ function radians(angle) {
 function describe({ target, wavelengths, turned, beyond, shown, left }, { trained_length }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   if (!young) {
-    return `Each of ${pairs} pairs completes a turn within L = ${trained_length}: it has been at every angle, so a `
+    return `All ${pairs} pairs complete a turn within L = ${trained_length}: they have been at every angle, so a `
       + "longer text brings no new ones.";
   }
   const start = `${young} of ${pairs} pairs ${young === 1 ? "has" : "have"} not completed a turn within `
     + `L = ${trained_length}. At L′ = ${target} `;
-  if (!beyond) return `${start}no angle is new, because L′ is L.`;
+  if (!beyond) return `${start}no angle is new, because L′ equals L.`;
   const methods = shown.map((name, k) => `${radians(left[k])} with ${METHODS[name].title}`);
   const list = methods.length > 1 ? `${methods.slice(0, -1).join(", ")} and ${methods.at(-1)}` : methods.join("");
-  const now = `${start}the angles go ${radians(beyond)} radians beyond those of training without a method`;
+  const now = `${start}the angles go ${radians(beyond)} radians beyond those in training without a method`;
   return list ? `${now}; ${list}.` : `${now}.`;
 }
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Drag L and L′. More dials: what each method does.",
+  note: "Pairs above the line L never completed a turn in training. Drag L and L′. "
+    + "Switch methods on under “More dials”.",
   dials,
   compute,
   build,
   stats: ({ wavelengths, turned, beyond, shown, left }) => [
-    ["Never turned within L", String(wavelengths.length - turned), `of ${count(wavelengths.length, "pair")}`],
-    ["New angles as it is", radians(beyond), "radians"],
+    ["No full turn within L", String(wavelengths.length - turned), `of ${count(wavelengths.length, "pair")}`],
+    ["New angles, no method", radians(beyond), "radians"],
     ...shown.map((name, k) => [`with ${METHODS[name].title}`, radians(left[k]), "radians"]),
   ],
   describe,

@@ -82,7 +82,7 @@ class Ladder(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The wavelength of each pair on a logarithmic scale, rising from 6 positions a turn like a ladder, with lines "
+            "The wavelength of each pair on a logarithmic scale, rising like a ladder from 6 positions per turn, with lines "
             "at the trained length L and the wanted length L′: the pairs above L never completed a turn in training. A method "
-            "that is switched on adds its own wavelengths, and below them by how much it stretches each pair."
+            "that is switched on adds its own wavelengths and, below them, how much it stretches each pair."
         )

@@ -274,14 +274,14 @@ function describe({ rope, addedCurve }, { m, n, shift }) {
   const [least, most] = [Math.min(...addedCurve), Math.max(...addedCurve)];
   const where = `Query at ${m + shift}, key at ${n + shift}: distance ${String(m - n).replace("-", "−")}.`;
   const level = `RoPE’s score is ${exact(rope, 4)} at every shift.`;
-  return `${where} ${level} With the encoding added, the score goes from ${exact(least, 2)} to ${exact(most, 2)} `
+  return `${where} ${level} With the encoding added, the score ranges from ${exact(least, 2)} to ${exact(most, 2)} `
     + `as both slide by 0 to ${SHIFTS - 1} positions.`;
 }
 
 export default explorer({
   title: "Query and key, locked together",
-  note: "Drag the vertical line, or play, to slide query and key along the text together. "
-    + "Changing m or n alone changes their distance.",
+  note: "Drag the vertical line, or press Play, to slide query and key along the text together. "
+    + "Changing only m or only n changes their distance.",
   dials,
   compute,
   build,

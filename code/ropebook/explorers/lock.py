@@ -72,5 +72,5 @@ class Lock(Explorer):
         return (
             "Query and key as two arrows in the plane of one pair, twice: rotated by RoPE, and with a sinusoidal "
             "encoding added. Below are both scores, over all pairs, against a shift that moves query and key alike. "
-            "RoPE's score is a level line, and the sinusoidal one goes up and down."
+            "RoPE's score is a flat line, and the sinusoidal one goes up and down."
         )

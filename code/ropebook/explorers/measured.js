@@ -166,7 +166,7 @@ function placeOf({ show, measured }, { at, window, distance }) {
 
 function titleOf({ show, run, measured }, wide) {
   if (show === "loss") {
-    const seeds = run === "schemes" ? "Lines: means of three seeds. Where you read, a dot for each seed"
+    const seeds = run === "schemes" ? "Lines: means of three seeds. Dots: each seed, where you read"
       : "Thick: the mean of three seeds. Faint: each of them";
     return ["Bits per byte at each position", wide ? `Lower is better. ${seeds}`
       : `Lower is better. ${run === "schemes" ? "Dots" : "Faint"}: each seed`];
@@ -180,7 +180,7 @@ function titleOf({ show, run, measured }, wide) {
 // The name of the line with which readers compare the others; "" if there is none.
 function referenceOf({ show, run, measured }) {
   if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes only`;
-  return show === "retrieval" ? "guessing" : "one of the two, at random";
+  return show === "retrieval" ? "guessing" : "picking one at random";
 }
 
 // The names of the lines with their looks, and for schemes also their values at the chosen place.
@@ -288,8 +288,8 @@ function differences(plot, dials, data, head) {
     const [mean, start, stop] = one[b];
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
   };
-  const title = schemes ? "Difference to RoPE, base 10⁴"
-    : `Difference to the model as trained${both && one ? `: ${textOf(band)}` : ""}`;
+  const title = schemes ? "Difference from RoPE, base 10⁴"
+    : `Difference from model as trained${both && one ? `: ${textOf(band)}` : ""}`;
   const told = follows ? "; beyond L, of texts that end with the band" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`
@@ -364,7 +364,7 @@ function shares(plot, dials, data) {
 }
 
 export default explorer({
-  title: "The measured grid",
+  title: "The measurements",
   note: noteOf,
   dials,
   compute,

@@ -103,13 +103,13 @@ class Measured(Explorer):
     text = Choice(
         {"python": "Python", "language": "generated language"},
         label="Text",
-        note="What is read. The generated language has rules that reach far back.",
+        note="What the models read. The generated language has long-range rules.",
         more=True,
     )
     run = Choice(
         {LONGER: "RoPE, base 10⁴", "schemes": "all schemes"},
         label="Model",
-        note="The model that methods are applied to, trained twice as long, or all schemes.",
+        note="The model that methods are applied to (trained twice as long), or all schemes.",
         more=True,
     )
     method = Choice(
@@ -127,7 +127,7 @@ class Measured(Explorer):
     tuned = Switch(
         False,
         label="Fine-tuned",
-        note="Train the model a little further with the method, on longer texts.",
+        note="Trains the model a little further with the method, on longer texts.",
         more=True,
     )
     position = Whole(
@@ -138,7 +138,7 @@ class Measured(Explorer):
         label="Position or distance",
         below="the picture begins there",
         above="the texts end there",
-        note="Where to read off the figure.",
+        note="Where to read the values.",
         more=True,
     )
     measured = traitlets.Dict(help="the numbers, see compact").tag(sync=True)
@@ -155,7 +155,7 @@ class Measured(Explorer):
             "Bits per byte at each position of long texts, for small models that "
             "were trained on short ones: as trained, with the chosen method, and "
             "when they see only as much text as in training. Vertical lines mark "
-            "the trained length and the one that the method is made for. There is "
+            "the trained length and the length that the method is set for. There is "
             "a faint line for each of three seeds and a thick one for their mean. "
             "Below is the difference from the models as trained, band by band, "
             "with an interval."

@@ -172,7 +172,7 @@ function words({ left }, data, { pairing }) {
   const said = [
     [all(good.q), "The rotation keeps q’s pairs together", "The rotation tears q’s pairs apart"],
     [all(good.k), "The rotation keeps k’s pairs together", "The rotation tears k’s pairs apart"],
-    [all(good.products), "Each channel of q meets its own in k", "Channels of q meet others in k"],
+    [all(good.products), "Each q channel meets its match in k", "Channels of q meet others in k"],
   ];
   const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
   return [
@@ -226,8 +226,8 @@ function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
   }
   const stored = permuteQ ? "half-split" : "interleaved";
   if (permuteQ === half) {
-    return `q and k are both stored ${stored}, and the rotation expects just that. Each pair rotates as a pair, each `
-      + "channel meets its own, and the score agrees with the reference at every position.";
+    return `q and k are both stored ${stored}, just as the rotation expects. Each pair rotates as a pair, each `
+      + "channel meets its match, and the score agrees with the reference at every position.";
   }
   return `q and k are both stored ${stored}, but the rotation expects ${half ? "half-split" : "interleaved"} pairs, `
     + "so it mixes channels that were never a pair. At n = m you can’t see it, because there the two rotations cancel; "
@@ -236,14 +236,14 @@ function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
 
 export default explorer({
   title: "Which channels make a pair?",
-  note: "Permute q or k, or change the rotation, until the blue curve lies on the grey one. There are two ways.",
+  note: "Permute q or k, or change the rotation, until the blue curve lies on the grey one. Two settings do it.",
   dials,
   compute,
   build,
   stats: ({ score, reference, difference }) => [
     ["Score, all interleaved", tidy(reference)],
     ["Score now", tidy(score)],
-    ["Largest difference", tidy(difference), "for any n"],
+    ["Largest difference", tidy(difference), "over all n"],
   ],
   describe,
 });

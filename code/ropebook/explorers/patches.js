@@ -114,7 +114,7 @@ function build(stage, app) {
 
 function head(width, { row, column }) {
   const narrow = width < 420;
-  const note = narrow ? "Blue: alike. Orange: opposed." : "Blue: rotated alike. Orange: to opposite sides.";
+  const note = narrow ? "Blue: alike. Orange: opposed." : "Blue: rotated alike. Orange: opposite ways.";
   const title = `Score with ${narrow ? "" : "the patch in "}row ${row}, column ${column}`;
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, title),
@@ -151,7 +151,7 @@ function strip(width, { side }, { axes }) {
     style: `fill: var(--rb-${AXES[axis]})`,
   }));
   let x = 0;
-  const words = ["Pairs follow:", ...new Set(axes)].map((axis) => {
+  const words = ["Pairs encode:", ...new Set(axes)].map((axis) => {
     const text = typeof axis === "string" ? axis : NAMES[axis];
     const at = x;
     x += textWidth(text, 12, 600) + 14;
@@ -170,15 +170,15 @@ function describe({ below, beside, slanted, axes }, { form }) {
   const [right, left] = slanted;
   const alike = Math.abs(right - left) < 5e-3;
   const slant = alike ? `Both diagonal neighbours have ${shared(right)}`
-    : `Of the diagonal neighbours, the one below to the right has ${shared(right)}, `
-      + `the one to the left ${shared(left)}`;
+    : `Of the diagonal neighbours, the one to the lower right has ${shared(right)}, `
+      + `and the one to the lower left ${shared(left)}`;
   return `With ${count(axes.length, "pair")}, ${FORMS[form]}: the patch below has ${shared(below)} of the largest `
-    + `score, the patch beside ${shared(beside)}. ${slant}.`;
+    + `score, and the patch beside it ${shared(beside)}. ${slant}.`;
 }
 
 export default explorer({
   title: "One patch and all others",
-  note: "Drag across the image to ask from another patch, or use the arrow keys.",
+  note: "Drag across the image, or use the arrow keys, to pick the patch to compare.",
   dials,
   compute,
   build,

@@ -49,13 +49,13 @@ class Patches(Explorer):
     base = dials.base(
         100.0,
         label="Base of the rows",
-        note="In all forms but axial, of all pairs.",
+        note="The only base, except in the axial form.",
     )
     dim = dials.dimension(
         32,
         max=128,
         label="Entries for rows",
-        note="Two for each pair that follows rows.",
+        note="Two for each pair that encodes rows.",
     )
     base_columns = dials.base(
         100.0,
@@ -67,7 +67,7 @@ class Patches(Explorer):
         32,
         max=128,
         label="Entries for columns",
-        note="Two for each pair that follows columns.",
+        note="Two for each pair that encodes columns.",
         more=True,
     )
     row = Whole(
@@ -94,7 +94,7 @@ class Patches(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A map of 16 times 16 patches, coloured by their score with one patch near the middle, which has a ring. In the "
+            "A map of 16 times 16 patches, coloured by their score with one patch near the middle, which is marked. In the "
             "axial form the colour is strongest along the row and the column of that patch, a cross. Under the map a strip "
-            "shows in one colour which pairs follow the rows, and in another which follow the columns."
+            "shows in one colour which pairs encode the rows, and in another which encode the columns."
         )

@@ -74,7 +74,7 @@ function bandOf({ from, to }) {
 function heading({ width }, data, { factor }) {
   const slowed = `${bandOf(data)} slowed by ${Number(factor.toPrecision(3))}`;
   return titled(0, 0, width < NARROW ? "Mean score by distance" : "Mean score of all heads by distance",
-    svg("tspan", inColour("muted"), "as it is"), svg("tspan", { dx: 14, ...inColour("1") }, slowed));
+    svg("tspan", inColour("muted"), "original"), svg("tspan", { dx: 14, ...inColour("1") }, slowed));
 }
 
 function frame({ floor, levels, ends, x, y }) {
@@ -112,23 +112,23 @@ function describe(data, { distance, factor }) {
   const rises = (where, curve) => (where === REACH ? "it falls all the way to the end of the picture"
     : `it is lowest at distance ${where} and rises by ${back(curve)} from there to the end of the picture`);
   if (factor === 1) return `${here}. No pair is slowed: ${rises(plainLowest, plain)}.`;
-  return `${here} as the model is, and ${exact(changedHere, 1)} with ${bandOf(data)} slowed. As the model is, `
+  return `${here} in the original model and ${exact(changedHere, 1)} with ${bandOf(data)} slowed. In the original, `
     + `${rises(plainLowest, plain)}; with the slowed pairs, ${rises(changedLowest, changed)}.`;
 }
 
 function lossText(loss, plainLoss, k) {
-  return loss ? [exact(loss[k], 2), `nats, as it is ${exact(plainLoss[k], 2)}`] : ["–", "not measured"];
+  return loss ? [exact(loss[k], 2), `nats, originally ${exact(plainLoss[k], 2)}`] : ["–", "not measured"];
 }
 
 export default explorer({
   title: "A penalty on distance, made of cosines",
-  note: "Choose pairs and slow them down. Drag across the picture to read it elsewhere. The curves are computed from "
-    + "what was measured in pieces of 1,024 tokens; losses were measured in a text of 12,288.",
+  note: "Choose pairs and slow them down. Drag across the picture to read other distances. The curves are computed "
+    + "from measurements in pieces of 1,024 tokens; the losses were measured in a text of 12,288 tokens.",
   dials,
   compute,
   build,
   stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
-    [`Mean score at ${distance}`, exact(changedHere, 1), `as it is ${exact(plainHere, 1)}`],
+    [`Mean score at ${distance}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
     ["Measured loss beyond 9,216", ...lossText(loss, plainLoss, 1)],
     ["Measured loss within", ...lossText(loss, plainLoss, 0)],
   ],

@@ -62,8 +62,8 @@ class Penalty(Explorer):
         max=8,
         label="Slowed by",
         below="pairs would turn faster than in training",
-        above="eight times as slow is nearly standing still",
-        note="The frequencies of these pairs are divided by it.",
+        above="eight times slower, pairs would hardly turn",
+        note="The frequencies of these pairs are divided by this.",
     )
     distance = Whole(
         12_288,
@@ -72,7 +72,7 @@ class Penalty(Explorer):
         label="Distance Δ",
         below="a key can't be nearer than the query itself",
         above="the picture ends at twice the trained length",
-        note="Where to read off the figure.",
+        note="Where to read the values.",
         more=True,
     )
     bias = traitlets.Dict(help="the numbers, see load").tag(sync=True)
@@ -84,9 +84,9 @@ class Penalty(Explorer):
     def _default_alt(self) -> str:
         return (
             "The mean score of all heads of a published model against the "
-            "distance between query and key. As the model is, it falls until "
+            "distance between query and key. In the original model it falls until "
             "shortly before the trained length and then rises again. With the "
-            "chosen pairs slowed down it falls for longer."
+            "chosen pairs slowed down it keeps falling for longer."
         )
 
     def dials(self) -> dict[str, Any]:

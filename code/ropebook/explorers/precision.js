@@ -340,22 +340,22 @@ function describe({ different, lost, error }, { dtype, rounded, first, count }) 
   const rows = different - Number(lost > 0);
   const shared = `${finite} neighbouring positions share ${rows} row${rows === 1 ? "" : "s"}`;
   const kept = finite === 0 ? "" : rows === finite ? "Every position has a row of its own" : shared;
-  const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 has no number but infinity, and a `
-    + "cosine of that is not a number" : "";
-  const most = error > 1.9 ? ", nearly as much as can be" : "";
+  const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 represents the positions as infinity,`
+    + " which has no cosine: the result is not a number" : "";
+  const most = error > 1.9 ? ", nearly the largest possible" : "";
   const off = finite ? ` The largest error of a cosine is ${tidy(error)}${most}.` : "";
   const why = {
-    result: " Only the finished cosine is rounded, and so it is the same at every position.",
-    frequencies: " The error of θᵢ is multiplied by the position: it grows with it.",
-    positions: ` Near ${first + count - 1} the numbers of ${dtype} are ${spacing(dtype, first + count - 1)} apart.`,
-    everything: ` Near ${first + count - 1} the numbers of ${dtype} are ${spacing(dtype, first + count - 1)} apart.`,
+    result: " Only the finished cosine is rounded, so the error does not grow with the position.",
+    frequencies: " The error of θᵢ is multiplied by the position, so the angle’s error grows with it.",
+    positions: ` Near ${first + count - 1}, ${dtype} numbers are ${spacing(dtype, first + count - 1)} apart.`,
+    everything: ` Near ${first + count - 1}, ${dtype} numbers are ${spacing(dtype, first + count - 1)} apart.`,
   }[rounded];
   return `${kept}${gone}.${off}${why}`;
 }
 
 export default explorer({
   title: "What rounding does to the tables",
-  note: "One row per position. Play, or pull the positions up: far out, neighbours become one.",
+  note: "One row per position. Press Play or raise the position: far out, neighbouring rows merge.",
   dials,
   compute,
   build,

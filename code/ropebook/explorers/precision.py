@@ -33,13 +33,13 @@ class Precision(Explorer):
         DTYPES,
         "bfloat16",
         label="Type",
-        note="They have 53, 24, 8 and 11 binary digits.",
+        note="Their precision is 53, 24, 8 and 11 binary digits.",
     )
     rounded = Choice(
         STAGES,
         "everything",
         label="What is rounded",
-        note="Only the result; also the frequencies θᵢ; also the positions; or both of these and the angles.",
+        note="The result alone, or also the frequencies θᵢ, the positions, or both of these and the angles.",
         more=True,
     )
     first = Whole(
@@ -50,7 +50,7 @@ class Precision(Explorer):
         label="First position",
         below="positions are counted from 0",
         above="soon even float32 would merge positions",
-        note="An arrow key moves it by one, a page key doubles it.",
+        note="An arrow key moves it by one; Page Up doubles it.",
         more=True,
     )
     count = Whole(
@@ -77,5 +77,5 @@ class Precision(Explorer):
             "Two tables of cosines and sines as pictures, one row for each of "
             "many neighbouring positions: exact on the left, rounded on the "
             "right, where neighbouring rows merge into bands. Next to them is the "
-            "error of every entry; the darker, the larger."
+            "error of every entry, darker where it is larger."
         )

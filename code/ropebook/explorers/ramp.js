@@ -178,7 +178,7 @@ function describe({ largest, pair, ratio, low, high }) {
 
 export default explorer({
   title: "YaRN’s ramp, paper against code",
-  note: "Drag the ends of the ramp. Fast pairs, on the left, are kept, slow ones interpolated, those between mixed.",
+  note: "Drag the ends of the ramp. Fast pairs (left) are kept, slow ones interpolated, and those in between mixed.",
   dials,
   compute,
   build,

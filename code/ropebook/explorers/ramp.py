@@ -35,7 +35,9 @@ class Ramp(Explorer):
     dim = dials.dimension(
         128, min=4, below="a ramp needs two pairs", note="Of a head: d/2 pairs."
     )
-    factor = dials.factor(16.0, note="Interpolated pairs are slowed down by it.")
+    factor = dials.factor(
+        16.0, note="Interpolated pairs are slowed down by this factor."
+    )
     truncate = Switch(
         True,
         label="Round the ends",
@@ -48,7 +50,7 @@ class Ramp(Explorer):
         return (
             "How much of each pair is interpolated, from nothing for the fast "
             "pairs to everything for the slow ones. YaRN's paper describes a "
-            "curve that rises steeply and then creeps to the end; its code draws "
+            "curve that rises steeply and then flattens out; its code draws "
             "a straight ramp between the same ends. Below is the factor between "
             "the two resulting frequencies, pair by pair."
         )

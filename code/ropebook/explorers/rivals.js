@@ -242,7 +242,7 @@ function describe({ here, mirrored }, { first, second, head, heads, offset }) {
   const whose = (k, name) => {
     const own = BY_HEAD.includes(name) ? ` (head ${head} of ${heads})` : "";
     const same = Math.abs(here[k] - mirrored[k]) < 1e-9;
-    const other = same ? "as much" : signed(mirrored[k]);
+    const other = same ? "the same" : signed(mirrored[k]);
     return `${SCHEMES[name]}${own} adds ${signed(here[k])} to the score, and ${other} on the other side`;
   };
   const at = placeOf(offset);
@@ -252,7 +252,7 @@ function describe({ here, mirrored }, { first, second, head, heads, offset }) {
 
 export default explorer({
   title: "Two schemes on one axis",
-  note: "Pick two schemes, and drag across the picture to read them off. A causal mask hides the right half.",
+  note: "Pick two schemes, and drag across the picture to read their values. A causal mask hides the right half.",
   dials,
   compute,
   build,

@@ -79,7 +79,7 @@ class Rivals(Explorer):
         label="Number of heads H",
         below="there must be a head",
         above="more lines would cover each other",
-        note="Slopes are divided among them.",
+        note="The slopes are spread over them.",
         more=True,
     )
     offset = Whole(

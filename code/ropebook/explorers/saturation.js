@@ -128,7 +128,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   const upright = (share, colour, more = "") => svg("path", { d: `M${x(share)},${MAP_TOP}V${mapFloor}`,
     ...lined(colour, 1, `stroke-linecap: butt; ${more}`) });
   return [
-    ...titled(barsLeft, 0, `At d = ${dim}`, wide ? "dotted: every key alike" : "dotted: all alike"),
+    ...titled(barsLeft, 0, `At d = ${dim}`, wide ? "dotted: equal weights" : "dotted: equal"),
     upright(0.5, "grid"), upright(1, "grid"),
     ...weights.map((weight, n) => svg("rect", { class: "rb-weight", x: barsLeft, width: x(weight) - barsLeft,
       y: MAP_TOP + n * pitch + gap / 2, height: pitch - gap, rx: Math.min(3, pitch / 6),
@@ -177,8 +177,8 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
     ...titled(LEFT, 0, wide ? "Weights of the keys, for every d" : "Weights, every d", "a row for each key"),
     svg("rect", { x: LEFT, y: MAP_TOP, width: columns, height: mapHeight,
       style: "fill: none; stroke: var(--rb-grid)" }),
-    ...titled(LEFT, mapFloor + 18, wide ? "How far weights move as q·k does" : "Softmax gradient",
-      wide ? "the size of the gradient; the line is this draw" : "by q·k; line: this draw"),
+    ...titled(LEFT, mapFloor + 18, wide ? "How far weights move with q·k" : "Softmax gradient",
+      wide ? "the size of the gradient; the line is this draw" : "for q·k; line: this draw"),
     ...legend(places),
     ...[1, 2, 3].map((n) => level(power(n), "grid")), level(floor, "muted"),
     band, ...dots(data.medianScaled, 1), ...dots(data.medianRaw, 2), sideways, up,
@@ -212,19 +212,19 @@ function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {
   const end = most > 0.95 ? "One key takes nearly everything."
     : most < 2 / keys ? "The keys share the weight." : "Several keys share the weight.";
   return `Scores of ${keys} keys with d = ${dim}, ${how}: the strongest key gets ${tidy(most)} of the weight and the `
-    + `gradient by q·k has the size ${tidy(gradient)}. ${end}`;
+    + `gradient with respect to q·k has size ${tidy(gradient)}. ${end}`;
 }
 
 export default explorer({
   title: "Why attention divides by √d",
-  note: "A random query and random keys, every number standard normal. "
-    + "Drag the upright line to turn d up, then take the division away.",
+  note: "A random query and random keys, with standard normal entries. "
+    + "Drag the vertical line to raise d, then switch the division off.",
   dials,
   compute,
   build,
   stats: ({ weights, gradient, entropy: nats }, { n_keys: keys }) => [
     ["Largest weight", tidy(Math.max(...weights))],
-    ["Size of the gradient", tidy(gradient), "by q·k"],
+    ["Size of the gradient", tidy(gradient), "with respect to q·k"],
     ["Entropy", tidy(nats), `nats, of at most ${tidy(Math.log(keys))}`],
   ],
   describe,

@@ -49,7 +49,7 @@ class Saturation(Explorer):
         min=2,
         max=MOST_KEYS,
         label="Number of keys",
-        below="a single key always gets the whole weight",
+        below="a single key always gets all the weight",
         above="the bars would be too thin to see",
         note="A single key would always get all the weight.",
     )

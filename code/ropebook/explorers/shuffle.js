@@ -32,7 +32,7 @@ function parseOrder(text, { words }) {
   const count = splitWords(words).length;
   const order = text.split(/[ ,]+/).filter((part) => part).map((part) => (/^\d+$/.test(part) ? Number(part) : NaN));
   if (!isOrder(order, count)) {
-    throw new Error(count === 1 ? "one word has only the order 0" : `it must hold each of 0 to ${count - 1} once`);
+    throw new Error(count === 1 ? "one word has only one order, 0" : `it must contain each of 0 to ${count - 1} once`);
   }
   return order;
 }
@@ -151,10 +151,10 @@ function build(stage, app) {
       setText(said, tidy(data.changes[place]));
     });
     const strips = `the ${WIDTH} numbers of a word’s output, now (above) and in the sentence as typed (below). `
-      + `Orange is below 0, blue above, strongest at ±${tidy(strongest)}.`;
-    setText(legend, { 0: "Small numbers: places in the sentence as typed.",
-      1: `Above: now. Below: as typed. Orange is below 0, blue above, strongest at ±${tidy(strongest)}.` }[panel]
-      ?? `Small numbers: places in the sentence as typed. Strips: ${strips}`);
+      + `Orange is negative, blue positive, strongest at ±${tidy(strongest)}.`;
+    setText(legend, { 0: "Small numbers: each word’s place as typed.",
+      1: `Above: now. Below: as typed. Orange is negative, blue positive, strongest at ±${tidy(strongest)}.` }[panel]
+      ?? `Small numbers: each word’s place as typed. Strips: ${strips}`);
   };
 }
 
@@ -182,7 +182,7 @@ function makePieces(count) {
   const cells = all.map(() => all.map(cell));
   const strips = all.map(strip);
   const weightsTitle = title("Who attends to whom");
-  const outputsTitle = title("What comes out for each word");
+  const outputsTitle = title("The output of each word");
   const changesTitle = svg("text", { "font-size": 12, class: "rb-quiet" }, "change");
   const weights = svg("g", {}, weightsTitle, ...cells.flat(), ...rows, ...columns);
   const outputs = svg("g", {}, outputsTitle, changesTitle, ...strips);
@@ -193,7 +193,7 @@ function makePieces(count) {
 // The words as buttons, which readers move by dragging, with arrow keys, or with the buttons of the tools. They are in
 // lines above the picture, or, on a narrow stage, are the names of its rows.
 function buildShelf({ change, listen, values, tools }) {
-  const list = html("ol", { class: "rb-words", "aria-label": "The words, in the order that attention sees" });
+  const list = html("ol", { class: "rb-words", "aria-label": "The words, in the order that attention sees them" });
   const button = (text, name = text) => {
     return html("button", { type: "button", class: "rb-button", ...(name !== text && { "aria-label": name }) }, text);
   };

@@ -53,7 +53,7 @@ class Shuffle(Explorer):
     )
     order = Numbers(
         label="Order",
-        note="The typed sentence’s places in their new order, each once: 4,2,3,0,1.",
+        note="Places in the typed sentence, each once, in the new order: 4,2,3,0,1.",
         more=True,
     )
     position = Switch(
@@ -64,7 +64,7 @@ class Shuffle(Explorer):
     causal = Switch(
         False,
         label="Causal mask",
-        note="A word sees itself and the words before it, no others.",
+        note="A word sees only itself and the words before it.",
     )
 
     @traitlets.default("alt")

@@ -346,20 +346,20 @@ function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
   const still = base === 1
     ? " All pairs rotate at the same speed, so the score is a single cosine and does not fall at all." : "";
   return `With base ${base} and ${count(dim / 2, "pair")}, ${range}, the score ${half} and ${zero}. `
-    + `On the way it has ${maxima === 1 ? "1 local maximum" : `${maxima} local maxima`}.${still}`;
+    + `In this range it has ${maxima === 1 ? "1 local maximum" : `${maxima} local maxima`}.${still}`;
 }
 
 export default explorer({
   title: "One base after another",
-  note: "Drag the ring, where the score falls below half, or choose one of the ten. The larger the base, the later the "
-    + "fall.",
+  note: "The ring is where the score falls below half: drag it, or pick one of the ten bases. A larger base "
+    + "moves it further out.",
   dials,
   compute,
   build,
   stats: ({ belowHalf, firstNegative, least, leastAt, mean }, { length }) => [
     ["First below ½", belowHalf < 0 ? "nowhere" : `Δ = ${belowHalf}`],
     ["First below 0", firstNegative < 0 ? "nowhere" : `Δ = ${firstNegative}`],
-    ["Least", tidy(least), `at Δ = ${leastAt}`],
+    ["Lowest", tidy(least), `at Δ = ${leastAt}`],
     ["Mean", exact(mean), `over Δ < ${length}`],
   ],
   describe,

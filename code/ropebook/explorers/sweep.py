@@ -37,7 +37,7 @@ class Sweep(Explorer):
         log=True,
         label="Length L",
         below="so few distances show no curve",
-        above="more would take too long to add up",
+        above="more would take too long to compute",
         note="Distances 0 to L − 1. The axis begins at 1; at 0 every curve is 1.",
     )
 
@@ -46,5 +46,5 @@ class Sweep(Explorer):
         return (
             "The score of equal vectors against their distance, on a logarithmic axis: a small curve for each of ten bases "
             "from 1 to ten million, and a large one for a chosen base. The larger the base, the farther to the right the curve "
-            "falls below half of its peak; small bases fall at once and then swing about zero; at base 1 nothing falls."
+            "falls below half of its peak; small bases fall at once and then swing about zero; at base 1 the score does not fall."
         )

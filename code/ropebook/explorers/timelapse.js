@@ -240,24 +240,24 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
 
 function describe({ bases, error }, { length, trained_length, base }) {
   if (length <= trained_length) {
-    const all = length === 1 ? "The only token is" : `All ${length} tokens, the query too, are`;
+    const all = length === 1 ? "The only token is" : `All ${length} tokens, including the query, are`;
     return `${all} rotated with the trained base, ${tidy(base)}: no score is off.`;
   }
   const older = length - trained_length; // the number of the keys' bases that the query does not have
   return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}. The ${length - 1} keys before it `
     + `keep ${count(older, "older base")}. For random q and k its scores are off by `
-    + `${exact(error, 2)} of their own spread; unrelated scores would be off by ${exact(Math.SQRT2, 2)}.`;
+    + `${exact(error, 2)} times their own spread; unrelated scores would be off by ${exact(Math.SQRT2, 2)}.`;
 }
 
 export default explorer({
-  title: "The cache of keys, as the text grows",
-  note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base that it came with. "
+  title: "The key cache as the text grows",
+  note: "Dynamic NTK raises the base with every token beyond L, but a cached key keeps the base it was rotated with. "
     + "Drag the end of the text.",
   dials,
   compute,
   build,
   stats: ({ scale, bases, error }, { length, trained_length }) => [
-    ["Error of its scores", exact(error, 2), "of their own spread"],
+    ["Error of its scores", exact(error, 2), "times their own spread"],
     ["Base of the query", tidy(bases.at(-1)), `scale ${tidy(scale)}`],
     ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
   ],

@@ -37,7 +37,7 @@ class Timelapse(Explorer):
         max=MOST_LENGTH,
         log=True,
         label="Length now n",
-        below="a text has a token",
+        below="a text has at least one token",
         above="there is no more room",
         note="Tokens so far; the last is the query.",
         within=Within("room"),

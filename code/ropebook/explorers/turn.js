@@ -335,7 +335,7 @@ function describe({ angles, young }, { position, pair }) {
 
 export default explorer({
   title: "A vector, rotated position by position",
-  note: "The vector is (1, 2, 3, …, d). Drag its arrow, play or step; choose a pair by its small dial.",
+  note: "The vector is (1, 2, 3, …, d). Drag its arrow or use the buttons. Click a small dial to choose its pair.",
   dials,
   compute,
   build,

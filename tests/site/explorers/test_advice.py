@@ -72,7 +72,7 @@ def test_the_lengths_are_dragged_and_the_axis_waits(opened):
 
 def test_a_model_is_chosen_by_its_name(opened):
     page = opened([Advice()])
-    menu = page.get_by_role("combobox", name="A published model’s setting")
+    menu = page.get_by_role("combobox", name="A published model’s settings")
     expect(menu).to_have_value("Llama 2 7B")
     menu.select_option("Llama 3 8B")
     assert {name: dials(page)[name] for name in ("base", "dim", "trained_length")} == {

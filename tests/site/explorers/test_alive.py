@@ -102,9 +102,9 @@ def test_the_page_answers_while_the_model_reads(opened):
         }"""
     )
     assert note.startswith("Reading …")
-    assert "Not read yet at these settings." in summary
+    assert "The model has not read the text at these settings yet." in summary
     assert longest < whole / 3  # a ratio, because a busy machine slows both down
-    expect(page.locator(".rb-summary")).not_to_contain_text("Not read yet")
+    expect(page.locator(".rb-summary")).not_to_contain_text("has not read the text")
 
 
 def test_without_the_file_it_says_so_and_stays_as_it_was(opened):
@@ -112,7 +112,7 @@ def test_without_the_file_it_says_so_and_stays_as_it_was(opened):
     page.route("**/model.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     before = page.evaluate(FOUND)
     choose(page, "linear")
-    expect(page.locator(".rb-tools .rb-note")).to_contain_text("does not read: model.js does not come")
+    expect(page.locator(".rb-tools .rb-note")).to_contain_text("can’t read: model.js did not load")
     assert page.evaluate(FOUND) == before
     assert dials(page)["method"] == "linear"
     page.unroute("**/model.js")

@@ -31,7 +31,7 @@ def colour_at(page: Page, x: float, y: float) -> np.ndarray:
 
 def test_models_and_steps(opened):
     page = opened([Bank()])
-    menu = page.get_by_role("combobox", name="A published model’s setting")
+    menu = page.get_by_role("combobox", name="A published model’s settings")
     turned = {"GPT-NeoX-20B": 8, "Llama 2 7B": 46, "Mistral 7B": 46, "Llama 3 8B": 35, "Gemma 3 4B (global layers)": 80}
     settings = [(model.dim, model.base, model.context) for model in decay.MODELS]  # two models may share one setting
     for model in decay.MODELS:
@@ -43,10 +43,10 @@ def test_models_and_steps(opened):
         if model.name in turned:
             assert stats(page)["Full turn within L"].split() == [str(turned[model.name]), "of", str(model.dim // 2)]
     enter(page, "Context L", 5000)
-    expect(menu).to_have_value("A model’s setting …")
-    menu.select_option("A model’s setting …")
+    expect(menu).to_have_value("A model’s settings …")
+    menu.select_option("A model’s settings …")
     assert dials(page)["length"] == 5000
-    page.get_by_role("button", name="16 positions on", exact=True).click()
+    page.get_by_role("button", name="16 positions forward", exact=True).click()
     assert dials(page)["position"] == 1016
     page.get_by_role("button", name="1 position back", exact=True).click()
     assert dials(page)["position"] == 1015
@@ -83,7 +83,7 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
                 assert (np.abs(seen - 255).max() > 30) == filled, (i, share)
     assert stats(page)["New angles"].split()[0] == str(expected["unseen"])
     found = " ".join(page.locator(".rb-stage svg text").all_text_contents())
-    assert ("Orange rim: an angle that no position within L has" in found) == (position == 6000)
+    assert ("Orange rim: an angle that does not occur within L" in found) == (position == 6000)
 
 
 @pytest.mark.parametrize("length, base, slow", [(4096, 1e4, True), (2, 1.0, True), (10**6, 1e7, True), (64, 1, False)])

@@ -32,13 +32,15 @@ def test_the_clocks_show_what_python_computes(opened):
         assert second.split()[0] == "6.28"
         assert hour.split()[0] == "6283"
         assert young.split() == [str(expected["young"]), "of", "4"]
-        page.get_by_role("button", name="1 position on" if position == 300 else "16 positions on", exact=True).click()
+        page.get_by_role(
+            "button", name="1 position forward" if position == 300 else "16 positions forward", exact=True
+        ).click()
 
 
 def test_steps_by_button_and_key_stop_at_the_ends(opened):
     page = opened([Clocks(position=10)])
     button = {by: page.get_by_role("button", name=name, exact=True) for by, name in [
-        (-16, "16 positions back"), (-1, "1 position back"), (1, "1 position on"), (16, "16 positions on"),
+        (-16, "16 positions back"), (-1, "1 position back"), (1, "1 position forward"), (16, "16 positions forward"),
     ]}  # fmt: skip
     for by, position in [(1, 11), (16, 27), (-1, 26), (-16, 10), (-16, 0)]:
         expect(button[by]).to_have_attribute("aria-disabled", "false")

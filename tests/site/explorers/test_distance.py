@@ -73,13 +73,13 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
     found = stats(page)
     first = expected["negativeAt"]
     assert found["First below 0"].startswith("nowhere" if first < 0 else f"Δ = {abs(query - first)}")
-    assert f"at Δ = {abs(query - expected['leastAt'])}" in found["Least score"]
+    assert f"at Δ = {abs(query - expected['leastAt'])}" in found["Lowest score"]
     assert found["Local maxima"].startswith("—" if length > 4096 else str(expected["maxima"]))
 
 
 def test_the_list_sets_the_six_figures(opened):
     page = opened([Distance(base=77, vectors="same", query=10)])
-    menu = page.get_by_role("combobox", name="The six figures of the text")
+    menu = page.get_by_role("combobox", name="The six figures in the text")
     prompt, *names = menu.locator("option").all_inner_texts()
     assert len(names) == 6
     expect(menu).to_have_value(prompt)

@@ -79,7 +79,7 @@ def test_methods_are_switched_on_and_off(opened):
     page = opened([Ladder()])
     stats = page.locator(".rb-stats")
     expect(stats).to_contain_text("16.4 radians")
-    expect(page.locator(".rb-summary")).to_contain_text("beyond those of training without a method.")
+    expect(page.locator(".rb-summary")).to_contain_text("beyond those in training without a method.")
     assert "Stretch λ′/λ" not in texts(page)  # no method is on, so nothing is stretched
     for name in ("NTK-aware", "Llama 3.1"):
         page.get_by_role("switch", name=name).check()
@@ -115,7 +115,7 @@ def test_the_lengths_are_dragged_and_the_axis_waits(opened):
 
 def test_a_model_is_chosen_by_its_name(opened):
     page = opened([Ladder()])
-    menu = page.get_by_role("combobox", name="A published model’s setting")
+    menu = page.get_by_role("combobox", name="A published model’s settings")
     expect(menu).to_have_value("Llama 2")
     menu.select_option("GPT-NeoX")
     assert {name: dials(page)[name] for name in ("base", "dim", "trained_length")} == {
@@ -126,6 +126,6 @@ def test_a_model_is_chosen_by_its_name(opened):
     expect(page.locator(".rb-summary")).to_contain_text("4 of 12 pairs have not completed a turn within L = 2048")
     enter(page, "Base b", 500)
     enter(page, "Trained length L", 100000)
-    expect(page.locator(".rb-stage")).to_contain_text("Each of 12 pairs completes a turn within L")
+    expect(page.locator(".rb-stage")).to_contain_text("All 12 pairs complete a turn within L")
     expect(page.locator(".rb-stage svg rect:not([rx])")).to_have_count(0)
-    expect(menu).to_have_value("A model’s setting …")
+    expect(menu).to_have_value("A model’s settings …")

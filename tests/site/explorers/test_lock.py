@@ -92,8 +92,8 @@ def test_the_shift_leaves_ropes_score_alone(opened):
     assert page.locator(".rb-stats dd").first.inner_text().split()[0] != before.split()[0]
     page.get_by_role("button", name="16 positions back", exact=True).click()
     assert dials(page)["shift"] == 239
-    page.get_by_role("button", name="16 positions on", exact=True).click()
-    expect(page.get_by_role("button", name="1 position on", exact=True)).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("button", name="16 positions forward", exact=True).click()
+    expect(page.get_by_role("button", name="1 position forward", exact=True)).to_have_attribute("aria-disabled", "true")
 
 
 @pytest.mark.parametrize("width", [390, 760])

@@ -123,7 +123,7 @@ def test_differences_with_their_intervals(opened, width):
     assert fills == [False, True, True, True]
     if width > 700:
         mean, low, high = apart[expected["band"]]
-        text = f"Difference to the model as trained: {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+        text = f"Difference from model as trained: {mean:+.3f} ({low:+.3f} to {high:+.3f})"
         assert text.replace("-", "−") in texts(page)
     else:
         assert {f"{mean:+.3f}".replace("-", "−") for mean, *_ in apart} <= set(texts(page))
@@ -223,7 +223,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β), s = 4, fine-tuned")
     method = page.get_by_role("combobox", name="Method")
     method.select_option("ReRoPE")
-    assert limits(page, "factor") == "No effect here: ReRoPE has no such factor."
+    assert limits(page, "factor") == "No effect here: ReRoPE has no factor."
     assert limits(page, "tuned") == "No model was fine-tuned with ReRoPE, so this is the model without fine-tuning."
     expect(page.locator(".rb-stats dt").first).to_have_text("ReRoPE")
     assert setting(page) == {

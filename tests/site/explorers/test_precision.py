@@ -134,7 +134,9 @@ def test_choosing_a_type_and_what_is_rounded(opened):
     page.get_by_role("radio", name="positions").check()
     enter(page, "First position", 65_500)
     assert "not a number" in texts(page)
-    expect(page.locator(".rb-summary")).to_contain_text("From position 65520 on, float16 has no number but infinity")
+    expect(page.locator(".rb-summary")).to_contain_text(
+        "From position 65520 on, float16 represents the positions as infinity"
+    )
     assert page.locator(".rb-stats dd").first.inner_text().split() == ["1", "of", "64"]
     enter(page, "First position", 70_000)
     assert page.locator(".rb-stats dd").nth(1).inner_text().strip() == "–"

@@ -102,7 +102,7 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
         page.keyboard.press(key)
         assert dials(page)["length"] == length
     expect(pad).to_have_attribute("aria-valuetext", "1 token, error 0.00")
-    page.get_by_role("button", name="16 tokens on").click()
+    page.get_by_role("button", name="16 tokens forward").click()
     assert dials(page)["length"] == 17
     expect(page.locator(".rb-stats dd").last).to_have_text("1 of 17 tokens")
 

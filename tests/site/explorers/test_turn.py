@@ -160,8 +160,8 @@ def test_small_dials_say_how_far_they_have_come(opened, dim, labels):
 def test_steps_and_the_eighth_of_a_turn(opened):
     page = opened([Turn(position=3)])
     for name, position in [
-        ("1 position on", 4),
-        ("16 positions on", 20),
+        ("1 position forward", 4),
+        ("16 positions forward", 20),
         ("1 position back", 19),
         ("16 positions back", 3),
         ("16 positions back", 0),

@@ -35,7 +35,7 @@ export function readDials(dials, initial, entries) {
     try {
       values[dial.trait] = parseDial(dial, asked.get(dial.trait), values);
     } catch (refusal) {
-      refusals.push(`${dial.label}, as the address has it: ${refusal.message}.`);
+      refusals.push(`${dial.label} in the address: ${refusal.message}.`);
     }
   }
   return { values, refusals };

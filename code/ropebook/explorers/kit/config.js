@@ -26,7 +26,7 @@ export function parsedConfig(text, { limits }) {
   }
   const begun = text.replace(/^[ \t\r\n\ufeff]+/, "");
   if (!begun) throw new Error("empty: the text is empty");
-  if (!begun.startsWith("{")) throw new Error("not-json: the text is no JSON, which begins with {");
+  if (!begun.startsWith("{")) throw new Error("not-json: the text is not JSON, which begins with {");
   if (bracketDepth(text) > limits.depth) {
     throw new Error(`too-deep: the brackets are nested more than ${limits.depth} deep`);
   }

@@ -16,7 +16,7 @@ export function parseDial(dial, text, values) {
     return text === "on";
   }
   if (dial.kind === "choice") {
-    if (!dial.options.includes(text)) throw new Error(`“${text}” is none of ${dial.options.join(", ")}`);
+    if (!dial.options.includes(text)) throw new Error(`“${text}” is not one of ${dial.options.join(", ")}`);
     return text;
   }
   const value = readNumber(text, dial.whole);

@@ -246,7 +246,7 @@ def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
             "label": "Base b",
             "below": "a smaller base would make later pairs turn faster",
             "above": "nearly all pairs would hardly turn at all",
-            "note": "Pair i turns by θᵢ = b^(−2i/d) radians per position.",
+            "note": "Pair i rotates by θᵢ = b^(−2i/d) radians per position.",
             **says,
         },
     )
@@ -296,7 +296,7 @@ def draw(default: int, count: int) -> Whole:
         label="Random draw",
         below="draws are counted from 0",
         above="there are no more draws",
-        note="Each draw has another query and other keys.",
+        note="Each draw has a different query and keys.",
         more=True,
     )
 
@@ -312,7 +312,7 @@ def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
             "label": "Trained length L",
             "below": "too short for a pair to turn",
             "above": "few models see more in training",
-            "note": "Tokens in the longest text of training.",
+            "note": "Tokens in the longest training text.",
             "more": True,
             **says,
         },
@@ -329,7 +329,7 @@ def factor(default: float, *, max: float = 64, **says: Any) -> Real:
         **{
             "label": "Factor s",
             "below": "L′ would be shorter than L",
-            "above": "no method is used with such factors",
+            "above": "no method is used with factors this large",
             "note": "The wanted length is L′ = s·L, rounded down.",
             **says,
         },

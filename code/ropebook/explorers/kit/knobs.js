@@ -180,7 +180,7 @@ const KINDS = {
 export function stepButtons({ change, listen, values }, trait, noun, limits) {
   const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
   const steps = [-16, -1, 1, 16].map((by) => {
-    const name = `${count(Math.abs(by), noun)} ${by < 0 ? "back" : "on"}`;
+    const name = `${count(Math.abs(by), noun)} ${by < 0 ? "back" : "forward"}`;
     const look = { type: "button", class: "rb-button", "aria-label": name };
     const button = html("button", look, `${by < 0 ? "−" : "+"}${Math.abs(by)}`);
     listen(button, "click", () => change({ [trait]: within(values()[trait] + by) }));

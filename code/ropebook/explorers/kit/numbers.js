@@ -13,11 +13,11 @@ export function readNumber(text, whole = false) {
   const [, count, size] = /^(\d+) ?([kKmM])$/.exec(given) ?? [];
   if (size && whole && size in SIZES_OF_TEXT) return Number(count) * SIZES_OF_TEXT[size];
   if (size && whole) throw unclear("write k for 1024 and M for 1024²");
-  if (size) throw unclear(`is ${size} a thousand or 1024? Write the number`);
-  if (whole && /^\d{1,3}(\.\d{3})+$/.test(given)) throw unclear("write thousands with a comma, or without");
+  if (size) throw unclear(`is ${size} a thousand or 1024? Write the number out`);
+  if (whole && /^\d{1,3}(\.\d{3})+$/.test(given)) throw unclear("write thousands with a comma or no separator");
   let plain = given;
   if (plain.includes(",")) {
-    if (!/^[+−-]?\d{1,3}(,\d{3})+(\.\d+)?$/.test(plain)) throw unclear("a comma stands before three digits");
+    if (!/^[+−-]?\d{1,3}(,\d{3})+(\.\d+)?$/.test(plain)) throw unclear("a comma must come before three digits");
     plain = plain.replaceAll(",", "");
   }
   plain = plain.replaceAll("−", "-").replace(/[·×]/g, "*").replace(/π/g, "pi")

@@ -26,7 +26,7 @@ export function isMet(goal, dials, values, data) {
       return same === (sign === "=");
     }
     const more = value - Number(wanted);
-    if (Number.isNaN(more)) throw new Error(`“${name}” or “${wanted}” is no number, in “${condition}”`);
+    if (Number.isNaN(more)) throw new Error(`“${name}” or “${wanted}” is not a number, in “${condition}”`);
     return more === 0 ? sign.length === 2 : sign[0] === (more > 0 ? ">" : "<");
   });
 }

@@ -141,7 +141,7 @@ export function takeaway({ title, dials }, app, stage, page, data) {
   if (page) {
     offers.unshift(["Copy link", "Copy link to this setting", async (button) => {
       const copied = await navigator.clipboard?.writeText(link()).then(() => true, () => false);
-      setText(button, copied ? "Copied" : "It is in the address");
+      setText(button, copied ? "Copied" : "See the address bar");
       setTimeout(() => setText(button, "Copy link"), 2000);
     }]);
   }

@@ -6,8 +6,8 @@ import { capital, exact, percent } from "../kit/text.js";
 
 // Says what readers can do, and where the numbers come from.
 export function noteOf({ measured: { device, date } }) {
-  return "Drag across the picture to read off other values. All numbers were measured and are stored "
-    + `(${device}, ${date}). The page itself computes only means over the three seeds.`;
+  return "Drag across the picture to read other values. These are stored measurements "
+    + `(${device}, ${date}); this page only computes means over the three seeds.`;
 }
 
 export function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, key) {
@@ -30,12 +30,12 @@ function spread(values, /** @type {(value: number) => string} */ text) {
 
 // Says why a dial has no effect now.
 export function idleNote(trait, { run, method, tuned }) {
-  if (trait === "text") return "No effect here: records are planted in Python.";
+  if (trait === "text") return "No effect here: records are planted in Python code.";
   if (run === "schemes") return "No effect here: all schemes are shown as they were trained.";
   if (trait === "method") return `${capital(METHODS[method])} was not tried, so this is the model as trained.`;
   if (trait === "factor") {
     return method === "none" ? "No effect here: the model as trained has no factor."
-      : `No effect here: ${METHODS[method]} has no such factor.`;
+      : `No effect here: ${METHODS[method]} has no factor.`;
   }
   return tuned ? `No model was fine-tuned with ${METHODS[method]}, so this is the model without fine-tuning.` : "";
 }
@@ -54,7 +54,7 @@ export function readings(dials, data) {
       ? read(one, `${one === fewest(here) ? "Fewest" : "Most"}: ${nameOf(dials, data, lines[one])}`) : one));
     const bits = lastHere(data);
     return [...lines.map((_, k) => read(k)), [`Last ${measured.length} bytes only`, ...(bits === null
-      ? ["–", "the text is no longer than that yet"] : [exact(bits, 2), `bits, bytes ${bytes[0]} to ${bytes[1]}`])]];
+      ? ["–", "the text is no longer than that so far"] : [exact(bits, 2), `bits, bytes ${bytes[0]} to ${bytes[1]}`])]];
   }
   const read = (k, title = name(k)) => {
     const short = far[k][distance] === null;
@@ -62,7 +62,7 @@ export function readings(dials, data) {
     return [title, value(k), [short && near[k][distance] !== null && `texts of ${measured.length}`, seeds]
       .filter(Boolean).join(", ")];
   };
-  const chance = [show === "retrieval" ? "Guessing" : "One of the two, at random", percent(measured.chance[show]), ""];
+  const chance = [show === "retrieval" ? "Guessing" : "Picking one at random", percent(measured.chance[show]), ""];
   if (run !== "schemes") return [...lines.map((_, k) => read(k)), chance];
   const best = mostOf(far.map((one) => one[distance]));
   return [read(0), read(best, `Most: ${nameOf(dials, data, lines[best])}`), chance];
@@ -99,22 +99,22 @@ function describeLoss(data, dials) {
     const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
     return `${where} the model needs the fewest bits with ${best[0]}, ${best[1]}, and the most with ${worst[0]}, `
       + `${worst[1]}, on average over three seeds.`
-      + `${gone.length ? ` These have no value here: ${gone.join(", ")}.` : ""}`;
+      + `${gone.length ? ` These schemes have no value here: ${gone.join(", ")}.` : ""}`;
   }
   const bits = lastHere(data);
   const last = bits === null ? ""
-    : ` With only its last ${measured.length} bytes, the ${tuned ? "fine-tuned model" : "model as trained"} needs `
+    : ` Given only the last ${measured.length} bytes, the ${tuned ? "fine-tuned model" : "model as trained"} needs `
       + `${exact(bits, 2)}.`;
   if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.${last}`;
   const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
   const [mean, low, high] = apart[0][band];
   const ends = follows && start >= measured.length;
   return `${where} ${nameOf(dials, data, lines[0])} needs ${exact(here[0], 2)} bits, ${more} than the model as trained.`
-    + `${last} Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""} the difference is `
+    + `${last} Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""}, the difference is `
     + `${apartText(mean)}. Its 95 % interval over seeds and files, ${apartText(low)} to ${apartText(high)}, `
     + `${low > 0 || high < 0 ? "does not contain" : "contains"} 0.`
-    + `${follows ? ` The method follows the length of the text. The curve shows texts of ${MOST_TEXT} bytes read at `
-      + "once; the differences beyond L are for texts that end with their band." : ""}`;
+    + `${follows ? ` The method adapts to the length of the text. The curve shows texts of ${MOST_TEXT} bytes read at `
+      + "once; beyond L, the differences are for texts that end where their band ends." : ""}`;
 }
 
 function describeTask({ lines, far, near, distance, ...data }, dials) {
@@ -129,6 +129,6 @@ function describeTask({ lines, far, near, distance, ...data }, dials) {
     ? `Of the records planted ${back} bytes before the question, the models find these shares: `
       + `${parts.join("; ")}. Guessing finds ${percent(chance.retrieval)}.`
     : `Of two records, ${back} and ${back / 2} bytes back, the question asks for the first or the last. These shares `
-      + `of the answers are right: ${parts.join("; ")}. One of the two, at random, is right in `
-      + `${percent(chance.order)}.`;
+      + `of the answers are right: ${parts.join("; ")}. Picking one at random is right `
+      + `${percent(chance.order)} of the time.`;
 }
