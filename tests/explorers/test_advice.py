@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Advice."""
+"""Tests specific to the Advice explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Bank."""
+"""Tests specific to the Bank explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Clocks."""
+"""Tests specific to the Clocks explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Distance."""
+"""Tests specific to the Distance explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Fourier."""
+"""Tests specific to the Fourier explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Heatmap."""
+"""Tests specific to the Heatmap explorer."""
 
 from __future__ import annotations
 

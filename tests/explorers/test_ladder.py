@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Ladder."""
+"""Tests specific to the Ladder explorer."""
 
 from __future__ import annotations
 

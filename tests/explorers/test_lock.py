@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Lock."""
+"""Tests specific to the Lock explorer."""
 
 from __future__ import annotations
 

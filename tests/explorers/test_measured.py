@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Measured."""
+"""Tests specific to the Measured explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Pairing."""
+"""Tests specific to the Pairing explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Patches."""
+"""Tests specific to the Patches explorer."""
 
 from __future__ import annotations
 

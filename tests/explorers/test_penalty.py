@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Penalty."""
+"""Tests specific to the Penalty explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Precision."""
+"""Tests specific to the Precision explorer."""
 
 from __future__ import annotations
 

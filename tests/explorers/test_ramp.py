@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Ramp."""
+"""Tests specific to the Ramp explorer."""
 
 from __future__ import annotations
 

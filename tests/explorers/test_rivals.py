@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Rivals."""
+"""Tests specific to the Rivals explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Saturation."""
+"""Tests specific to the Saturation explorer."""
 
 from __future__ import annotations
 

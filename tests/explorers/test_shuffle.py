@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Shuffle."""
+"""Tests specific to the Shuffle explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Sweep."""
+"""Tests specific to the Sweep explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Timelapse."""
+"""Tests specific to the Timelapse explorer."""
 
 from __future__ import annotations
 

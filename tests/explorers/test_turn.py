@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Turn."""
+"""Tests specific to the Turn explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes what the explorer Advice shows, in float64, with the book's modules."""
+"""Reference values for the Advice explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ASKED = ("text", "own", "length", "method", "factor", "base")
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     ``bytes`` are to be read. ``theta`` is in radians per position, and ``scale`` is a factor on each query's scores.
     From the distance ``window`` on (0 means nowhere), queries and keys are at the positions ``farQuery`` and

@@ -1,4 +1,4 @@
-"""Computes what the explorer Bank shows, in float64, with the book's modules."""
+"""Reference values for the Bank explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ropebook.sinusoidal import angles, turns, wavelengths
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     For every pair: its ``turns`` up to the position, its turns up to the ``last`` position of the context, the cosine
     and sine at the tip of its hand (``tips``, alternating), and its wavelength. ``turned`` is the number of pairs that

@@ -1,4 +1,4 @@
-"""Computes what the explorer Clocks shows, in float64, with the book's modules."""
+"""Reference values for the Clocks explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ropebook.sinusoidal import (
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     At ``position``: the binary ``digits``, the ``turns`` of each hand since position 0, the ``encoding``, the number of
     hands without a full turn (``young``), and the ``wavelengths``. For the ``span`` positions from ``start`` on: the

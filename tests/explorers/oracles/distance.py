@@ -1,4 +1,4 @@
-"""Computes what the explorer Distance shows, in float64, with the book's modules."""
+"""Reference values for the Distance explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     ``low`` and ``high`` are the least and the greatest score in each column of ``per`` keys. If ``per`` is 1 they cover
     every score. Otherwise they cover those of the `sampled_keys`: all keys nearer to the query than ``reach``, and some

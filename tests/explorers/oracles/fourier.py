@@ -1,4 +1,4 @@
-"""Computes what the explorer Fourier shows, in float64, with the book's modules."""
+"""Reference values for the Fourier explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     For every pair: the height of its wave, |q_i|² (``size``), its product at ``distance``, and its wavelength. For the
     first ``summed`` pairs: the ``score`` at that distance, and the ``highest`` score anywhere. The curves run from

@@ -1,4 +1,4 @@
-"""Computes what the explorer Ladder shows, in float64, with the book's modules."""
+"""Reference values for the Ladder explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ropebook.sinusoidal import inv_freq, wavelengths
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     ``target`` is L′ as an integer. There are the ``wavelengths`` of the pairs, the number of pairs that have ``turned``
     within L, and the largest angle, in radians, that goes ``beyond`` the trained ones at L′ without a method. For each

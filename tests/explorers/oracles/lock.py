@@ -1,4 +1,4 @@
-"""Computes what the explorer Lock shows, in float64, with the book's modules."""
+"""Reference values for the Lock explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.explorers import draws
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     Over all pairs: both scores at the shift (``rope``, ``added``) and without a shift (``ropeHome``, ``addedHome``),
     and their values at every shift (``ropeCurve``, ``addedCurve``). For the chosen pair, each as x, y of the query and

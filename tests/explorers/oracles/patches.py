@@ -1,4 +1,4 @@
-"""Computes what the explorer Patches shows, in float64, with the book's modules."""
+"""Reference values for the Patches explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes what the explorer Penalty shows, in float64, with the book's modules."""
+"""Reference values for the Penalty explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ropebook.real.bias import at
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     ``plain`` is the mean score at each place with the model as it is, and ``changed`` the same with the pairs ``from``
     … ``to`` slowed down. For both there is the value at the dial's distance (``…Here``), and the place where the curve

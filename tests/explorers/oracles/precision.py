@@ -1,4 +1,4 @@
-"""Computes what the explorer Precision shows, in float64, with the book's modules."""
+"""Reference values for the Precision explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     The tables ``exact`` and ``cells`` have count · dim numbers, position by position: cosines, then sines. For each
     position there is the value that was ``used``, the largest error of any cosine, and whether its row is ``fresh``,

@@ -1,4 +1,4 @@
-"""Computes what the explorer Ramp shows, in float64, with the book's modules."""
+"""Reference values for the Ramp explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     ``paper`` and ``code`` have each pair's share of interpolation, from 0 to 1. The code's ramp begins and ends at the
     pair indices ``low`` and ``high``. ``paperMixes`` and ``codeMixes`` count the pairs that each of the two mixes.

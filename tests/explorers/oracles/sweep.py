@@ -1,4 +1,4 @@
-"""Computes what the explorer Sweep shows, in float64, with the book's modules."""
+"""Reference values for the Sweep explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook.sinusoidal import angles, distance_kernel
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     For the chosen base: the curve at every distance below the length (``values``), its ``mean``, its ``least`` value
     and where that is (``leastAt``), the number of local ``maxima``, and the first distances at which it is

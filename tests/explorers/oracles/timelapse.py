@@ -1,4 +1,4 @@
-"""Computes what the explorer Timelapse shows, in float64, with the book's modules."""
+"""Reference values for the Timelapse explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     ``scale`` is dynamic NTK's effective scale at ``length``, and ``bases`` are the bases that the tokens were rotated
     with, one for each. ``keys`` are the chosen positions. ``errors`` has, for each of them, the root mean square of the

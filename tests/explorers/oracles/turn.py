@@ -1,4 +1,4 @@
-"""Computes what the explorer Turn shows, in float64, with the book's modules."""
+"""Reference values for the Turn explorer, computed in float64 with the book's modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook.sinusoidal import angles
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name.
+    """Return the figure's data, keyed by name.
 
     There are the ``angles`` of all pairs at ``position``, and the vector at position 0 (``start``) and at ``position``
     (``turned``). For the chosen pair: the ``matrix``, row by row; its length ``before`` and ``after`` the rotation;

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Advice."""
+"""Browser tests specific to the Advice explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Bank."""
+"""Browser tests specific to the Bank explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Clocks."""
+"""Browser tests specific to the Clocks explorer."""
 
 from __future__ import annotations
 

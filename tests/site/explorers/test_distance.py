@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Distance."""
+"""Browser tests specific to the Distance explorer."""
 
 from __future__ import annotations
 

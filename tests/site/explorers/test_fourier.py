@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Fourier."""
+"""Browser tests specific to the Fourier explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Heatmap."""
+"""Browser tests specific to the Heatmap explorer."""
 
 from __future__ import annotations
 

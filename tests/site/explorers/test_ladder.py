@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Ladder."""
+"""Browser tests specific to the Ladder explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Lock."""
+"""Browser tests specific to the Lock explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Measured."""
+"""Browser tests specific to the Measured explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Pairing."""
+"""Browser tests specific to the Pairing explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Penalty."""
+"""Browser tests specific to the Penalty explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Precision."""
+"""Browser tests specific to the Precision explorer."""
 
 from __future__ import annotations
 

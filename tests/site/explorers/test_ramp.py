@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Ramp."""
+"""Browser tests specific to the Ramp explorer."""
 
 from __future__ import annotations
 

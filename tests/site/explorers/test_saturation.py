@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Saturation."""
+"""Browser tests specific to the Saturation explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Shuffle."""
+"""Browser tests specific to the Shuffle explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Sweep."""
+"""Browser tests specific to the Sweep explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Timelapse."""
+"""Browser tests specific to the Timelapse explorer."""
 
 from __future__ import annotations
 

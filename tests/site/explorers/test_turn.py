@@ -1,4 +1,4 @@
-"""Tests on a page that are specific to the explorer Turn."""
+"""Browser tests specific to the Turn explorer."""
 
 from __future__ import annotations
 
