@@ -1,4 +1,4 @@
-"""The text of a page's cells and blocks of code, exactly as it is written there."""
+"""Read the source of a page's cells and code blocks exactly as written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.links import text
 
 
 def fences(page: str, language: str) -> list[str]:
-    """The page's code blocks in a language that are shown but not executed."""
+    """Return the page's code blocks in a language that are shown but not executed."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
 
 
@@ -20,6 +20,6 @@ def cells(page: str) -> list[str]:
 
 
 def cell_with(page: str, words: str) -> str:
-    """The only cell that contains these words."""
+    """Return the only cell that contains these words."""
     [cell] = [cell for cell in cells(page) if words in cell]
     return cell

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles, and the devices that a test runs on.
+"""Configuration shared by all tests: Hypothesis profiles, and the devices that tests run on.
 
 A test that takes ``device`` runs once on every kind of device that this machine has. A test that takes
 ``float64_device`` runs on every kind that supports float64.
@@ -14,18 +14,19 @@ from hypothesis import settings
 
 from tests import shapes
 
-# The tests' tensors are tiny, so waking a second thread costs more than it saves: with it the suite takes four times as
-# long. This must be set before torch is loaded.
+# The tests' tensors are tiny, so starting a second thread costs more than it saves and makes the suite take four times
+# as long. This must be set before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Everything that is imported and collected stays until the end, and searching it for garbage again and again takes a
-# fifth of the collection time. So from here on Python searches only what the tests create, and less often.
+# Imported modules and collected tests stay in memory until the end, and scanning them for garbage again and again takes
+# a fifth of the collection time. From here on, Python scans only the objects that tests create, and does so less often.
 gc.disable()
 
 # This must come before anything imports ropebook.
 shapes.install()
 
-# CI uses the same examples every time, so that a red run can be repeated. Elsewhere they are new each time, and fewer.
+# CI uses the same examples every time, so that a failure can be reproduced. Elsewhere they are new each time, and
+# fewer.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -41,7 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     wanted = {"device", "float64_device"}.intersection(metafunc.fixturenames)
     if not wanted:
         return
-    from ropebook.device import devices  # imported here because the tests of the built site need no torch
+    from ropebook.device import devices  # imported here because the tests of the built site don't need torch
 
     present = devices()
     if "device" in wanted:
@@ -52,8 +53,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book's notebooks with the wheel: the ones beside the site if that is up to date, otherwise new ones."""
-    # imported here because most tests need no book
+    """Return the book's notebooks with the wheel: those next to the site if they are up to date, otherwise newly built
+    ones."""
+    # imported here because most tests don't need the book
     from tools import book, takeaway
     from tools.paths import HTML
 
@@ -68,7 +70,7 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_gradients() -> Iterator[None]:
-    """Turns off gradient recording while the test computes."""
+    """Turn off gradient recording while the test computes."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What the tests of `ropebook.decay` share: plain loops, 40-digit arithmetic, and a count of memory."""
+"""Helpers shared by the tests of `ropebook.decay`: plain loops, 40-digit arithmetic, and a memory counter."""
 
 import itertools
 from functools import partial
@@ -22,13 +22,13 @@ def kernel(dim, base=10000.0):
 
 
 def plain_sums(distance, dim, base):
-    """S_1 … S_{d/2}, adding one complex number after another."""
+    """Compute S_1 … S_{d/2} by adding one complex number at a time."""
     steps = (np.exp(1j * distance * base ** (-2 * i / dim)) for i in range(dim // 2))
     return list(itertools.accumulate(steps))
 
 
 def plain_summary(values):
-    """Everything that `summarize` computes, in plain Python."""
+    """Compute everything that `summarize` returns, in plain Python."""
     inner = range(1, len(values) - 1)
     return D.Summary(
         mean=sum(values) / len(values),
@@ -41,6 +41,6 @@ def plain_summary(values):
 
 
 def looked_up(values):
-    """A curve that looks its values up in a list."""
+    """Return a curve that looks up its values in a list."""
     table = torch.tensor(values, dtype=torch.float64)
     return lambda distances: table[distances.cpu()].to(distances.device)

@@ -1,7 +1,8 @@
-"""More mistakes, written to widen what the diagnosis can name: each is wrong in a way that `diagnose_world` lacks.
+"""More mistakes, written to extend what the diagnosis can name: each is wrong in a way that `diagnose_world` lacks.
 
 They follow a list of everything that can go wrong: which tensor, head and row; which position; which angle; which
-table; how a pair is mixed; and what comes after. Where such a bug has been reported, the report is given as the source.
+table; how a pair is mixed; and what comes after. If such a bug has been reported, the mistake cites the report as its
+source.
 """
 
 import dataclasses

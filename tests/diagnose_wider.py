@@ -1,8 +1,8 @@
-"""Mistakes of further kinds, written to see whether the diagnosis can name what it wasn't built for.
+"""Further kinds of mistakes, written to see whether the diagnosis can name bugs it wasn't designed for.
 
 They concern batches, blocks and padding, packed texts, cache pages, sections of an axis, entries that pass through,
-tables with few digits, and scalings with one wrong number. Where such a bug has been reported, the report is given as
-the source.
+low-precision tables, and scalings with one wrong number. If such a bug has been reported, the mistake cites the report
+as its source.
 """
 
 import math

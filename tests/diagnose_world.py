@@ -1,4 +1,4 @@
-"""Rotations to try the diagnosis on: correct ones, and wrong ones with one, two or three mistakes from bug reports.
+"""Rotations for testing the diagnosis: correct ones, and wrong ones with one, two or three mistakes from bug reports.
 
 A rotation is built in stages, and each mistake replaces one stage. A function never has two mistakes in the same stage.
 """
@@ -14,7 +14,7 @@ from ropebook import rope
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """What the weights need; the diagnosis is told all of it."""
+    """The setup that the weights require; the diagnosis is told all of it."""
 
     dim: int
     base: float
@@ -57,7 +57,8 @@ class World:
 
 
 class Stages:
-    """A correct rotation of q and k, (batch, heads, seq, dim); positions are (seq,) or (batch, seq)."""
+    """A correct rotation of q and k, each of shape (batch, heads, seq, dim), split into stages; positions have shape
+    (seq,) or (batch, seq)."""
 
     def __init__(self, world):
         self.world = world
@@ -89,7 +90,7 @@ class Stages:
         return one(q, "q"), one(k, "k"), v
 
     def where(self, one, x, role):
-        """Decides which axes a tensor has when it is rotated, and which of its heads and rows are rotated."""
+        """Decide which axes a tensor has when it is rotated, and which of its heads and rows are rotated."""
         return one(x, role)
 
     def __call__(self, q, k, positions):
@@ -117,7 +118,7 @@ class Stages:
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """The stage it replaces, its name, where it was reported, and the worlds in which it is a mistake."""
+    """A mistake: the stage it replaces, its name, where it was reported, and the worlds in which it is a mistake."""
 
     name: str
     stage: str
@@ -131,7 +132,7 @@ MISTAKES = {}
 
 
 def collecting(found):
-    """Make a decorator that puts each mistake into ``found``, under its function's name."""
+    """Return a decorator that records each mistake in ``found`` under the name of the decorated function."""
 
     def mistake(stage, called, source, when=lambda world: True):
         def add(function):
@@ -156,8 +157,8 @@ def scaled(*kinds):
 
 
 def twice_shows(world):
-    """Whether rotating twice shows: at half the speed it equals one rotation without the scaling, so no test can
-    tell."""
+    """Check whether rotating twice can be detected: at half the speed it equals one rotation without the scaling, so no
+    test can tell them apart."""
     return (world.scaled, world.factor) != ("linear", 2.0)
 
 
@@ -438,7 +439,7 @@ def rows_counted_on(self, one, x, role):
     return one(long, role).reshape(x.shape[1], x.shape[0], *x.shape[2:]).transpose(0, 1)
 
 
-# --- Functions at random ----------------------------------------------------------------------------------------------
+# --- Random functions -------------------------------------------------------------------------------------------------
 
 
 def world_at_random(generator):
@@ -455,13 +456,13 @@ def world_at_random(generator):
 
 
 def compose(world, names, mistakes=MISTAKES):
-    """The rotation with these mistakes in it."""
+    """Build the rotation that contains these mistakes."""
     body = {mistakes[name].stage: mistakes[name].replace for name in names}
     return type("rotate", (Stages,), body)(world)
 
 
 def differs(first, second, world):
-    """Whether two rotations differ at any position within the trained length."""
+    """Check whether two rotations differ at any position within the trained length."""
     generator = torch.Generator().manual_seed(5)
     for batch in (False, True):
         for count in (1, 5, 40):
@@ -474,8 +475,8 @@ def differs(first, second, world):
 
 
 def wrong_at_random(generator, most=3, mistakes=MISTAKES):
-    """A world, the names of its mistakes, and the rotation. Leaving out any of the mistakes would change the
-    rotation."""
+    """Return a random world, the names of its mistakes, and the wrong rotation. Leaving out any of the mistakes would
+    change the rotation."""
     while True:
         world = world_at_random(generator)
         possible = [one.name for one in mistakes.values() if one.when(world)]
@@ -488,7 +489,7 @@ def wrong_at_random(generator, most=3, mistakes=MISTAKES):
             if all(differs(rotation, compose(world, rest, mistakes), world) for rest in less):
                 return world, tuple(names), rotation
         except RuntimeError:
-            # two mistakes whose shapes don't fit together raise an error by themselves, so there is nothing to diagnose
+            # Two mistakes whose shapes are incompatible raise an error by themselves, so there is nothing to diagnose.
             continue
 
 

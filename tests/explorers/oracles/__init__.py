@@ -1,9 +1,9 @@
-"""What each explorer shows, computed once more in Python with the book's modules, for comparison.
+"""Reference implementations of the explorers: what each one shows, recomputed in Python with the book's modules.
 
 An oracle is a module with the explorer's name and two functions. ``compute(dials)`` returns what the figure shows,
-computed from the dials alone, under the same names as in the script's ``compute``. ``terms(dials)`` gives, for each
-numeric entry, the sum of the absolute values of its terms, either as one number or in the entry's shape; the script may
-differ by 1e-6 of that.
+computed from the dials alone, under the same names as in the script's ``compute``. ``terms(dials)`` returns, for each
+numeric entry, the sum of the absolute values of its terms, either as one number or in the entry's shape. The script's
+result may differ from the oracle's by at most 1e-6 times that sum.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ropebook.explorers import Explorer
 
 
 def oracle(kind: type[Explorer]) -> ModuleType:
-    """The oracle of an explorer."""
+    """Return the oracle of an explorer."""
     return importlib.import_module(f"tests.explorers.oracles.{kind.script.removesuffix('.js')}")
 
 
 def computed(kind: type[Explorer], **dials: Any) -> dict[str, Any]:
-    """What an explorer shows at these dials; all other dials keep their opening values."""
+    """Return what an explorer shows at these dial settings; all other dials keep their initial values."""
     return expected_of(kind(**dials))
 
 
 def expected_of(figure: Explorer) -> dict[str, Any]:
-    """What the figure shows at its current dials."""
+    """Return what the figure shows at its current dial settings."""
     return oracle(type(figure)).compute(figure.dials())

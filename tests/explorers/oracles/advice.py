@@ -11,12 +11,12 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the advice, by name.
+    """Return the values in the advice, keyed by name.
 
-    ``needed`` says whether anything has to be done, and ``young`` how many pairs haven't completed a turn. ``scale``
-    and ``attention`` are YaRN's s and f. ``window``, ``group`` and ``reach`` belong to Self-Extend. ``grown`` is
-    dynamic NTK's base at L′, and ``left`` the angle by which it still goes too far. ``least`` is the smallest factor
-    for a larger base, and ``raised`` is that base.
+    ``needed`` says whether anything has to be done, and ``young`` is the number of pairs that haven't completed a turn.
+    ``scale`` and ``attention`` are YaRN's s and f. ``window``, ``group`` and ``reach`` are Self-Extend's parameters.
+    ``grown`` is dynamic NTK's base at L′, and ``left`` is the angle by which it still exceeds the trained range.
+    ``least`` is the smallest factor for a larger base, and ``raised`` is that base.
 
     >>> from ropebook.explorers.advice import Advice
     >>> data = compute(Advice().dials())
@@ -48,8 +48,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """An angle too far is the difference of two angles, each at most as large as that of the first pair without a full
-    turn."""
+    """Return the terms for the comparison.
+
+    An angle beyond the trained range is the difference of two angles, each at most as large as that of the first pair
+    without a full turn.
+    """
     data = compute(dials)
     largest = max(dials["target_length"], dials["trained_length"]) * 2 * math.pi / (dials["trained_length"] - 1)
     return {

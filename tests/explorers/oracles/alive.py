@@ -1,4 +1,5 @@
-"""What the explorer Alive computes beside its model, and what it shows of the model's result."""
+"""Reference values for the Alive explorer: what it computes without its model, and what it shows of the model's
+result."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ ASKED = ("text", "own", "length", "method", "factor", "base")
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``bytes`` are to be read. ``theta`` is in radians per position, and ``scale`` is a factor on each query's scores.
-    From the distance ``window`` on (0 means nowhere), queries and keys are at the positions ``farQuery`` and
-    ``farKey``. ``fresh`` says whether the result belongs to these dials.
+    ``bytes`` is the text for the model to read. ``theta`` is in radians per position, and ``scale`` is a factor on each
+    query's scores. From the distance ``window`` on (0 means nowhere), queries and keys are at the positions
+    ``farQuery`` and ``farKey``. ``fresh`` says whether the result belongs to the current dial settings.
 
-    The other entries come from the result: the bytes that were read (``shown``), the ``bits`` of each byte but the
-    first, the same for the model as trained (``plain``), the chosen ``byte``, what the head attends to there (``row``),
-    and the ``means`` of both kinds of bits.
+    The other entries come from the result: the bytes that were read (``shown``), the ``bits`` of each byte except the
+    first, the same values for the model as trained (``plain``), the chosen ``byte``, what the head attends to there
+    (``row``), and the ``means`` of both kinds of bits.
     """
     read = list(text_of(dials["text"], dials["own"], dials["length"]))
     places = torch.arange(len(read) - 1)
@@ -60,12 +61,15 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Frequencies and factors are compared relative to their own size; measured values must be equal, and positions are
-    integers."""
+    """Return the terms for the comparison.
+
+    Frequencies and factors are compared relative to their own size; measured values must be equal, and positions are
+    integers.
+    """
     data = compute(dials)
     return {"theta": data["theta"], "scale": data["scale"], "means": data["means"]}
 
 
 def means(bits: list[float]) -> list[float]:
-    """The mean within L and, if the text is long enough, the mean beyond it."""
+    """Return the mean within L and, if the text is long enough, the mean beyond it."""
     return [sum(part) / len(part) for part in (bits[:TRAINED], bits[TRAINED:]) if part]

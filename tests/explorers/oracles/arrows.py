@@ -13,8 +13,10 @@ from ropebook.sinusoidal import angles
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The pair's ``theta`` in radians per token; the coordinates of ``query`` and ``key`` at their positions; the angle
-    ``between`` them, from 0 to π; their ``score``; and the ``distance`` m − n.
+    """Return the figure's data, keyed by name.
+
+    ``theta`` is the pair's frequency in radians per token; ``query`` and ``key`` are coordinates at their positions;
+    ``between`` is the angle between the two, from 0 to π; ``score`` is their score; and ``distance`` is m − n.
 
     >>> from ropebook.explorers.arrows import Arrows
     >>> here, there = compute(Arrows(m=9, n=4).dials()), compute(Arrows(m=23, n=18).dials())
@@ -37,6 +39,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A coordinate is at most as large as its arrow is long, and the score at most the product of both lengths."""
+    """Return the terms for the comparison.
+
+    A coordinate is at most as large as the length of its arrow, and the score is at most the product of both lengths.
+    """
     query, key = math.hypot(*QUERY), math.hypot(*KEY)
     return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key, "distance": 0.0}

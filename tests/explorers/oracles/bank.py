@@ -15,8 +15,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
     For every pair: its ``turns`` up to the position, its turns up to the ``last`` position of the context, the cosine
     and sine at the tip of its hand (``tips``, alternating), and its wavelength. ``turned`` is the number of pairs that
-    complete a turn within the context. ``unseen`` is the number of hands at an angle that no position of the context
-    gives them.
+    complete a turn within the context. ``unseen`` is the number of hands at an angle that they don't reach at any
+    position of the context.
 
     >>> from ropebook.explorers.bank import Bank
     >>> figure = Bank(base=10_000, dim=128, length=4096)
@@ -38,8 +38,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Each number is compared relative to its own size. The tips lie on a circle of radius 1, and counts must be
-    equal."""
+    """Return the terms for the comparison.
+
+    Each number is compared relative to its own size. The tips lie on a circle of radius 1, and counts must be equal.
+    """
     data = compute(dials)
     return {
         **data,

@@ -21,8 +21,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     At ``position``: the binary ``digits``, the ``turns`` of each hand since position 0, the ``encoding``, the number of
-    hands without a full turn (``young``), and the ``wavelengths``. For the ``span`` positions from ``start`` on: the
-    digits of each position (``squares``), the sinusoids inside the digits (``bitWaves``), and those of the pairs
+    hands without a full turn (``young``), and the ``wavelengths``. For the ``span`` positions that begin at ``start``:
+    the digits of each position (``squares``), the sinusoids inside the digits (``bitWaves``), and those of the pairs
     ``shown`` (``waves``), with ``fine`` samples per position.
 
     >>> from ropebook.explorers.clocks import Clocks
@@ -51,15 +51,17 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Each number is compared relative to its own size; integers must be equal."""
+    """Return the terms for the comparison: each number relative to its own size; integers must be equal."""
     data = compute(dials)
     exact = ("start", "fine", "shown", "digits", "squares", "young")
     return {name: 0.0 if name in exact else np.abs(value).tolist() for name, value in data.items()}
 
 
 def window(dials: dict[str, Any]) -> tuple[int, int, list[int]]:
-    """The first position shown, the samples per position, and the pairs that are drawn as waves: all of them, or 13
-    evenly spaced ones including the first and the last."""
+    """Return the first position shown, the samples per position, and the pairs drawn as waves.
+
+    These are all of the pairs, or 13 evenly spaced ones including the first and the last.
+    """
     start = max(0, dials["position"] - dials["span"] // 2)
     pairs = dials["dim"] // 2
     few = range(pairs) if pairs <= MOST_WAVES else (k * (pairs - 1) // (MOST_WAVES - 1) for k in range(MOST_WAVES))
@@ -69,10 +71,11 @@ def window(dials: dict[str, Any]) -> tuple[int, int, list[int]]:
 
 
 def curves(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sinusoids inside the digits, (13, samples), and those of the pairs shown, (pairs shown, samples), in float64.
+    """Return the sinusoids inside the digits, (13, samples), and those of the pairs shown, (pairs shown, samples), in
+    float64.
 
     Each position is divided into ``fine`` equal parts, from half a position before it to half a position after it. The
-    samples lie in the middles of these parts; if there is only one part, that is the position itself.
+    samples are at the centres of these parts; with a single part, that is the position itself.
     """
     start, fine, shown = window(dials)
     at = start - 0.5 + (torch.arange(dials["span"] * fine, dtype=torch.float64) + 0.5) / fine

@@ -22,14 +22,14 @@ from tests.explorers.draws import normals
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``low`` and ``high`` are the least and the greatest score in each column of ``per`` keys. If ``per`` is 1 they cover
-    every score. Otherwise they cover those of the `sampled_keys`: all keys nearer to the query than ``reach``, and some
-    of the others.
+    ``low`` and ``high`` are the smallest and the largest score in each column of ``per`` keys. If ``per`` is 1, they
+    cover every score. Otherwise they cover those of the `sampled_keys`: all keys nearer to the query than ``reach``,
+    and some of the others.
 
-    From these scores come ``least`` and its key ``leastAt`` (if several are equal, the one nearest to the query);
-    ``negativeAt``, the key nearest to the query with a score below 0, or −1 if there is none; and the number of local
-    ``maxima``, or −1 if scores were sampled. ``home`` is the score at the query's own position. ``swing`` is √(½
-    Σ|h_i|²), the score's root mean square where the angles of all pairs are as good as random.
+    The following entries are derived from these scores: ``least`` and its key ``leastAt`` (if several keys tie, the one
+    nearest to the query); ``negativeAt``, the key nearest to the query with a score below 0, or −1 if there is none;
+    and the number of local ``maxima``, or −1 if scores were sampled. ``home`` is the score at the query's own position.
+    ``swing`` is √(½ Σ|h_i|²), the root mean square of the score where the angles of all pairs are effectively random.
 
     >>> from ropebook.explorers.distance import Distance
     >>> figure = Distance(dim=256, query=0, length=512)
@@ -61,7 +61,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score is a sum of d/2 waves with the heights |h_i|; positions and the number of maxima must be equal."""
+    """Return the terms for the comparison.
+
+    A score is a sum of d/2 waves with amplitudes |h_i|; positions and the number of maxima must be equal.
+    """
     data = compute(dials)
     size = torch.hypot(*waves_of(dials)).sum().item()
     sums = {name: np.full(np.shape(data[name]), size).tolist() for name in ("low", "high", "home", "least")}
@@ -69,7 +72,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Query and key, each (dim,) in float64."""
+    """Return the query and the key, each (dim,) in float64."""
     dim, draw = dials["dim"], dials["draw"]
     if dials["vectors"] in ("same", "random"):
         q, k = (torch.from_numpy(normals(f"distance {name} {draw}", dim)) for name in ("query", "key"))
@@ -81,16 +84,16 @@ def vectors_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The score's amplitudes a_i and b_i, each (dim/2,) in float64."""
+    """Return the score's amplitudes a_i and b_i, each (dim/2,) in float64."""
     return amplitudes(*vectors_of(dials))
 
 
 def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
-    """The positions of the keys, (samples,) int64; the number of positions per column of the picture; and the distance
-    below which no key of the text is left out.
+    """Return the positions of the keys, (samples,) int64; the number of positions per column of the picture; and the
+    distance below which no key of the text is left out.
 
-    Texts of up to 4096 tokens have all of their keys. Longer texts have the 3072 keys nearest to the query, and eight
-    in each column, at `CLOSE` and `SPOTS`.
+    In texts of up to 4096 tokens, every key is used. In longer texts, these are the 3072 keys nearest to the query and
+    eight keys in each column, at `CLOSE` and `SPOTS`.
 
     >>> keys, per, reach = sampled_keys(0, 65536)
     >>> per, reach, keys[3072:3075].tolist()
@@ -109,7 +112,7 @@ def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
 
 
 def nearest(keys: torch.Tensor, query: int) -> int:
-    """The key nearest to the query, or the earlier one if two are equally near; −1 if there is no key.
+    """Return the key nearest to the query; of two equally near keys, the earlier one. If there is no key, return −1.
 
     >>> nearest(torch.tensor([9, 1, 20]), 5)
     1

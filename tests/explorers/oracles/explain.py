@@ -1,4 +1,4 @@
-"""Computes what the explorer Explain shows, with `ropebook.explain`."""
+"""Reference values for the Explain explorer, computed with `ropebook.explain`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ropebook.explorers.explain import EXAMPLES
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers and texts of the figure, by name.
+    """Return the figure's numbers and texts, keyed by name.
 
-    ``error`` is the message for a text that can't be read. ``words`` describe the file and one table of frequencies;
-    ``findings`` and ``snippets`` belong to the report. ``kinds`` is the number of kinds of layers, and ``name`` the
-    kind shown. θ is given before scaling (``plain``) and at the target length (``long``). Then follow which pairs have
-    ``turned``, how far each goes ``beyond``, how many are ``fresh`` (at some new angle), and the lengths that count,
-    ``near`` and ``far``.
+    ``error`` is the message for a text that can't be parsed. ``words`` describe the file and one table of frequencies;
+    ``findings`` and ``snippets`` belong to the report. ``kinds`` is the number of kinds of layers, and ``name`` is the
+    kind shown. θ is given before scaling (``plain``) and at the target length (``long``). The remaining entries say
+    which pairs have ``turned``, how far each one goes ``beyond`` the trained angles, how many are ``fresh`` (at some
+    new angle), and the relevant lengths, ``near`` and ``far``.
 
     >>> from ropebook.explorers.explain import Explain
     >>> data = compute(Explain().dials())
@@ -50,8 +50,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Frequencies are compared relative to their own size; an angle beyond the trained ones is a difference of two
-    angles."""
+    """Return the terms for the comparison.
+
+    Frequencies are compared relative to their own size; an angle beyond the trained ones is a difference of two angles.
+    """
     data = compute(dials)
     reach = (data["near"] or 0) + (data["far"] or 0)
     return {

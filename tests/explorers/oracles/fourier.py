@@ -15,8 +15,8 @@ from tests.explorers.draws import normals
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    For every pair: the height of its wave, |q_i|² (``size``), its product at ``distance``, and its wavelength. For the
-    first ``summed`` pairs: the ``score`` at that distance, and the ``highest`` score anywhere. The curves run from
+    For every pair: the amplitude of its wave, |q_i|² (``size``), its product at ``distance``, and its wavelength. For
+    the first ``summed`` pairs: the ``score`` at that distance, and the ``highest`` score anywhere. The curves run from
     distance 0 to ``span``: the ``waves`` of the pairs ``shown``, at the ends of 720 columns, and the ``total``, with
     ``fine`` samples per step.
 
@@ -47,7 +47,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A product has two terms, |a cos Δθ| and |b sin Δθ|; a sum has those of all its pairs."""
+    """Return the terms for the comparison.
+
+    A product has two terms, |a cos Δθ| and |b sin Δθ|; a sum has the terms of all its pairs.
+    """
     a, b = waves_of(dials)
     data = compute(dials)
     within = torch.arange(len(a)) < dials["summed"]
@@ -67,14 +70,15 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def query(draw: int, dim: int) -> torch.Tensor:
-    """Ones for draw 0, otherwise standard normal numbers: (dim,) in float64."""
+    """Return the query, (dim,) in float64: ones for draw 0, otherwise standard normal numbers."""
     if draw == 0:
         return torch.ones(dim, dtype=torch.float64)
     return torch.from_numpy(normals(f"fourier {draw}", dim))
 
 
 def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The amplitudes a_i and b_i, each (dim/2,), for the query and the key whose score is highest at ``peak``."""
+    """Return the amplitudes a_i and b_i, each (dim/2,), for the query and the key whose score is highest at
+    ``peak``."""
     q = query(dials["draw"], dials["dim"])
     return amplitudes(q, key_for(q, dials["peak"], dials["base"]))
 
@@ -86,20 +90,22 @@ def products_at(
     dials: dict[str, Any],
     size: bool = False,
 ) -> torch.Tensor:
-    """a_i cos Δθ_i + b_i sin Δθ_i for every pair, with the shape distances.shape + (dim/2,). With ``size``, the
-    absolute values of both terms are added instead."""
+    """Return a_i cos Δθ_i + b_i sin Δθ_i for every pair, with the shape distances.shape + (dim/2,).
+
+    With ``size``, the absolute values of both terms are added instead.
+    """
     turned = angles(distances, dials["dim"], dials["base"])
     parts = (a * turned.cos(), b * turned.sin())
     return sum(part.abs() if size else part for part in parts)
 
 
 def columns(dials: dict[str, Any]) -> torch.Tensor:
-    """The distances at the ends of the columns, (721,) in float64."""
+    """Return the distances at the ends of the columns, (721,) in float64."""
     return torch.arange(COLUMNS + 1, dtype=torch.float64) * (dials["span"] / COLUMNS)
 
 
 def samples(dials: dict[str, Any]) -> tuple[torch.Tensor, int]:
-    """The distances at which the sum is sampled, from 0 to ``span``, and the number of samples per step."""
+    """Return the distances at which the sum is sampled, from 0 to ``span``, and the number of samples per step."""
     span = dials["span"]
     # a power of 2, so that the sampled distances need no rounding
     fine = 1 << (max(1, FINE_SAMPLES // span).bit_length() - 1)
@@ -107,6 +113,6 @@ def samples(dials: dict[str, Any]) -> tuple[torch.Tensor, int]:
 
 
 def rows(pairs: int) -> list[int]:
-    """The pairs that are drawn as waves: all of them, or the middle one in each of 16 parts of equal length."""
+    """Return the pairs that are drawn as waves: all of them, or the middle one in each of 16 parts of equal length."""
     count = min(pairs, MOST_ROWS)
     return [(2 * k + 1) * pairs // (2 * count) for k in range(count)]

@@ -20,9 +20,11 @@ from ropebook.sinusoidal import (
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure: the picture's cells, row by row (rows · columns numbers, where each column covers
-    ``per`` positions, see :func:`blends`); K(m − reference)/(d/2) for each position m; the wavelengths of the pairs;
-    and the number of pairs that complete a turn by the last position.
+    """Return the figure's data, keyed by name.
+
+    ``cells`` are the cells of the picture, row by row, with ``rows`` · ``columns`` numbers, where each column covers
+    ``per`` positions (see :func:`blends`). ``kernel`` is K(m − reference)/(d/2) for each position m. ``wavelengths``
+    are those of the pairs, and ``turned`` is the number of pairs that complete a turn by the last position.
 
     >>> from ropebook.explorers.heatmap import Heatmap
     >>> figure = Heatmap(length=100, reference=50)
@@ -47,8 +49,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A cell is a weighted mean of sines or cosines, and the kernel a mean of cosines; a wavelength is a single
-    term."""
+    """Return the terms for the comparison.
+
+    A cell is a weighted mean of sines or cosines, and the kernel is a mean of cosines; a wavelength is a single term.
+    """
     cosines = angles(distances(dials), dials["dim"], dials["base"]).cos()
     return {
         "cells": blends(dials, size=True)[0].ravel().tolist(),
@@ -62,24 +66,25 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def distances(dials: dict[str, Any]) -> torch.Tensor:
-    """Δ = m − reference for every position m."""
+    """Return Δ = m − reference for every position m."""
     return torch.arange(dials["length"]) - dials["reference"]
 
 
 def blends(dials: dict[str, Any], size: bool = False) -> tuple[np.ndarray, int]:
-    """The picture, (dim, columns) in float64, with its rows in the displayed order, and ``per``, the number of
+    """Return the picture, (dim, columns) in float64, with its rows in the displayed order, and ``per``, the number of
     positions per column.
 
-    Up to 640 positions have a column each. If there are more, they are blended: a column with its middle at c is the
-    mean of all positions m with |m − c| < 2·per, including positions before 0 and after the last one. The weights are
-    cos²(π(m − c)/(4·per)) (Hann's window), so that waves which are too short for the columns vanish instead of looking
-    like slower ones. With ``size``, the mean is that of the encoding's absolute values.
+    Up to 640 positions have a column each. Longer texts are smoothed: a column centred at c is the weighted mean of all
+    positions m with |m − c| < 2·per, including positions before 0 and after the last one. The weights are cos²(π(m −
+    c)/(4·per)), a Hann window, so that waves too short for the columns vanish instead of looking like slower ones. With
+    ``size``, the absolute values of the encoding are averaged instead.
     """
     dim, length = dials["dim"], dials["length"]
     per = math.ceil(length / MOST_COLUMNS)
     middles = torch.arange(math.ceil(length / per), dtype=torch.float64) * per + (per - 1) / 2
     reach = 2 * per if per > 1 else 1
-    # The offsets must lead to integer positions, so they are integers if the middles are, and otherwise halves.
+    # The offsets must lead to integer positions, so they are integers if the centres are integers, and half-integers
+    # otherwise.
     offsets = np.arange(1 - reach, reach) if per % 2 else np.arange(0.5 - reach, reach)
     weights = np.cos(np.pi * offsets / (2 * reach)) ** 2
     total = np.zeros((len(middles), dim))

@@ -16,10 +16,10 @@ from ropebook.sinusoidal import inv_freq, wavelengths
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``target`` is L′ as an integer. There are the ``wavelengths`` of the pairs, the number of pairs that have ``turned``
-    within L, and the largest angle, in radians, that goes ``beyond`` the trained ones at L′ without a method. For each
-    of the methods ``shown``: how much it stretches each pair's wavelength (``stretch``), and the largest angle beyond
-    that is ``left``.
+    ``target`` is L′ as an integer. ``wavelengths`` are those of the pairs, and ``turned`` is the number of pairs that
+    complete a turn within L. ``beyond`` is the largest angle, in radians, by which a pair exceeds the trained range at
+    L′ without a method. For each of the methods ``shown``, ``stretch`` is the factor on each pair's wavelength, and
+    ``left`` is the largest such angle that remains.
 
     >>> from ropebook.explorers.ladder import Ladder
     >>> figure = Ladder(linear=True, yarn=True)  # Llama 2, stretched four times
@@ -44,8 +44,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """An angle beyond is the difference of two angles, each at most as large as that of the first pair without a full
-    turn."""
+    """Return the terms for the comparison.
+
+    An angle beyond the trained range is the difference of two angles, each at most as large as that of the first pair
+    without a full turn.
+    """
     data = compute(dials)
     slow = data["wavelengths"][data["turned"] :]
     largest = data["target"] * 2 * math.pi / slow[0] if slow else 0.0
@@ -60,7 +63,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def target_length(dials: dict[str, Any]) -> int:
-    """L′ = s·L, rounded down.
+    """Return L′ = s·L, rounded down.
 
     >>> target_length({"trained_length": 4096, "factor": 2.5})
     10240
@@ -69,8 +72,10 @@ def target_length(dials: dict[str, Any]) -> int:
 
 
 def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
-    """The methods that are switched on, as name to method, in the order of `METHODS`. A dial with the name of an option
-    sets it."""
+    """Return the methods that are switched on as a dictionary, in the order of `METHODS`.
+
+    A dial sets the option of the same name.
+    """
     shown = {name: extrapolation.METHODS[name].form for name in METHODS if dials[name]}
     return {
         name: form(**{one.name: dials[one.name] for one in dataclasses.fields(form) if one.name in dials})

@@ -16,9 +16,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     Over all pairs: both scores at the shift (``rope``, ``added``) and without a shift (``ropeHome``, ``addedHome``),
-    and their values at every shift (``ropeCurve``, ``addedCurve``). For the chosen pair, each as x, y of the query and
-    then x, y of the key: ``bare``, ``turned``, and ``summed`` (with the encoding added). ``turnedProduct`` and
-    ``summedProduct`` are what that pair contributes to each score.
+    and their values at every shift (``ropeCurve``, ``addedCurve``). For the chosen pair, each as x and y of the query
+    followed by x and y of the key: ``bare``, ``turned``, and ``summed`` (with the encoding added). ``turnedProduct``
+    and ``summedProduct`` are that pair's contributions to the two scores.
 
     >>> from ropebook.explorers.lock import Lock
     >>> figure = Lock(m=7, n=3)
@@ -55,8 +55,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score has four products per pair, each at most as large as the product of the two vectors' lengths in that
-    pair."""
+    """Return the terms for the comparison.
+
+    A score has four products per pair, each at most as large as the product of the two vectors' lengths in that pair.
+    """
     q, k = (x.view(-1, 2).norm(dim=-1) for x in vectors(dials))
     pair = dials["pair"]
     rope, added = q * k, (q + 1) * (k + 1)  # a pair of the encoding has length 1
@@ -71,7 +73,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The query and the key of a draw: standard normal numbers, each (dim,) in float64."""
+    """Return the query and the key of a draw: standard normal numbers, each (dim,) in float64."""
     return tuple(
         torch.from_numpy(draws.normals(f"lock {name} {dials['draw']}", dials["dim"])) for name in ("query", "key")
     )

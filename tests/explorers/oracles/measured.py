@@ -20,21 +20,21 @@ Rows = Sequence[Sequence[float | None]]
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure, by name; None wherever nothing was measured.
+    """Return the figure's data, keyed by name; an entry is None if nothing was measured.
 
     ``lines`` are the keys of the lines to draw, with the chosen line first. ``against`` is the key of the line that the
     others are compared with. For the chosen line: its ``factor`` (0 if it has none), whether it is ``tuned``, and
-    whether it ``follows`` the length of the text. ``idle`` are the dials that have no effect.
+    whether it ``follows`` the length of the text. ``idle`` lists the dials that have no effect.
 
-    For each line, at the middles ``at`` of the windows: the bits per byte of all ``seeds``, and their ``means``.
-    ``here`` is the mean in the chosen ``window``, which has the ``bytes`` (from, to), and ``hereSeeds`` are the seeds
-    in it. The share of right answers at each distance is ``far`` (with ``farSeeds``) in the long texts, and ``near``
-    (with ``nearSeeds``) in texts of the trained length.
+    For each line, at the centres ``at`` of the windows: the bits per byte of all ``seeds``, and their ``means``.
+    ``here`` is the mean in the chosen ``window``, which covers the ``bytes`` (from, to), and ``hereSeeds`` are the
+    values of the seeds in it. The share of correct answers at each distance is ``far`` (with ``farSeeds``) in the long
+    texts, and ``near`` (with ``nearSeeds``) in texts of the trained length.
 
     ``hereApart``: for each line except ``against``, its mean here minus that of ``against``. ``apart``: the mean
-    difference in each band with its interval, or, for a scheme, each seed's difference. ``last``: bits beyond L of the
-    model that only sees its last L bytes. ``lastApart``: these bits in each band, minus those of ``against``. ``band``
-    and ``distance`` are the ones in which, or next to which, the position is.
+    difference in each band with its interval, or, for a scheme, each seed's difference. ``last``: the bits beyond L of
+    the model that only sees its last L bytes. ``lastApart``: these bits in each band, minus those of ``against``.
+    ``band`` and ``distance`` are those that contain the position or lie next to it.
     """
     data, position, text = dials["measured"], dials["position"], dials["text"]
     cells, edges, distances = data["cells"], data["edges"], data["distances"]
@@ -104,7 +104,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean_of(rows: Rows) -> list[float | None]:
-    """The mean of each column. It is summed from the first seed to the last, as in the script, so that even the last
+    """Return the mean of each column, summed from the first seed to the last as in the script, so that even the last
     digit agrees."""
     found = []
     for column in zip(*rows, strict=True):
@@ -116,14 +116,17 @@ def mean_of(rows: Rows) -> list[float | None]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Only the middles of the windows are computed. All other entries are measured numbers and their means, and must be
-    equal."""
+    """Return the terms for the comparison.
+
+    Only the centres of the windows are computed. All other entries are measured numbers and their means, and must be
+    equal.
+    """
     return {"at": compute(dials)["at"]}
 
 
 def chosen_key(dials: Mapping[str, Any]) -> str:
-    """The cell that the dials ask for. If it doesn't exist: the one without fine-tuning, without the factor, or without
-    the method."""
+    """Return the cell that the dials select. If it doesn't exist, return the one without fine-tuning, without the
+    factor, or without the method."""
     method = f"{LONGER}/{dials['method']}"
     keys = [f"{method}/{dials['factor']}/tuned"] if dials["tuned"] else []
     keys += [f"{method}/{dials['factor']}", method, LONGER]

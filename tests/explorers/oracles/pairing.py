@@ -13,9 +13,11 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The channel in each place of q and of k, with its number; the places that the rotation takes for pairs; and the
-    score and its reference (with everything interleaved), both for the key at every position from 0 to 64 and for the
-    key at n.
+    """Return the figure's data.
+
+    It has the channel at each index of q and of k, with its number; the indices that the rotation treats as pairs; and
+    the score and its reference (with everything interleaved), both for the key at every position from 0 to 64 and for
+    the key at n.
 
     >>> from ropebook.explorers.pairing import Pairing
     >>> figure = Pairing(permute_q=True, permute_k=True, pairing="half")
@@ -43,7 +45,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score has dim terms, which together are no larger than |q| |k|."""
+    """Return the terms for the comparison.
+
+    A score has dim terms, which together are no larger than |q| |k|.
+    """
     q, k = vectors(dials["dim"])
     data = compute(dials)
     largest = (q.norm() * k.norm()).item()
@@ -53,18 +58,18 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors(dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The query and the key in the interleaved layout, each (dim,) in float64."""
+    """Return the query and the key in the interleaved layout, each (dim,) in float64."""
     return tuple(torch.from_numpy(normals(f"pairing {name}", dim)) for name in "qk")
 
 
 def places_of(dials: dict[str, Any], permute: str) -> torch.Tensor:
-    """The channel in each place of the vector that the switch ``permute`` belongs to."""
+    """Return the channel at each index of the vector that the switch ``permute`` belongs to."""
     if dials[permute]:
         return interleaved_to_half(dials["dim"])
     return torch.arange(dials["dim"])
 
 
 def scores_of(q: torch.Tensor, k: torch.Tensor, m: int, layout: str) -> torch.Tensor:
-    """The scores of q at position m with k at each position from 0 to 64: (65,)."""
+    """Return the scores of q at position m with k at each position from 0 to 64: (65,)."""
     keys = rotate(k, torch.arange(MOST_POSITION + 1), BASE, layout)
     return keys @ rotate(q, m, BASE, layout)

@@ -11,9 +11,11 @@ from ropebook.explorers.patches import GOLDEN, SIDE
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The mean cosine of the chosen patch with every patch, row by row (``scores``), with its neighbours ``below`` and
-    ``beside`` it and on both diagonals (``slanted``); and what each pair depends on (``axes``: 0 for rows, 1 for
-    columns, 2 for both).
+    """Return the figure's data, keyed by name.
+
+    ``scores`` has the mean cosine of the chosen patch with every patch, row by row. ``below``, ``beside`` and
+    ``slanted`` are its values for the patch's neighbours below it, beside it and on both diagonals. ``axes`` says what
+    each pair depends on: 0 for rows, 1 for columns, 2 for both.
 
     >>> from ropebook.explorers.patches import Patches
     >>> found = compute(Patches(dim=2, dim_columns=2, base=10).dials())
@@ -37,7 +39,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score is a mean of cosines; their angles grow with the waves and the steps."""
+    """Return the terms for the comparison.
+
+    A score is a mean of cosines; their angles grow with the waves and the steps.
+    """
     data = compute(dials)
     return {
         "scores": [1.0] * len(data["scores"]),
@@ -53,7 +58,7 @@ def mean_cosine(steps: torch.Tensor, waves: torch.Tensor) -> list[float]:
 
 
 def waves_of(dials: dict[str, Any]) -> torch.Tensor:
-    """The frequencies for rows and columns: (2, pairs) in float64."""
+    """Return the frequencies for rows and columns: (2, pairs) in float64."""
     form, rows, columns = dials["form"], dials["dim"], dials["dim_columns"]
     if form == "axial":
         return beyond.axial([rows, columns], [dials["base"], dials["base_columns"]])

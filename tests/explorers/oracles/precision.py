@@ -13,9 +13,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     The tables ``exact`` and ``cells`` have count · dim numbers, position by position: cosines, then sines. For each
-    position there is the value that was ``used``, the largest error of any cosine, and whether its row is ``fresh``,
-    that is, not equal to the row before; ``different`` counts the fresh rows. ``lost`` counts the positions whose angle
-    isn't finite (their numbers are 0 here). ``error`` is the largest error of all.
+    position there is the value that was ``used``, the largest error of any cosine, and a flag ``fresh`` that says
+    whether its row differs from the previous one; ``different`` counts the fresh rows. ``lost`` counts the positions
+    whose angle isn't finite (their numbers are 0 here). ``error`` is the largest error of all.
 
     >>> from ropebook.explorers.precision import Precision
     >>> figure = Precision(dtype="bfloat16", rounded="positions", first=256, count=64)
@@ -46,14 +46,19 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A cosine is at most 1. Positions and counts must be equal."""
+    """Return the terms for the comparison.
+
+    A cosine is at most 1. Positions and counts must be equal.
+    """
     one = ("exact", "cells", "errors", "error")
     return {name: 1.0 if name in one else 0.0 for name in compute(dials)}
 
 
 def positions_of(dials: dict[str, Any]) -> torch.Tensor:
-    """The positions that the angles are computed from, (count,) in float64; those that float16 can't represent are
-    infinite."""
+    """Return the positions from which the angles are computed, (count,) in float64.
+
+    Those that float16 can't represent are infinite.
+    """
     positions = dials["first"] + torch.arange(dials["count"], dtype=torch.float64)
     if dials["rounded"] in ("positions", "everything"):
         positions = positions.to(getattr(torch, dials["dtype"])).double()
@@ -61,9 +66,10 @@ def positions_of(dials: dict[str, Any]) -> torch.Tensor:
 
 
 def tables(dials: dict[str, Any], dtype: str) -> torch.Tensor:
-    """Cosines and sines side by side, (count, dim) in float64, rounded to ``dtype`` wherever the dials say so.
+    """Return cosines and sines side by side, (count, dim) in float64, rounded to ``dtype`` wherever the dials say so.
 
-    Cosine and sine themselves are computed in float64 and rounded once, so the remaining error comes from the angles.
+    The cosines and sines themselves are computed in float64 and rounded once, so the remaining error comes from the
+    angles.
     """
     as_dtype, stage = getattr(torch, dtype), dials["rounded"]
     frequencies = inv_freq(dials["dim"], dials["base"])

@@ -13,8 +13,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
     ``paper`` and ``code`` have each pair's share of interpolation, from 0 to 1. The code's ramp begins and ends at the
     pair indices ``low`` and ``high``. ``paperMixes`` and ``codeMixes`` count the pairs that each of the two mixes.
-    ``ratio`` divides the code's frequencies by the paper's. ``largest`` is the largest factor between them, in either
-    direction, and ``pair`` is where it is reached.
+    ``ratio`` is the code's frequency divided by the paper's for each pair. ``largest`` is the largest factor between
+    the two, in either direction, and ``pair`` is the pair that has it.
 
     >>> from ropebook.explorers.ramp import Ramp
     >>> figure = Ramp()  # Llama 2's numbers, stretched 16 times
@@ -43,7 +43,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A share is 1 minus a quotient of differences; the ends of the code's ramp are compared as pair indices."""
+    """Return the terms for the comparison.
+
+    A share is 1 minus a quotient of differences; the ends of the code's ramp are compared as pair indices.
+    """
     data = compute(dials)
     pairs = dials["dim"] // 2
     alpha, beta = dials["alpha"], dials["beta"]

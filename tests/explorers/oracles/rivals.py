@@ -13,9 +13,11 @@ from ropebook.relatives.pictures import given
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure: for both schemes (``first``, ``second``), the curves of all heads at n − m = −256 …
-    256, or a single curve if all heads have the same; their values ``here``, at the offset in the chosen head; and
-    their values on the other side (``mirrored``).
+    """Return the figure's data, keyed by name.
+
+    For both schemes (``first``, ``second``), there are the curves of all heads at n − m = −256 … 256, or a single curve
+    if all heads share it. ``here`` has their values at the offset in the chosen head, and ``mirrored`` has those at the
+    opposite offset.
 
     >>> from ropebook.explorers.rivals import Rivals
     >>> compute(Rivals(second="kerple").dials())["here"]
@@ -32,8 +34,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A wave is a sum of d/2 cosines, at most as large as the sum of their amplitudes; all other curves are single
-    terms."""
+    """Return the terms for the comparison.
+
+    A wave is a sum of d/2 cosines, at most as large as the sum of their amplitudes; all other curves are single terms.
+    """
     most = max(2 * math.sqrt(dials["dim"]), dials["dim"] * dials["heads"] / 8)
     data = compute(dials)
 
@@ -44,7 +48,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def curves(name: str, dials: dict[str, Any]) -> torch.Tensor:
-    """The scheme's curves: (heads or 1, 513) in float64."""
+    """Return the scheme's curves: (heads or 1, 513) in float64."""
     apart = -torch.arange(-SPAN, SPAN + 1).double()
     dim, heads = dials["dim"], dials["heads"] if name in BY_HEAD else 1
     if name == "xl":

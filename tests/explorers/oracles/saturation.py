@@ -16,8 +16,11 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the figure: the scores, the weights, the size of ∂weights/∂(q·k) and the entropy at ``dim``; the
-    weights and the gradient of this draw at every dim; and the gradient's median over all draws."""
+    """Return the figure's data.
+
+    At ``dim`` there are the scores, the weights, the norm of ∂weights/∂(q·k) and the entropy. For this draw there are
+    the weights and the gradient at every dim, and over all draws the gradient's median.
+    """
     dim, n_keys = dials["dim"], dials["n_keys"]
     draw, scaled = dials["draw"], dials["scaled"]
     query, keys = (table[draw] for table in vectors())
@@ -44,8 +47,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score is a sum of products, and weights are shares of 1. The gradient's norm and the entropy are compared
-    relative to the largest values they can have."""
+    """Return the terms for the comparison.
+
+    A score is a sum of products, and weights are shares of 1. The gradient's norm and the entropy are compared relative
+    to their largest possible values.
+    """
     dim, draw = dials["dim"], dials["draw"]
     query, keys = (table[draw, ..., :dim] for table in vectors())
     products = (keys[: dials["n_keys"]] * query).abs().sum(-1)
@@ -65,25 +71,28 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def vectors() -> tuple[Tensor, Tensor]:
-    """The queries (16, 512) and keys (16, 32, 512) of every draw, standard normal in float64. Shorter vectors are the
-    beginnings of these."""
+    """Return the queries (16, 512) and keys (16, 32, 512) of every draw, standard normal in float64.
+
+    Shorter vectors are prefixes of these.
+    """
     queries = [normals(f"query {draw}", MOST_DIMS) for draw in range(DRAWS)]
     keys = [[normals(f"key {draw} {n}", MOST_DIMS) for n in range(MOST_KEYS)] for draw in range(DRAWS)]
     return torch.from_numpy(np.array(queries)), torch.from_numpy(np.array(keys))
 
 
 def weights(n_keys: int, draws: list[int], dims: list[int], scaled: bool) -> Tensor:
-    """The softmax weights, (draws, dims, n_keys), with query and key cut to their first d numbers for each d in
-    ``dims``."""
+    """Return the softmax weights, (draws, dims, n_keys), with query and key truncated to their first d numbers for each
+    d in ``dims``."""
     query, keys = (table[draws] for table in vectors())
     within = torch.arange(MOST_DIMS) < torch.tensor(dims).unsqueeze(-1)
-    queries = query.unsqueeze(-2) * within  # has zeros beyond d: (draws, dims, 512)
+    queries = query.unsqueeze(-2) * within  # zero beyond d: (draws, dims, 512)
     if scaled:
         queries = queries / torch.tensor(dims, dtype=torch.float64).sqrt()[:, None]
     return attention_weights(queries, keys[:, :n_keys], scale=1.0)
 
 
 def gradients(weights: Tensor, dims: list[int], scaled: bool) -> Tensor:
-    """The size of ∂weights/∂(q·k), (draws, dims): the derivative by the scores times their factor on q·k."""
+    """Return the norm of ∂weights/∂(q·k), (draws, dims): the derivative with respect to the scores times their factor
+    on q·k."""
     factor = torch.tensor(dims, dtype=torch.float64).rsqrt() if scaled else 1.0
     return softmax_gradient_norm(weights) * factor

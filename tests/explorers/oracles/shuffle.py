@@ -14,8 +14,8 @@ from tests.explorers.draws import weight_matrix, word_vector
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Weights (n, n) and outputs (n, 16) in the displayed order, the outputs in the typed order, and how much
-    changed."""
+    """Return the figure's data: weights (n, n) and outputs (n, 16) in the displayed order, the outputs in the typed
+    order, and the size of the change."""
     typed, order = split_words(dials["words"]), dials["order"]
     now = [typed[place] for place in order]
     weights_before, before = attend(typed, dials["position"], dials["causal"])
@@ -34,8 +34,11 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Weights are shares of 1. An output is Σ w v with Σ w = 1, so its terms are at most as large as the largest |v|.
-    The largest |output| can't exceed that, so we use it as the stricter measure."""
+    """Return the terms for the comparison.
+
+    Weights are shares of 1. An output is Σ w v with Σ w = 1, so its terms are at most as large as the largest |v|. The
+    largest |output| can't exceed that, so we use it as the stricter measure.
+    """
     largest = float(np.abs(compute(dials)["typedOutputs"]).max())
     return {
         "weights": 1.0,
@@ -48,9 +51,10 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def attend(words: list[str], position: bool, causal: bool) -> tuple:
-    """One head of self-attention on n words, each in its place: weights (n, n) and outputs (n, 16), in float64.
+    """Run one head of self-attention on n words, each at its own position: weights (n, n) and outputs (n, 16), in
+    float64.
 
-    The words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their place if ``position`` is
+    The words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their position if ``position`` is
     set.
     """
     x = torch.from_numpy(np.stack([word_vector(word, WIDTH) for word in words]))

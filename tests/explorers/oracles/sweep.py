@@ -15,11 +15,11 @@ from ropebook.sinusoidal import angles, distance_kernel
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    For the chosen base: the curve at every distance below the length (``values``), its ``mean``, its ``least`` value
-    and where that is (``leastAt``), the number of local ``maxima``, and the first distances at which it is
-    ``belowHalf`` and negative (``firstNegative``), each −1 if there is none. For all ten bases: the ``curves`` at some
-    ``distances`` (see `sampled_distances`), and the first distance of all at which each is below ½ (``halves``, −1 if
-    there is none).
+    For the chosen base: the curve at every distance below the length (``values``), its ``mean``, its smallest value
+    (``least``) and the distance of that value (``leastAt``), the number of local ``maxima``, and the first distances at
+    which the curve is ``belowHalf`` and negative (``firstNegative``), each −1 if there is none. For all ten bases: the
+    ``curves`` at some ``distances`` (see `sampled_distances`), and the first of all distances at which each is below ½
+    (``halves``, −1 if there is none).
 
     >>> from ropebook.explorers.sweep import Sweep
     >>> figure = Sweep(base=10_000, dim=128)
@@ -46,7 +46,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A value is a mean of cosines; distances and counts must be equal."""
+    """Return the terms for the comparison.
+
+    A value is a mean of cosines; distances and counts must be equal.
+    """
     base, dim, length = dials["base"], dials["dim"], dials["length"]
     distances = sampled_distances(length)
     values = sizes(torch.arange(length), dim, base)
@@ -61,8 +64,9 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled_distances(length: int) -> torch.Tensor:
-    """The distances below ``length`` at which the ten curves are computed: all of them below 128, then 64 in each
-    octave, twice as far apart as in the octave before.
+    """Return the distances below ``length`` at which the ten curves are computed.
+
+    These are all distances below 128, then 64 in each octave, with a spacing twice that of the previous octave.
 
     >>> sampled_distances(264)[-6:].tolist()
     [248, 250, 252, 254, 256, 260]
@@ -77,16 +81,16 @@ def sampled_distances(length: int) -> torch.Tensor:
 
 
 def share(distances: torch.Tensor, dim: int, base: float) -> torch.Tensor:
-    """K(Δ)/K(0) in float64, with the shape of the distances."""
+    """Return K(Δ)/K(0) in float64, with the shape of the distances."""
     return distance_kernel(distances, dim, base) / (dim // 2)
 
 
 def sizes(distances: torch.Tensor, dim: int, base: float) -> torch.Tensor:
-    """The mean of |cos Δθ_i|."""
+    """Return the mean of |cos Δθ_i|."""
     return angles(distances, dim, base).cos().abs().mean(-1)
 
 
 def first_half(dim: int, base: float, length: int) -> int:
-    """The first distance at which K(Δ)/K(0) is below ½, or −1 if there is none below ``length``."""
+    """Return the first distance at which K(Δ)/K(0) is below ½, or −1 if there is none below ``length``."""
     found = decay.first_below(partial(share, dim=dim, base=base), 0.5, length)
     return -1 if found is None else found

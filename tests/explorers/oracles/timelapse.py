@@ -14,10 +14,10 @@ from ropebook.sinusoidal import inv_freq
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``scale`` is dynamic NTK's effective scale at ``length``, and ``bases`` are the bases that the tokens were rotated
-    with, one for each. ``keys`` are the chosen positions. ``errors`` has, for each of them, the root mean square of the
-    error in its score with the query at the end, in units of the score's own spread, for random q and k: from 0 to 2,
-    where unrelated scores would have √2. ``error`` is the root mean square of these.
+    ``scale`` is dynamic NTK's effective scale at ``length``, and ``bases`` has the base with which each token was
+    rotated. ``keys`` are the chosen positions. ``errors`` has, for each of them, the root mean square error of its
+    score with the query at the end, for random q and k and in units of the score's own standard deviation. It ranges
+    from 0 to 2; unrelated scores would have √2. ``error`` is the root mean square of these.
 
     >>> from ropebook.explorers.timelapse import Timelapse
     >>> figure = Timelapse(length=64, trained_length=64)
@@ -43,7 +43,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A score has a spread of 1, and so do both terms of an error."""
+    """Return the terms for the comparison.
+
+    A score has a standard deviation of 1, and so do both terms of an error.
+    """
     data = compute(dials)
     return {
         "scale": data["scale"],
@@ -55,7 +58,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled_keys(length: int) -> list[int]:
-    """The positions 0 … length − 1, or 256 of them including the first and the last.
+    """Return the positions 0 … length − 1, or 256 of them including the first and the last.
 
     >>> sampled_keys(3), sampled_keys(511)[:3], len(sampled_keys(511)), sampled_keys(511)[-1]
     ([0, 1, 2], [0, 2, 4], 256, 510)
@@ -65,7 +68,7 @@ def sampled_keys(length: int) -> list[int]:
 
 
 def angle_errors(keys: list[int], dials: dict[str, Any]) -> torch.Tensor:
-    """n(θ_i(n) − θ_i(now)), the angle by which each pair of each cached key is rotated too far: (keys, dim/2) in
+    """Return n(θ_i(n) − θ_i(now)), the angle by which each pair of each cached key is rotated too far: (keys, dim/2) in
     float64, in radians."""
     theta = inv_freq(dials["dim"], dials["base"])
     method = DynamicNTK(dials["trained_length"], dials["factor"])

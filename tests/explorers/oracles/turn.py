@@ -15,11 +15,11 @@ from ropebook.sinusoidal import angles
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    There are the ``angles`` of all pairs at ``position``, and the vector at position 0 (``start``) and at ``position``
-    (``turned``). For the chosen pair: the ``matrix``, row by row; its length ``before`` and ``after`` the rotation;
-    where it pointed at the last positions, from ``trailStart`` on (``trail``: x, y, x, y, …); and both coordinates
-    around the position, from ``first`` on, with 8 samples per position (``waves``). ``young`` is the number of pairs
-    without a full turn.
+    ``angles`` are the angles of all pairs at ``position``; ``start`` and ``turned`` are the vector at position 0 and at
+    ``position``. For the chosen pair: the ``matrix``, row by row; its length ``before`` and ``after`` the rotation; its
+    directions at the latest positions, beginning at ``trailStart`` (``trail``: x, y, x, y, …); and both of its
+    coordinates around the position, beginning at ``first``, with 8 samples per position (``waves``). ``young`` is the
+    number of pairs without a full turn.
 
     >>> from ropebook.explorers.turn import Turn
     >>> figure = Turn(dim=4, position=2, pair=0)  # the chapter's example by hand
@@ -49,7 +49,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """A rotated coordinate has two terms, each at most as large as the pair is long; integers must be equal."""
+    """Return the terms for the comparison.
+
+    A rotated coordinate has two terms, each at most as large as the length of the pair; integers must be equal.
+    """
     data = compute(dials)
     length = data["before"]
     exact = dict.fromkeys(("young", "trailStart", "first"), 0.0)
@@ -68,7 +71,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector(dim: int) -> torch.Tensor:
-    """The vector that is rotated, q = (1, 2, 3, …, dim), in float64.
+    """Return the vector that is rotated, q = (1, 2, 3, …, dim), in float64.
 
     >>> vector(4)
     tensor([1., 2., 3., 4.], dtype=torch.float64)
@@ -77,7 +80,7 @@ def vector(dim: int) -> torch.Tensor:
 
 
 def window(position: int) -> tuple[int, torch.Tensor]:
-    """The first position that the curves show, and all of their samples (SPAN · FINE + 1), in float64.
+    """Return the first position that the curves show, and all of their samples (SPAN · FINE + 1), in float64.
 
     >>> window(100)[0], window(100)[1][[0, -1]].tolist()
     (76, [76.0, 124.0])
