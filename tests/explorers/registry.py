@@ -1,4 +1,5 @@
-"""All explorers, and for each the settings at which it is tested in addition to random ones: its corners."""
+"""The registry of all explorers, with the settings at which each one is tested in addition to random ones: its
+corners."""
 
 from __future__ import annotations
 
@@ -44,10 +45,11 @@ from tests.explorers.made_up import Measured
 class Entry:
     """An explorer (``kind``) and how it is tested.
 
-    ``corners`` are settings that matter; dials that they don't name keep their opening values. ``most`` limits random
-    whole numbers whose own limits would take too long. On a page, the explorer must stay as high as when it opens at
-    the settings ``extremes``, unless it ``grows``. No text may touch another, unless ``texts_touch``, and none may
-    reach more than ``over_the_edge`` pixels beyond the edge. At ``heaviest``, moving a dial is the most work.
+    ``corners`` are settings that matter; dials that they don't name keep their initial values. ``most`` limits random
+    integers whose own limits would make a test too slow. On a page, the explorer must keep its initial height at the
+    settings ``extremes``, unless it ``grows``. Texts must not touch one another, unless ``texts_touch``, and none may
+    extend more than ``over_the_edge`` pixels beyond the edge. At the settings ``heaviest``, moving a dial takes the
+    most work.
     """
 
     kind: type[Explorer]
@@ -64,7 +66,7 @@ class Entry:
         return self.kind.script.removesuffix(".js")
 
     def figures(self, samples: int, seed: int = 5) -> list[Explorer]:
-        """The explorer at its opening state, at its corners, and at random settings."""
+        """Return the explorer in its initial state, at its corners, and at random settings."""
         source = random.Random(seed)
         drawn = [js.sample_dials(self.kind, source, **self.most) for _ in range(samples)]
         own = [{name: dials[name] for name in self.kind.dial_traits()} for dials in drawn]
@@ -72,7 +74,7 @@ class Entry:
 
 
 def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, Any]]:
-    """Every combination of these dials' limits."""
+    """Return every combination of these dials' limits."""
     traits = explorer.dial_traits()
     limits = [(False, True) if isinstance(traits[n], Switch) else (traits[n].min, traits[n].max) for n in names]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*limits)]
@@ -192,7 +194,7 @@ ALL = [
         [
             {"dim": 512, "span": 4096, "peak": 4096, "distance": 0, "draw": 20},
             {"dim": 2, "span": 16, "peak": 0, "distance": 16, "base": 1.0, "summed": 1},
-            {"dim": 34, "span": 512, "peak": 77, "distance": 300, "summed": 16, "draw": 1},  # the last one drawn finely
+            {"dim": 34, "span": 512, "peak": 77, "distance": 300, "summed": 16, "draw": 1},  # the sum is sampled finely
             {"dim": 36, "span": 513, "peak": 500, "distance": 513, "summed": 18, "draw": 2},
         ],
         {"dim": 128, "span": 1500},
@@ -206,9 +208,11 @@ ALL = [
             {"base": 1.0, "dim": 2, "length": 1, "reference": 0, "interleaved": True},
             {"base": 1e7, "dim": 64, "length": 640, "reference": 639, "interleaved": True},
             {"base": 1e7, "dim": 62, "length": 641, "reference": 640},  # two positions per column
-            {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},  # four per column, one left
-            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},  # the second pair falls short of a turn
-            {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # and here it just completes one
+            # four per column, with one left over
+            {"base": 1e3, "dim": 10, "length": 1921, "reference": 3, "interleaved": True},
+            # the second pair falls just short of a turn
+            {"dim": 8, "length": 63, "reference": 62, "interleaved": True},
+            {"dim": 8, "length": 64, "reference": 0, "interleaved": True},  # the second pair just completes a turn
         ],
         {"dim": 128, "length": 2000},
         extremes=[{"dim": 512, "length": 4096, "reference": 4000}],
@@ -356,7 +360,7 @@ ALL = [
         ],
         extremes=[{"words": "embeddings " * 8}],
         grows=True,
-        over_the_edge=30,  # for the names of rows on the left
+        over_the_edge=30,  # leaves room for the row labels on the left
         texts_touch=True,
     ),
     Entry(

@@ -23,7 +23,7 @@ def test_the_rows_are_those_of_the_table():
 
 
 def test_llama_2_four_times_as_long():
-    """The page's numbers, and numbers worked out by hand from the papers' formulas."""
+    """Check the page's numbers, and numbers worked out by hand from the papers' formulas."""
     found = computed(Advice)
     assert (found["young"], found["scale"], found["window"], found["group"]) == (18, 4, 2048, 8)
     assert found["reach"] == 8 * (4096 - 2048 + 2048 // 8)

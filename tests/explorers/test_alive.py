@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Alive: its model in JavaScript is the one in PyTorch."""
+"""Tests specific to the Alive explorer: its model in JavaScript agrees with the one in PyTorch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = """
   });
 """
 TEXT = alive.READ["classes"]
-PIECE = TEXT[:301]  # beyond the trained length, and not a multiple of four
+PIECE = TEXT[:301]  # longer than the trained length, and not a multiple of four
 
 
 def in_script(cases: list[dict]) -> list[dict]:

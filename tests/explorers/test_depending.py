@@ -1,5 +1,5 @@
-"""Dials whose limit depends on another dial: they can go up to it, are refused beyond it, and are moved along when it
-shrinks."""
+"""Tests of dials whose limit depends on another dial: they can reach the limit, are refused beyond it, and follow it
+when it shrinks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import traitlets
 from tests.explorers import js
 from tests.explorers.registry import ALL
 
-# Explorer, dial, the dial that it depends on, and how far it may go for a value of that dial.
+# Explorer, dial, the dial on which its limit depends, and the limit as a function of that dial's value.
 DEPENDING = [
     ("turn", "pair", "dim", lambda dim: dim // 2 - 1),
     ("lock", "pair", "dim", lambda dim: dim // 2 - 1),
@@ -36,11 +36,11 @@ def test_a_dial_stays_within_what_another_allows(name, dial, other, most):
     setattr(figure, other, large)
     setattr(figure, other, low)
     assert getattr(figure, dial) == most(low)
-    figure.set_state({dial: most(300), other: 300})  # this is what arrives from the page, in either order
+    figure.set_state({dial: most(300), other: 300})  # the page sends these in either order
     assert (getattr(figure, dial), getattr(figure, other)) == (most(300), 300)
     figure.set_state({other: 500, dial: most(500)})
     assert (getattr(figure, dial), getattr(figure, other)) == (most(500), 500)
-    # If the reader hasn't set a dial, it is adjusted from the start.
+    # A dial that the reader hasn't set is adjusted from the start.
     assert getattr(kind(**{other: low}), dial) == most(low)
     # The script adjusts it in the same way.
     cases = [{dial: most(300), other: large}, {dial: most(large), other: large}, {dial: most(large), other: 200}]

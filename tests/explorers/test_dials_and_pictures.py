@@ -1,5 +1,5 @@
-"""A dial's effect can be seen. If it changes the numbers it also changes the picture, to one the figure could have
-opened with."""
+"""Every dial has a visible effect: if it changes the numbers, it also changes the picture, to one that the figure could
+have opened with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools import stills
 
 
 def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
-    """Another value of a dial, or several, in case one has no effect."""
+    """Return another value of a dial, or several, in case one has no effect."""
     now, trait = getattr(figure, name), entry.kind.dial_traits()[name]
     if isinstance(trait, Switch):
         return [not now]
@@ -32,7 +32,7 @@ def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
 
 
 def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
-    """The figure with each of its dials changed in turn, wherever the other dials allow it."""
+    """Return the figure with each of its dials changed in turn, wherever the other dials allow it."""
     own, found = {name: getattr(figure, name) for name in entry.kind.dial_traits()}, []
     for name in own:
         for value in other_values(entry, figure, name):
@@ -42,15 +42,16 @@ def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
 
 
 def comparable(picture: str) -> str:
-    """A text that is the same for two drawings which differ only in the order of attributes and in the names of ids."""
+    """Normalise a drawing, so that drawings which differ only in the order of attributes and in the names of ids are
+    equal."""
     names: dict[str, str] = {}
     return re.sub(
         r"still-\d+", lambda found: names.setdefault(found[0], f"id-{len(names)}"), ElementTree.canonicalize(picture)
     )
 
 
-# Alive waits for the model's answer and the others glide, so right after a change they don't yet show their final
-# picture.
+# Alive waits for the model's answer, and the others are animated, so right after a change they don't show their final
+# picture yet.
 LATE = ("alive", "heatmap", "timelapse")
 
 

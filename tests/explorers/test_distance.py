@@ -16,7 +16,7 @@ from tests.explorers.oracles import oracle
 
 
 def scores_by_turning(dials: dict, keys: np.ndarray) -> np.ndarray:
-    """Query and key as complex numbers, each rotated by its own position: Re Σ q e^{imθ} conj(k e^{inθ})."""
+    """Represent query and key as complex numbers, each rotated by its own position: Re Σ q e^{imθ} conj(k e^{inθ})."""
     dim, draw = dials["dim"], dials["draw"]
     entries = {
         "ones": np.ones((2, dim)),
@@ -61,7 +61,7 @@ def test_every_score_of_a_short_text(vectors, dim, query, length):
     ],
 )
 def test_the_figures_of_the_study_note(dim, length, least, least_at, negative):
-    """The expected values were found by walking along the whole curve; the mirrored figure has the query at 256."""
+    """The expected values were found by scanning the whole curve; the mirrored figure has the query at 256."""
     dials = {**Distance().dials(), "dim": dim, "query": 0, "length": length}
     found = oracle(Distance).compute(dials)
     assert found["least"] == pytest.approx(least, abs=0.05)
@@ -96,7 +96,7 @@ def test_which_keys_of_a_long_text_are_looked_at(length, share):
     assert edge
     assert not edge <= set(keys[:3072].tolist())
     gaps = np.diff(np.sort(keys[3072:][keys[3072:] < per]))
-    # unevenly spaced, so that a wave whose period fits the samples doesn't look flat
+    # unevenly spaced, so that a wave whose period matches the sampling doesn't look flat
     assert len(set(gaps.tolist())) > 1
 
 
@@ -109,7 +109,7 @@ def test_the_band_of_samples_is_within_the_band_of_all_scores():
     low, high = np.array(found["low"]), np.array(found["high"])
     assert (low >= scores.min(1) - 1e-9).all()
     assert (high <= scores.max(1) + 1e-9).all()
-    whole = slice(9000 // per - 30, 9000 // per + 30)  # near the query no sample is left out
+    whole = slice(9000 // per - 30, 9000 // per + 30)  # near the query, every key is sampled
     np.testing.assert_allclose(low[whole], scores.min(1)[whole], atol=1e-9)
     np.testing.assert_allclose(high[whole], scores.max(1)[whole], atol=1e-9)
     assert ((high - low) / np.ptp(scores, axis=1)).mean() > 0.6

@@ -1,4 +1,4 @@
-"""Tests that are specific to the explorer Explain: the page's script says the same as Python, and accepts any text."""
+"""Tests specific to the Explain explorer: the page's script agrees with Python and accepts any text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = [json.dumps(config) for config, _ in cases.CASES.values()]
 
 
 def theirs(texts, length=None):
-    """The script's results for the texts, all computed in one run of Node."""
+    """Return the script's results for the texts, all computed in one run of Node."""
     body = """
       return input.texts.map((text) => {
         const { tables, ...rest } = explained(text, RULES, input.length);

@@ -1,4 +1,4 @@
-"""Modules are joined into one script, and declared constants become data."""
+"""Tests that modules are joined into one script, and that declared constants become data."""
 
 from __future__ import annotations
 

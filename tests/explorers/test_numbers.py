@@ -1,4 +1,4 @@
-"""Numbers as readers type them into a field."""
+"""Tests of parsing numbers as readers type them into a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random settings of dials of every kind reach both ends and everything in between."""
+"""Tests that random settings of every kind of dial reach both limits and everything in between."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_samples_reach_both_ends_and_everything_between():
         values = [dials[name] for dials in drawn]
         assert (min(values), max(values)) == ends
         assert len(set(values)) >= 13
-    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220  # drawn evenly on a logarithmic scale
+    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220  # uniformly distributed on a logarithmic scale
     assert {(dials["on"], dials["pairing"]) for dials in drawn} == {
         (on, layout) for on in (True, False) for layout in ("interleaved", "half")
     }

@@ -1,4 +1,4 @@
-"""The checks of the explorers' scripts can fail: each finds the mistake planted for it."""
+"""Tests that the checks of the explorers' scripts can fail: each check finds the mistake planted for it."""
 
 from __future__ import annotations
 

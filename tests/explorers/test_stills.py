@@ -1,4 +1,4 @@
-"""The still figures: every explorer's drawing at its corners, and the opening pictures in the package."""
+"""Tests of the static figures: every explorer's drawing at its corners, and the initial pictures in the package."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_a_still_is_one_small_drawing(entry):
 
 @every
 def test_colours_are_the_pages(entry):
-    """A colour is a variable of the page, or a pair of colours for light and dark pages. That is why images made of
-    pixels come twice."""
+    """A colour is either one of the page's variables or a pair of colours for light and dark pages, so raster images
+    come in two versions."""
     [picture] = stills.draw([entry.kind().get_state()])
     own = re.sub(r"var\(--fig-[\w-]+,#[0-9a-f]{6}\)", "", picture)
     own = re.sub(r"light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)", "", own)
@@ -69,8 +69,8 @@ def test_pixels_are_the_pages_own_in_the_dark():
 
 @every
 def test_the_packages_still_is_fresh(entry):
-    """If the still isn't up to date, `python -m tools.stills` redraws it."""
-    if entry.name == "measured":  # its still is drawn from the real results, not from made-up ones
+    """If the static picture is out of date, run `python -m tools.stills` to redraw it."""
+    if entry.name == "measured":  # its static picture is drawn from the real results, not from synthetic ones
         states = {name: state for name, state in stills.opening_states().items() if name == "measured"}
         if not states:
             pytest.skip("results/measured.json has nothing of the held-out part yet")
@@ -113,7 +113,7 @@ def test_a_page_gets_each_figure_at_its_own_state_with_ids_of_its_own(monkeypatc
     figures = [Fourier(dim=64), Fourier(dim=64), Fourier()]
     notebook = notebook_of(*figures)
     stills.ensure([notebook])
-    assert runs == [2]  # both states were drawn in one run
+    assert runs == [2]  # both states were drawn in a single run
     stills.put_into(notebook)
     assert runs == [2]
     pictures = [cell.outputs[0].data["text/html"] for cell in notebook.cells[:3]]

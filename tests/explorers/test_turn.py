@@ -15,7 +15,7 @@ from tests.explorers.oracles import oracle
 
 
 def as_complex(flat: np.ndarray | list) -> np.ndarray:
-    """x, y, x, y, … as x + iy, an independent way to rotate: multiply by e^{iα}."""
+    """Convert x, y, x, y, … to x + iy, for an independent way to rotate: multiply by e^{iα}."""
     return np.array(flat)[..., 0::2] + 1j * np.array(flat)[..., 1::2]
 
 
@@ -44,11 +44,11 @@ def test_every_pair_turns_counter_clockwise_by_its_angle(position, base, dim, pa
     np.testing.assert_allclose(x + 1j * y, z[pair] * np.exp(1j * at * theta(dim, base)[pair]), rtol=1e-11)
 
 
-EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # base 16/π²: pair 1 rotates by π/4 per position
+EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # the base is 16/π², so pair 1 rotates by π/4 per position
 
 
 def test_an_eighth_of_a_turn_per_position():
-    """π/4 per position: the drawing that usually introduces the subject."""
+    """The pair rotates by π/4 per position, as in the drawing that usually introduces the subject."""
     for position in range(9):
         found = oracle(Turn).compute({**Turn().dials(), "position": position, **EIGHTH})
         assert found["angles"][1] == pytest.approx(position * math.pi / 4, rel=1e-6)

@@ -1,4 +1,4 @@
-"""The addresses of a built site: its pages, and the places on them that links can name and readers may have
+"""The addresses of a built site: its pages, and the positions on them that links can name and readers may have
 bookmarked."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Such names are made anew in every build, or are numbers, so nobody can have bookmarked them.
+# Such names are regenerated in every build, or are numbers, so nobody can have bookmarked them.
 PASSING = re.compile(r"id\d+|codecell.*|pst-.*|sbt-.*|searchbox|seal-.*|meaning-.*|[\da-f]{8}-[\da-f-]{27}|.*tooltip.*")
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
@@ -20,7 +20,7 @@ class Names(HTMLParser):
         super().__init__()
         self.ids: set[str] = set()
         self.explorers: set[str] = set()
-        self.inside = False  # whether we are inside the page's article
+        self.inside = False  # whether the parser is inside the page's article
         self.titled = False
         self.kept: set[str] = set()
 
@@ -51,7 +51,8 @@ def names_of(page: Path) -> Names:
 
 
 def addresses(site: Path) -> list[str]:
-    """Every page of the folder `book` and every lasting fragment, such as "decay.html" and "decay.html#by-hand"."""
+    """Return every page of the folder `book` and every permanent fragment, such as "decay.html" and
+    "decay.html#by-hand"."""
     found = []
     for page in sorted((site / "book").glob("*.html")):
         names = names_of(page)
@@ -60,7 +61,7 @@ def addresses(site: Path) -> list[str]:
 
 
 def leads_nowhere(address: str, site: Path, moved: dict[str, str], pages: dict[str, Names]) -> str | None:
-    """Why an address leads nowhere on a site, or None."""
+    """Explain why an address can't be resolved on a site, or return None."""
     name, _, fragment = address.partition("#")
     if address in moved:
         return leads_nowhere(moved[address], site, {}, pages)

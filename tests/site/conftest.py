@@ -1,4 +1,4 @@
-"""The built site, a browser, and a page that remembers everything that went wrong on it."""
+"""Fixtures: the built site, a browser, and a page that records every error and failed request."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from tests.site.figures import STATIC, Quiet, page_of
 from tools import book, browser, weights
 from tools.paths import HTML
 
-# True when every explorer has started or has said why it can't.
+# True once every explorer has started or has reported why it can't.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
-expect.set_options(timeout=30_000)  # in milliseconds; this much because other tests may be using the processor
+# in milliseconds; the limit is generous because other tests may be using the processor
+expect.set_options(timeout=30_000)
 SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that fails in a browser is tried a second time, because on a busy machine any of the 1,600 or so may run
-    out of time. The summary lists such a test under "RERUN", and it may still have found a bug."""
+    """Retry a test that fails in a browser, because on a busy machine any of the 1,600 or so may run out of time.
+
+    The summary lists such a test under "RERUN", and it may still have found a bug.
+    """
     mark = pytest.mark.flaky(reruns=1)
     if SKIPPED:
         mark = pytest.mark.skip(reason="SKIP_BROWSER=1: NOT TESTED in a browser")
@@ -37,8 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The site, built from the sources in this repository. The first process that needs it builds it, and the others
-    wait."""
+    """Return the site, built from the sources in this repository.
+
+    The first process that needs it builds it, and the others wait.
+    """
     return book.html()
 
 
@@ -63,7 +68,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """An opened page, with what it requested and what it complained about."""
+    """An opened page, with its requests and its errors."""
 
     page: Page
     requests: dict[str, int] = field(default_factory=dict)  # address -> bytes
@@ -77,7 +82,7 @@ class Visit:
 
 @contextlib.contextmanager
 def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
-    """Opens pages, and closes them at the end."""
+    """Open pages, and close them at the end."""
     contexts = []
 
     def opened(
@@ -104,8 +109,8 @@ def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
 
         def note_response(response) -> None:
             if response.url.startswith(("blob:", "data:")):
-                return  # these are part of the page itself
-            # the header, because a page that redirects at once is gone before we could read its body
+                return  # these URLs are part of the page itself
+            # we read the header, because a page that redirects immediately is gone before we could read its body
             found.requests[response.url] = int(response.headers.get("content-length", 0)) if response.ok else 0
             if over == "http" and response.status >= 400:
                 found.problems.append(f"{response.status} for {response.url}")
@@ -144,7 +149,7 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
 
 @pytest.fixture(scope="module")
 def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> Iterator[Visit]:
-    """A light, wide page that a module's tests share one after another; each test leaves it unchanged."""
+    """A light, wide page that the tests of a module share one after another; each test leaves it unchanged."""
     with visiting(chromium, server) as opened:
         yield opened(request.param)
 
@@ -172,7 +177,8 @@ def root(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """A browser context with these options. All tests share it, because a new context costs as much as four pages."""
+    """Return a browser context with these options. All tests share it, because a new context costs as much as four
+    pages."""
     made = {}
 
     def context_(**options) -> BrowserContext:
@@ -188,8 +194,10 @@ def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 @pytest.fixture
 def opened(context, folder: Path, root: str) -> Iterator:
-    """Open a page of widgets with all dials visible, unless they stay ``folded``. If the console or the network reports
-    anything, the test fails when it ends."""
+    """Open a page of widgets with all dials visible, unless they stay ``folded``.
+
+    If the console or the network reports any error, the test fails when it ends.
+    """
     pages, complaints = [], []
 
     def open_(
@@ -213,7 +221,8 @@ def opened(context, folder: Path, root: str) -> Iterator:
         page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
         if options.get("java_script_enabled", True) and not spoil:
             drawn = "n => document.querySelectorAll('.rb-summary').length === n"
-            page.wait_for_function(drawn, arg=len(widgets), timeout=60_000)  # the registry's worst cases take a while
+            # the slowest cases in the registry take a while
+            page.wait_for_function(drawn, arg=len(widgets), timeout=60_000)
             if not folded:
                 page.evaluate("document.querySelectorAll('.rb-more').forEach((more) => { more.open = true; })")
         return page

@@ -1,5 +1,5 @@
-"""Explorers in a page made here, with the widgets' state as MyST-NB writes it, so that no built book is needed; and
-what the tests read and do in such a page."""
+"""Build a page of explorers with the widget state that MyST-NB would write, so that no built book is needed; read from
+and interact with such a page."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def script(kind: str, value: object) -> str:
 
 
 def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str:
-    """A page with the widgets' stills, views and state. If ``shared``, each part of a script occurs once, as on the
-    site."""
+    """Return a page with the widgets' static pictures, views and state.
+
+    If ``shared``, each part of a script occurs once, as on the site.
+    """
     models = dependency_state(widgets, drop_defaults=False)
     state = {"version_major": 2, "version_minor": 0, "state": models}
     if shared:
@@ -58,7 +60,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
     def end_headers(self) -> None:
-        # two pages with the same name may be written within a second, and a browser would think they were the same
+        # two pages with the same name may be written within a second, and a browser would mistake one for the other
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
@@ -68,13 +70,15 @@ def dials(page: Page, which: int = 0) -> dict:
 
 
 def words(page: Page) -> list[str]:
-    """The text on the buttons, leaving out the small numbers."""
+    """Return the labels of the buttons, without the small numbers."""
     return page.locator(".rb-word > span:first-child").all_inner_texts()
 
 
 def rest(page: Page, milliseconds: int = 300) -> None:
-    """Wait until all of the page's timers that are due by then have run. Timers run in the order in which they are due,
-    so this works however slow a busy machine is."""
+    """Wait until all of the page's timers that are due within this time have run.
+
+    Timers run in the order in which they are due, so this works even on a slow machine.
+    """
     settle(page)
     page.evaluate("(wait) => new Promise((done) => setTimeout(done, wait))", milliseconds)
 
@@ -86,7 +90,7 @@ def hash_of(page: Page) -> str:
 
 
 def data(page: Page, which: int = 0) -> dict:
-    """What the figure shows, as its script computed it."""
+    """Return the data that the figure shows, as computed by its script."""
     script = "n => JSON.parse(JSON.stringify(document.querySelectorAll('.explorer-live')[n].ropebook.data(),"
     return page.evaluate(script + " (_, value) => ArrayBuffer.isView(value) ? [...value] : value))", which)
 
@@ -97,7 +101,7 @@ def stats(page: Page, which: int = 0) -> dict[str, str]:
 
 
 def number(text: str) -> float:
-    """The number at the start of a text, written as readers see it."""
+    """Parse the number at the start of a text, in the format that readers see."""
     return float(text.split()[0].replace("−", "-"))
 
 
@@ -108,7 +112,7 @@ def enter(page: Page, name: str, value: object) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait for two frames: in the first the new width is noticed, in the second it is drawn."""
+    """Wait for two frames: in the first the new width is detected, in the second it is drawn."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
@@ -117,7 +121,7 @@ def stage_width(page: Page, which: int = 0) -> int:
 
 
 def show_panel(page: Page, name: str) -> None:
-    """On a narrow stage, choose the panel with that name; a wide stage shows all panels."""
+    """On a narrow stage, select the panel with that name; a wide stage shows all panels."""
     button = page.locator(".rb-panels").get_by_role("button", name=name, exact=True)
     if button.is_visible():
         button.click()
@@ -127,7 +131,7 @@ def show_panel(page: Page, name: str) -> None:
 
 
 def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
-    """The colours, (points, 3), of the first canvas on white paper, at points given in CSS pixels."""
+    """Return the colours, (points, 3), of the first canvas on white paper, at points given in CSS pixels."""
     return np.array(
         page.evaluate(
             """(points) => points.map(([x, y]) => {
@@ -143,7 +147,7 @@ def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
 
 
 def channels(name: str, theme: int = palette.LIGHT) -> tuple[int, ...]:
-    """A colour of the palette, as numbers from 0 to 255."""
+    """Return a colour of the palette as RGB values from 0 to 255."""
     return tuple(bytes.fromhex(palette.PALETTE[name][theme][1:]))
 
 
@@ -151,7 +155,7 @@ WHITE, BLUE, ORANGE, INK, GREY = np.array([channels(name) for name in ("paper", 
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
-    """The colours, (rows, 3), of one column of the canvas on white paper, from top to bottom in CSS pixels."""
+    """Return the colours, (rows, 3), of one column of the canvas on white paper, from top to bottom in CSS pixels."""
     return np.array(
         page.evaluate(
             """([x, top, bottom]) => {
@@ -180,7 +184,7 @@ CSS_INK, CSS_MUTED, CSS_BLUE, CSS_ORANGE, CSS_GREEN, CSS_VIOLET = (
 
 
 def paths(page: Page) -> list[tuple[str, float, str, str]]:
-    """Colour, width, dashes and path of every line in the picture."""
+    """Return the colour, width, dash pattern and path of every line in the picture."""
     found = page.locator(".rb-stage svg path").evaluate_all(
         """all => all.filter((p) => p.getAttribute('d') && getComputedStyle(p).stroke !== 'none').map((p) => {
           const { stroke, strokeWidth, strokeDasharray } = getComputedStyle(p);
@@ -191,7 +195,7 @@ def paths(page: Page) -> list[tuple[str, float, str, str]]:
 
 
 def lines(page: Page) -> list[tuple[str, float, str, np.ndarray]]:
-    """Colour, width, dashes and points of every line in the picture."""
+    """Return the colour, width, dash pattern and points of every line in the picture."""
     points = [re.findall(r"-?[\d.]+,-?[\d.]+", d) for *_, d in paths(page)]
     return [
         (*one[:3], np.array([[float(n) for n in point.split(",")] for point in places]))
@@ -208,7 +212,7 @@ def texts(page: Page) -> list[str]:
 
 
 def marks(page: Page, part: str = "") -> dict[str, tuple[float, float]]:
-    """The place of each text in the picture or in one part of it."""
+    """Return the position of each text in the picture or in one part of it."""
     return {
         text: (x, y)
         for text, x, y in page.locator(f".rb-stage svg {part} text").evaluate_all(

@@ -1,4 +1,4 @@
-"""The pages of the site. They are known before it is built, so that each page can have a test of its own."""
+"""The pages of the site, known before it is built, so that each page can have a test of its own."""
 
 from tools.execute import chapters
 from tools.paths import ROOT, pages

@@ -1,6 +1,6 @@
-"""What readers ask in their own words, and where the search takes them: python -m tests.site.queries FILE.
+"""Check where the search leads readers who ask in their own words: python -m tests.site.queries FILE.
 
-A file is a list of {"query", "pages"}: what somebody wrote, and pages of which at least one must be among the first
+A file is a list of {"query", "pages"}: what somebody typed, and pages of which at least one must be among the first
 three results. The built page's own script answers from the built index, in Node.
 """
 
@@ -25,14 +25,14 @@ return input.map((query) => ranked(question(query), data, index).list.map(({ pla
 
 
 def answers(site: Path, queries: list[str]) -> list[list[list[str]]]:
-    """For each query, the places that the built search finds, best first: each place's page, and what it says."""
+    """Return the results of the built search for each query, best first: each result's page, and its text."""
     scripts = [(site / name).read_text(encoding="utf-8") for name in ("sections.js", "_static/search.js")]
     return js.evaluate("".join(scripts), ASK, queries)
 
 
 def missed(site: Path, asked: list[dict]) -> dict[str, list[str]]:
-    """The queries for which none of their pages is among the first three results, with the pages that are there
-    instead."""
+    """Return the queries for which none of their pages is among the first three results, together with the pages that
+    are."""
     found = answers(site, [one["query"] for one in asked])
     first = [[page for page, _ in places[:FIRST]] for places in found]
     return {one["query"]: pages for one, pages in zip(asked, first, strict=True) if not set(one["pages"]) & set(pages)}

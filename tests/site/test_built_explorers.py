@@ -1,4 +1,5 @@
-"""The explorers in the built pages: their scripts agree with Python, and their dials can be moved with the pointer."""
+"""Tests of the explorers in the built pages: their scripts agree with Python, and their dials can be moved with the
+pointer."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.explorers import js
 from tests.site.figures import hash_of
 from tests.site.pages import EXPLORED
 
-# The dials of a page's figures. A model's latest result isn't a dial, and arrives when the model is done.
+# The dials of a page's figures. A model's latest result isn't a dial, and arrives when the model has finished.
 DIALS = """[...document.querySelectorAll('.explorer-live')].map((e) => {
   const { result, ...dials } = e.ropebook.values();
   return JSON.stringify(dials);
@@ -51,14 +52,14 @@ def test_a_script_stands_once_on_a_page(site, path):
         assert text.count(f"{json.dumps(name)}: ") == 1, name
         if name.endswith(".py"):
             continue  # these are constants, and two figures may have the same ones
-        # A piece of code that only this script contains; in the page it is written as JSON.
+        # A piece of code that only this script contains; in the page it is encoded as JSON.
         piece = max(re.findall(r"[ !#-;=-\[\]-~]+", source), key=len)
         assert text.count(piece) == 1, name
 
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_no_id_stands_twice_on_a_page(site, path):
-    """Stills have ids for clips and gradients, and a page may have several stills."""
+    """The static pictures have ids for clips and gradients, and a page may have several of these pictures."""
     text = (site / path).read_text(encoding="utf-8")
     stills = re.findall(r'<div class="explorer-still">(<svg .*?</svg>)', text, re.DOTALL)
     assert stills
@@ -70,7 +71,7 @@ def test_no_id_stands_twice_on_a_page(site, path):
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_every_figure_turns_and_writes_the_address_from_disk(visit, path):
-    """The page is opened from disk, where a browser allows less than over http."""
+    """The page is opened from disk, where a browser allows less than over HTTP."""
     visited = visit(path, over="file")
     page = visited.page
     count = page.locator(".explorer").count()

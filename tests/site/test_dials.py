@@ -1,5 +1,5 @@
-"""The dials of a figure: one line and a slider each; a refusal appears under the dial's own field; a fold hides the
-others."""
+"""Tests of a figure's dials: each has one line and a slider; a refusal appears below the dial's own field; a fold hides
+the others."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_what_is_half_typed_survives_a_drawing(opened):
     field.press("Enter")
     assert dials(page)["base"] == 500
     field.fill("7")
-    field.press("ArrowUp")  # a key moves the dial from its current value, not from a half-typed one
+    field.press("ArrowUp")  # a key moves the dial from its current value, not from the partly typed one
     assert dials(page)["base"] > 500
     expect(field).not_to_have_value("7")
 
@@ -156,7 +156,7 @@ def test_what_had_to_give_way_comes_back(opened):
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page) == home
     enter(page, "Room", 100)
-    enter(page, "Length now n", 90)  # this time it is the reader who asks for 90
+    enter(page, "Length now n", 90)  # this time the reader asks for 90
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page)["length"] == 90
     end = page.get_by_role("slider", name="Length now n, slider")
@@ -195,7 +195,7 @@ NOTEBOOK = """
 
 
 def test_the_numbers_keep_their_place_in_a_notebook(opened):
-    """JupyterLab has its own style rules for lists of terms."""
+    """JupyterLab has its own CSS rules for description lists."""
     page = opened([Saturation()])
     boxes = """() => [...document.querySelectorAll('.rb-stats :is(dt, dd)')].map((e) => {
       const { left, top, width, height } = e.getBoundingClientRect();

@@ -1,4 +1,5 @@
-"""How figures redraw: nodes in the picture are changed instead of made anew, and must look as new ones would."""
+"""Tests of redrawing figures: existing nodes in the picture are updated instead of recreated, and must look like new
+ones."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def test_nodes_are_kept(opened):
     ids=["bank", "fourier-sum"],
 )
 def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name, values):
-    """The test runs in a browser, with canvases. test_dials_and_pictures.py moves every dial of every explorer."""
+    """This test runs in a browser, with canvases. test_dials_and_pictures.py moves every dial of every explorer."""
     page = opened([figure])
     for value in values:
         enter(page, name, value)

@@ -1,4 +1,4 @@
-"""What every explorer promises on a page, tested in one place for all of them."""
+"""Browser tests that apply to every explorer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = {1280: "a screen", 880: "a notebook's cell", 390: "a phone", 340: "a sma
 
 
 def own(page, entry):
-    """The dials' current values, without the data that comes with them."""
+    """Return the dials' current values, without the data that comes with them."""
     return {name: value for name, value in dials(page).items() if name in entry.kind.dial_traits()}
 
 
@@ -26,7 +26,7 @@ def traits(figure):
 
 @every
 def test_it_comes_alive_with_its_alternative_text(opened, entry):
-    """The page is opened from disk here; all other tests open it over http."""
+    """The page is opened from disk here; all other tests open it over HTTP."""
     figure = entry.kind()
     page = opened([figure], over="file")
     expect(page.locator(".explorer-alive .rb")).to_have_count(1)
@@ -83,7 +83,7 @@ def test_nothing_is_cut_off_overlaps_or_moves_what_is_below(opened, entry):
 
 
 def other_value(name, trait, figure):
-    """A value of the dial that differs from its current one, and that value as readers type it."""
+    """Return a value of the dial that differs from its current one, and that value as readers type it."""
     now = getattr(figure, name)
     if isinstance(trait, Switch):
         return not now, "off" if now else "on"
@@ -179,8 +179,8 @@ def test_the_picture_follows_the_theme(opened, entry):
 @pytest.mark.timing
 @every
 def test_work_per_event_is_small(opened, entry):
-    """The test uses the heaviest settings. We aim for 8 ms (`make bench` records it), and the test fails above 50
-    ms."""
+    """Check the work per event at the heaviest settings. The target is 8 ms (`make bench` records it), and the test
+    fails above 50 ms."""
     page = opened([entry.kind(**entry.heaviest)])
     if page.locator("input[type=range]").count():
         assert 0 < slowest_event(page, 0, alarm=50) <= 50
@@ -189,7 +189,7 @@ def test_work_per_event_is_small(opened, entry):
 
 
 def test_enter_is_what_a_hand_does(opened):
-    """The helper that other tests use sets a dial exactly as typing does."""
+    """Check that the helper used by other tests sets a dial exactly as typing does."""
     from ropebook.explorers.turn import Turn
 
     page = opened([Turn()])

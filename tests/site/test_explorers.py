@@ -1,6 +1,7 @@
-"""Explorers on a page without a kernel: pointer, keys, address, theme, print, and what happens when a script fails.
+"""Tests of explorers on a page without a kernel: pointer, keys, address, theme, print, and what happens when a script
+fails.
 
-The pages are made here, with the widgets' state as MyST-NB writes it, so that the book needn't be built for them.
+The pages are made here, with the widget state that MyST-NB would write, so that the book needn't be built for them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
 from tests.site.figures import CSS_BLUE, CSS_INK, DARK, dials, hash_of, pixels, rest, settle
 
-# ---- Alive ----
+# ---- Startup ----
 
 
 @pytest.mark.parametrize("over", ["http", "file"])
@@ -211,7 +212,7 @@ def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):
 @pytest.mark.parametrize("over", ["http", "file"])
 def test_a_setting_can_be_shared(opened, over):
     page = opened([Shuffle(), Saturation(dim=32), Saturation()], over=over, fragment="#part-1")
-    assert hash_of(page) == "#part-1"  # no dial was moved, so the address is still the reader's
+    assert hash_of(page) == "#part-1"  # no dial was moved, so the address is still the reader's own
     page.get_by_role("textbox", name="Sentence").fill("a & b=c 100% naïve")
     page.get_by_role("button", name="Move the picked word right").click()
     page.get_by_role("switch", name="Position signal").check()
@@ -244,7 +245,7 @@ def test_a_setting_can_be_shared(opened, over):
             {"peak": 2000, "distance": 3000, "span": 4096},
         ),
         (Timelapse, "#timelapse.length=2000&timelapse.room=4096", {"length": 2000, "room": 4096}),
-        # If two dials' values don't fit together, the page adjusts the same dial as when a reader moves them.
+        # If two dials' values are incompatible, the page adjusts the same dial as when a reader moves them.
         (Timelapse, "#timelapse.length=4000&timelapse.room=1024", {"length": 1024, "room": 1024}),
         # A text is checked against the words in the address, whatever the order of the settings.
         (Shuffle, "#shuffle.order=2,0,1&shuffle.words=a+b+c", {"words": "a b c", "order": [2, 0, 1]}),
@@ -302,7 +303,7 @@ def test_following_a_link_turns_the_dials(opened):
     assert dials(page)["draw"] == 3
 
 
-# ---- Looks ----
+# ---- Appearance ----
 
 
 def test_colours_follow_the_theme(opened):
@@ -425,7 +426,7 @@ def test_print_and_pages_without_javascript_show_the_still(opened):
 
 
 def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
-    """JupyterLab draws figures in cells that are still out of sight."""
+    """JupyterLab draws figures in cells that aren't visible yet."""
     page = opened([Timelapse()])
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     settle(page)
@@ -448,7 +449,7 @@ def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
     assert looks[0] == looks[1]
 
 
-# ---- When something fails ----
+# ---- Failures ----
 
 
 def spoil_script(text):
@@ -544,16 +545,18 @@ def test_a_view_that_is_closed_stops_listening(opened):
     expect(summary).to_contain_text("d = 5,")
     page.get_by_role("slider", name="Head dimension d").press("ArrowRight")
     assert page.evaluate("window.model.get('dim')") == 6
-    assert hash_of(page) in ("", "#saturation.dim=5")  # on a busy machine the address may already have got the 5
+    assert hash_of(page) in ("", "#saturation.dim=5")  # on a busy machine the address may already contain the 5
 
 
-# ---- Work ----
+# ---- Amount of work ----
 
 
 @pytest.mark.timing
 def test_work_per_key_is_small(opened):
-    """The test uses 512 entries and 4096 tokens. We aim for 8 ms, and the test fails above 50 ms. Other work may
-    interfere, so we take the best of five rounds, or the first that meets the aim."""
+    """Check the work per key press for 512 entries and 4096 tokens. The target is 8 ms, and the test fails above 50 ms.
+
+    Other processes may interfere, so we take the best of five rounds, or the first that meets the target.
+    """
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
     page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True)), Ramp(dim=512), longest])
     for which, name in enumerate(["Base b, slider", "Base b, slider", "Length now n, slider"]):
@@ -574,7 +577,7 @@ def test_work_per_key_is_small(opened):
 
 @pytest.mark.timing
 def test_work_per_event_is_small(opened):
-    """We measure the work of script and drawing, from the event to the end. We aim for 8 ms (`make bench` records it),
+    """Check the work of script and drawing, from the event to the end. The target is 8 ms (`make bench` records it),
     and the test fails above 50 ms."""
     long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")
     page = opened([long, Saturation(n_keys=32)], reduced_motion="no-preference")

@@ -1,16 +1,17 @@
-"""Every picture fits: it is as wide as the stage, and low enough to leave room for the dials."""
+"""Tests that every picture fits: it is as wide as the stage, and low enough to leave room for the dials."""
 
 from __future__ import annotations
 
 from tests.explorers.registry import every
 from tests.site.figures import settle
 
-# Stage widths and the height allowed at each: the narrowest stage, both sides of the width where panels give way to the
-# whole picture, a desktop's stage, and the widest.
+# Stage widths and the height allowed at each: the narrowest stage, both sides of the width where panels are replaced by
+# the whole picture, a desktop's stage, and the widest.
 MOST = {320: 400, 519: 400, 520: 600, 620: 600, 900: 600}
 
-# For every figure in each of its panels: what reaches beyond the stage or is written too small. A text counts up to
-# where it ends, everything else by its box. All figures change panels at once, because each change takes a frame.
+# For every figure and each of its panels, this finds what extends beyond the stage or is too small to read. The extent
+# of a text is where it ends; that of everything else is its bounding box. All figures change panels at the same time,
+# because each change takes a frame.
 MISFITS = """async (most) => {
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const misfits = (stage) => {

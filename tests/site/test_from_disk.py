@@ -1,4 +1,4 @@
-"""Pages opened from disk use the book's own fonts, and nothing moves while the fonts load."""
+"""Tests that pages opened from disk use the book's own fonts, and that nothing moves while the fonts load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.site.figures import settle
 from tests.site.test_slow_line import WATCH
 from tools.paths import HTML
 
-# The elements we look at, and the font family that each must have.
+# The elements to check, and the font family that each one must have.
 PLACES = {
     ".bd-article section > p:not(.chapter-line)": "Literata",
     ".bd-article h1": "Literata",
@@ -20,7 +20,7 @@ PLACES = {
 
 
 def families(page: Page, selector: str) -> dict[str, int]:
-    """The fonts that the browser actually used for an element, and how many letters it drew with each."""
+    """Return the fonts that the browser actually used for an element, and how many letters it drew with each."""
     tools = page.context.new_cdp_session(page)
     tools.send("DOM.enable")
     tools.send("CSS.enable")

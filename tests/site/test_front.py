@@ -1,4 +1,4 @@
-"""The first screen, before any prose: a sentence whose arrows rotate as it slides along the text."""
+"""Tests of the first screen, above any prose: a sentence whose arrows rotate as it slides along the text."""
 
 from __future__ import annotations
 

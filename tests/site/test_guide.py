@@ -1,5 +1,5 @@
-"""The field guide's table: sorting and filtering by pointer and by keys, cards on a phone, a plain table without
-scripts."""
+"""Tests of the field guide's table: sorting and filtering by pointer and by keyboard, cards on a phone, and a plain
+table without scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = f"{ROWS}.map((row) => row.cells[0].textContent)"
 
 
 def column(head: str) -> str:
-    """A column's entries in the visible rows."""
+    """Return a column's entries in the visible rows."""
     return f"""(() => {{
       const heads = [...document.querySelectorAll('.guide-table thead th')].map((cell) => cell.textContent);
       return {ROWS}.map((row) => row.cells[heads.indexOf('{head}')].textContent);

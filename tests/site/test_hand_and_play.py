@@ -1,4 +1,4 @@
-"""Dragging inside a picture, and a button that starts an animation, tested in a figure with one mark on a line."""
+"""Tests of dragging inside a picture, and of a button that starts an animation, in a figure with one mark on a line."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_a_pointer_takes_the_handle_along(opened):
     page = opened([Line()])
     knob = page.get_by_role("slider", name="Mark")
     box = knob.bounding_box()
-    page.mouse.move(box["x"] + 22, box["y"] + 10)  # not on the mark's middle
+    page.mouse.move(box["x"] + 22, box["y"] + 10)  # off the mark's centre
     page.mouse.down()
     assert place(page) == 40
     page.mouse.move(box["x"] + 42, box["y"] + 200)  # the pointer stays captured, even far below the area
     assert place(page) == 50
-    page.mouse.move(box["x"] - 500, box["y"])  # where there is nothing
+    page.mouse.move(box["x"] - 500, box["y"])  # over empty space
     assert place(page) == 50
     page.mouse.up()
     page.mouse.move(box["x"] + 62, box["y"])
@@ -113,7 +113,7 @@ def test_keys_do_the_same_within_the_limits_that_hold_now(opened):
 
 
 def thumb(page: Page, points: list[tuple[float, float]]) -> None:
-    """Move a thumb from one place to the next."""
+    """Move a thumb along these points."""
     session = page.context.new_cdp_session(page)
     for k, (x, y) in enumerate(points):
         kind = "touchMove" if k else "touchStart"
@@ -124,7 +124,7 @@ def thumb(page: Page, points: list[tuple[float, float]]) -> None:
 
 
 def come_to_rest(page: Page) -> None:
-    """Wait until the page hasn't scrolled for 15 frames, because scrolling goes on for some frames after the thumb is
+    """Wait until the page hasn't scrolled for 15 frames, because scrolling continues for some frames after the thumb is
     lifted."""
     page.evaluate("""new Promise((done) => {
       let [last, still] = [scrollY, 0];
@@ -168,7 +168,8 @@ def test_a_tap_moves_the_mark(opened):
 # ---- Play ----
 
 
-# Whether the mark moves within 30 frames. We count frames instead of time, because a busy machine draws fewer of them.
+# Whether the mark moves within 30 frames. We count frames instead of measuring time, because a busy machine draws fewer
+# of them.
 MOVING = """async () => {
   const place = () => document.querySelector('.explorer-live').ropebook.values().place;
   const before = place();
@@ -182,7 +183,7 @@ def moving(page: Page) -> bool:
 
 
 def playing(opened, start: int = 0, **options) -> Page:
-    """A page on which Play has been pressed and the mark is moving."""
+    """Return a page on which Play has been pressed and the mark is moving."""
     page = opened([Line(place=start), Line()], reduced_motion="no-preference", **options)
     assert not moving(page)
     page.get_by_role("button", name="Play").first.click()

@@ -1,4 +1,4 @@
-"""Things in the pictures can be moved there, with the pointer and with keys."""
+"""Tests of moving things inside the pictures, with the pointer and with the keyboard."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCREEN = {"viewport": {"width": 1280, "height": 1000}}
 
 
 def drag(page: Page, start: complex, *goals: complex) -> None:
-    """Press at ``start`` and drag along straight lines; all places are in pixels of the window."""
+    """Press at ``start`` and drag along straight lines; all coordinates are in pixels of the window."""
     page.mouse.move(start.real, start.imag)
     page.mouse.down()
     for goal in goals:
@@ -43,8 +43,8 @@ def test_the_shorter_way_round_within_the_limits():
     cases = [
         ([10, 0.1, 0.31, 100], 13),
         ([10, 0.1, -0.31, 100], 7),
-        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a whole turn makes no difference
-        ([10, 0.1, math.pi + 0.2, 100], 0),  # this goes back, but not below 0
+        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a complete turn makes no difference
+        ([10, 0.1, math.pi + 0.2, 100], 0),  # moves backwards, but not below 0
         ([10, 1e-6, 0.1, 100], 100),
         ([10, 1.0, 0.4, 100], 10),
     ]

@@ -1,5 +1,5 @@
-"""A figure's words are always visible: the picture stays in place while the dials scroll past, but never covers the
-words."""
+"""Tests that a figure's text is always visible: the picture stays fixed while the dials scroll past, but never covers
+the text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tests.explorers.registry import every
 from tests.site.figures import settle
 
 LAPTOPS_AND_PHONES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
-# For every place that the page can be scrolled to, in steps of 40 px: how far the picture reaches over its words.
-# (Dials below the picture pass behind it and come out again.)
+# For every scroll position of the page, in steps of 40 px: how much of the text the picture covers. (Dials below the
+# picture pass behind it and come out again.)
 COVERED = """() => {
   const stage = document.querySelector('.rb-stage');
   const others = [...document.querySelectorAll('.rb-words-all, .rb-body > :is(.rb-title, .rb-note)')];
@@ -30,7 +30,7 @@ COVERED = """() => {
 @every
 def test_the_picture_covers_no_words(opened, entry):
     page = opened([entry.kind()])
-    # On a page there is text above and below the figure; with its dials open it is as high as it can be.
+    # A page has text above and below the figure; with its dials open the figure is as tall as it can be.
     page.add_style_tag(content="main { padding-block: 100vh; }")
     for width, height in LAPTOPS_AND_PHONES:
         page.set_viewport_size({"width": width, "height": height})

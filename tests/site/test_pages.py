@@ -1,8 +1,8 @@
-"""Every page of the built site, opened in a browser: over http and from disk, light and dark, wide and narrow.
+"""Tests of every page of the built site in a browser: over HTTP and from disk, light and dark, wide and narrow.
 
 A chapter takes seconds to open, so all tests that only look share one visit. axe is slow on thousands of elements, so
-it sees only one page of each kind in full, in both themes. Of all other pages it sees one element of each kind, on
-every second page dark and wide, and light and narrow on the rest.
+it checks only one page of each kind completely, in both themes. On all other pages it checks one element of each kind:
+dark and wide on every second page, light and narrow on the rest.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ KINDS = ["book/intro.html", CHAPTERS[0], "book/notation.html", "search.html"]
 
 
 def each(paths: list[str]) -> pytest.MarkDecorator:
-    """Decorates a test that runs for every page in ``paths`` and shares one visit with other tests."""
+    """Decorate a test that runs for every page in ``paths`` and shares one visit with other tests."""
     return pytest.mark.parametrize("shared", paths, indirect=True, scope="module")
 
 
 def every(paths: list[str]) -> pytest.MarkDecorator:
-    """Decorates a test that runs for every page in ``paths`` and makes its own visits."""
+    """Decorate a test that runs for every page in ``paths`` and makes its own visits."""
     return pytest.mark.parametrize("path", paths)
 
 
@@ -51,7 +51,7 @@ def test_nothing_is_missing_and_nothing_leaves_the_site(shared):
 
 @every([path for path in PAGES + GENERATED if path not in CHAPTERS])
 def test_nothing_is_missing_from_disk(visit, path):
-    """Chapters are opened from disk by test_built_explorers.py."""
+    """test_built_explorers.py opens the chapters from disk."""
     assert visit(path, over="file").problems == []
 
 
@@ -86,7 +86,8 @@ def test_no_script_holds_a_page_up(shared):
 def test_each_page_describes_itself_and_no_two_alike(site):
     found = [re.findall(r'<meta name="description" content="([^"]*)"', (site / path).read_text()) for path in PAGES]
     texts = [text for (text,) in found]
-    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)  # an escaped quote counts as six
+    # an escaped quotation mark counts as six
+    assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)
     assert len(set(texts)) == len(PAGES)
 
 
@@ -104,8 +105,8 @@ def test_a_phone_needs_no_sideways_scroll(shared):
     page = shared.page
     page.set_viewport_size(PHONE)
     unfold(page)
-    page.add_style_tag(content=LAID_OUT)  # if a section isn't laid out, it hides content that is too wide
-    # Figures are redrawn for the narrow page. On a busy machine this may take more than the first second.
+    page.add_style_tag(content=LAID_OUT)  # a section that isn't laid out could hide content that is too wide
+    # Figures are redrawn for the narrow page, which may take more than a second on a busy machine.
     for _ in range(50):
         wide = page.evaluate(
             """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
@@ -118,7 +119,7 @@ def test_a_phone_needs_no_sideways_scroll(shared):
     assert wide == [390, 0]
 
 
-# ---- Search, theme, keys ----
+# ---- Search, theme, keyboard ----
 
 
 @pytest.mark.parametrize("over", ["http", "file"])
@@ -256,8 +257,8 @@ def test_paper_gets_no_list_of_sections_and_no_folded_bars(shared):
 
 # ---- Accessibility ----
 
-# Keeps only the first element in each kind of place, for the spans of code and formulas and the strokes of pictures.
-# The kind of place is the path of elements and classes that leads to it.
+# Keeps only the first element in each kind of position, for the spans of code and formulas and the strokes of pictures.
+# The kind of position is the path of elements and classes that leads to it.
 ONE_OF_EACH = """() => {
   const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
   const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
@@ -282,7 +283,7 @@ AXE = """async () => {
 
 
 def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...]]:
-    """What axe finds when all folds are open: theme, rule, element, how to fix it."""
+    """Return what axe finds when all folds are open: theme, rule, element, how to fix it."""
     unfold(page)
     page.add_style_tag(content=LAID_OUT)
     page.add_script_tag(content=assets.axe())
@@ -290,7 +291,7 @@ def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...
     for theme, size in looks:
         page.set_viewport_size(size)
         put_on(page, theme)
-        # Boxes that scroll only become reachable by keys once they are laid out, and axe checks them all at the same
+        # Scrollable boxes become reachable by keyboard only once they are laid out, and axe checks them all at the same
         # time.
         settle(page)
         # Boxes fade in as they open, and half-faded text has too little contrast.
@@ -311,7 +312,7 @@ OTHERS = [path for path in [*PAGES, "search.html", "genindex.html"] if path not 
 
 @each(OTHERS)
 def test_axe_finds_nothing_in_one_of_each_kind_of_element(shared, request):
-    """This test must be the last on a page, because it takes the page apart."""
+    """This test must be the last one on a page, because it takes the page apart."""
     shared.page.evaluate(ONE_OF_EACH)
     turn = OTHERS.index(request.node.callspec.params["shared"])
     assert complaints(shared.page, [LOOKS[turn % 2]]) == []

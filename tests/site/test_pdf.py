@@ -1,4 +1,4 @@
-"""A page as a PDF: it has its outline, its equations with their numbers, and its figures, and nothing is cut off."""
+"""Tests of a page as a PDF: it has its outline, its numbered equations and its figures, and nothing is cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tools import pdf
 from tools.paths import ROOT
 
-# Formulas that are still wider than the paper after they were fitted, and pictures that are.
+# Formulas and pictures that are wider than the paper, even after fitting.
 CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg, article img")].filter((one) => {
   const box = one.getBoundingClientRect();
   return box.width && box.right > document.documentElement.clientWidth + 1;

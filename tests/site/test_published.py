@@ -1,5 +1,5 @@
-"""The site as it is uploaded to a host: every page works under its Content-Security-Policy, and some pages from disk
-too."""
+"""Tests of the site as it is uploaded to a host: every page works under its Content-Security-Policy, and some pages
+also work from disk."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from playwright.sync_api import Browser, Page, expect
 from tools import publish
 
 ADDRESS = "https://example.org/book"
-# Explorers that have neither come alive nor said why they can't. We use a selector, because to wait for a function
+# Explorers that have neither started nor reported why they can't. We use a selector, because to wait for a function
 # Playwright would evaluate text, which the policy forbids.
 WAITING = ".explorer:not(.explorer-alive):not(:has(.explorer-failed))"
-# Installed before any of the page's scripts run, so that it hears of everything the policy refuses.
+# Installed before any of the page's scripts run, so that it sees everything the policy refuses.
 LISTEN = """window.refused = [];
 document.addEventListener("securitypolicyviolation",
   (event) => window.refused.push(`${event.violatedDirective} refuses ${event.blockedURI} ${event.sample}`));"""
 
 
 def headers(folder: Path) -> dict[str, str]:
-    """The headers that `_headers` lists for every path."""
+    """Return the headers that `_headers` lists for every path."""
     lines = (folder / "_headers").read_text().splitlines()
     assert lines[0] == "/*"
     return dict(line.strip().split(": ", 1) for line in lines[1:])
@@ -63,7 +63,7 @@ def host(published) -> Iterator[str]:
 
 @pytest.fixture
 def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
-    """Opens a page in a tab, does something there, and returns everything that went wrong."""
+    """Open a page in a tab, perform an action there, and return all errors."""
     context = chromium.new_context(reduced_motion="reduce")
     context.add_init_script(LISTEN)
     tab, problems = context.new_page(), []
@@ -74,7 +74,7 @@ def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
     def opened_(address: str, does: Callable[[Page], object] = lambda tab: None) -> list[str]:
         problems.clear()
         tab.goto(address, wait_until="load")
-        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # that page redirects
+        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # this page redirects
         expect(tab.locator(WAITING)).to_have_count(0, timeout=60_000)
         does(tab)
         failed = tab.locator(".explorer-failed").all_inner_texts()
@@ -97,7 +97,7 @@ def search(tab: Page) -> None:
 
 
 def read_with_the_model(tab: Page) -> None:
-    """Have the figure load the model, and check that it starts a single thread to read in."""
+    """Make the figure load the model, and check that it starts a single thread for reading."""
     figure = tab.locator(".explorer[data-explorer=alive]")
     figure.scroll_into_view_if_needed()
     figure.get_by_role("combobox", name="Method").select_option("ntk")

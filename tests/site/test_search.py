@@ -1,4 +1,4 @@
-"""The search page: what readers ask in their own words, over http and from disk."""
+"""Tests of the search page with readers' own words, over HTTP and from disk."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pytest
 
 from tests.site.queries import answers, missed
 
-# What readers may write, and the pages that answer it. The first part was written by people who hadn't seen how the
-# search works. The second was written before the search was last tuned, by whoever tuned it. Both parts have been
-# looked at by now. The third part is by somebody who hadn't seen the search, and it was tried once, after the last
-# tuning. One of its 50 queries also occurs in the first part.
+# What readers may type, and the pages that answer it. The first part was written by people who hadn't seen how the
+# search works. The second was written before the last tuning of the search, by the person who did that tuning. Both
+# parts have been looked at since. The third part is by somebody who hadn't seen the search, and it was tried once,
+# after the last tuning. One of its 50 queries also occurs in the first part.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-# How many queries must have a right page among the first three hits. On 24 November 2026 it was 98 of 100, 131 of 135,
-# and all 50 of the unseen ones. Editing any page may change the result of a query or two.
+# How many queries must have a correct page among the first three results. On 24 November 2026 it was 98 of 100, 131 of
+# 135, and all 50 of the unseen ones. Editing any page may change the result of a query or two.
 LEAST = {"tuned": 95, "more": 127, "unseen": 47}
-# The largest sizes allowed for the script and the index, in bytes, because readers wait for both.
+# The size limits for the script and the index, in bytes, because readers wait for both.
 LARGEST = {"_static/search.js": 27_500, "sections.js": 650_000}
-# What readers type, and a page that must be among the first three.
+# What readers type, and a page that must be among the first three results.
 ASKED = {
     "rope_theta": "questions",
     "rope_scaling": "extend",

@@ -1,4 +1,4 @@
-"""The cheat sheet on paper fits on both sides of one A4 sheet, and nothing is cut off."""
+"""Tests that the printed cheat sheet fits on both sides of one A4 sheet, and that nothing is cut off."""
 
 from __future__ import annotations
 

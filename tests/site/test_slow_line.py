@@ -1,5 +1,5 @@
-"""A page that arrives in two pieces, and its fonts later, as over a slow connection: text that has already appeared
-doesn't move when the rest arrives."""
+"""Tests of a page that arrives in two pieces, with its fonts later, as over a slow connection: text that has already
+appeared doesn't move when the rest arrives."""
 
 from __future__ import annotations
 

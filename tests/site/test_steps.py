@@ -1,4 +1,5 @@
-"""What to try with a figure on a page: a button sets the figure up, and a mark shows that the goal has been met."""
+"""Tests of the suggested steps for a figure on a page: a button sets the figure up, and a check mark shows that the
+goal has been met."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tools import assets
 
 
 def listed(*asked: tuple[str, str, str]) -> str:
-    """The page's HTML for steps of the explorer Turn, each given as (sentence, start, goal)."""
+    """Return the page's HTML for steps of the Turn explorer, each given as (sentence, start, goal)."""
     document = new_document("page", get_default_settings(html5_polyglot.Writer))
     writer = html5_polyglot.HTMLTranslator(document)
     for sentence, start, goal in asked:
@@ -66,7 +67,7 @@ def test_a_button_sets_the_figure_up_and_the_goal_is_seen(tried):
     enter(page, "Position m", 100)
     expect(mark).to_have_text("✓ Done")
     expect(mark).to_have_attribute("role", "status")
-    enter(page, "Position m", 5)  # the mark doesn't go away
+    enter(page, "Position m", 5)  # the check mark doesn't disappear
     settle(page)
     expect(mark).to_have_text("✓ Done")
     page.get_by_role("button", name="Set up").click()

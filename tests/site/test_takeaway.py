@@ -1,4 +1,5 @@
-"""What readers can take away from a figure: its picture as SVG and PNG, its numbers, and a link to its settings."""
+"""Tests of what readers can take away from a figure: its picture as SVG and PNG, its numbers, and a link to its
+settings."""
 
 from __future__ import annotations
 
@@ -62,14 +63,14 @@ def test_the_svg_stands_alone(opened, entry):
 
 
 def coarse(image) -> np.ndarray:
-    """The picture reduced to a few pixels, because on the page it may be shifted by half a pixel."""
+    """Reduce the picture to a few pixels, because on the page it may be shifted by half a pixel."""
     return np.asarray(image.convert("RGB").resize((120, 80), Image.Resampling.BOX), dtype=float)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("figure", [Arrows, Heatmap, Saturation, Shuffle], ids=lambda kind: kind.__name__)
 def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
-    """Compares the SVG, opened by itself, and the PNG with a screenshot of the stage."""
+    """Compare the SVG, opened by itself, and the PNG with a screenshot of the stage."""
     page = opened([figure()], viewport={"width": 1280, "height": 1600})
     page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
     if theme == "dark":

@@ -1,4 +1,4 @@
-"""The map of the book in a browser: small, in place before its pictures arrive, in both themes, and as words on
+"""Browser tests of the map of the book: small, laid out before its pictures arrive, in both themes, and as words on
 paper."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STORY = ["intro", "lab_reading", "attention", "sinusoidal", "derivation", "effic
 
 
 def minutes(name: str) -> float:
-    """How long a page takes, counted with another parser: 200 words, 3 formulas, 3/2 figures or 4 cells a minute."""
+    """Compute a page's reading time with another parser: 200 words, 3 formulas, 3/2 figures or 4 cells a minute."""
     page = BeautifulSoup((HTML / "book" / f"{name}.html").read_text(encoding="utf-8"), "html.parser").article
     for part in page.select("section#exercises, nav"):
         part.decompose()

@@ -1,4 +1,4 @@
-"""How long a page's explorers take to respond when their sliders are moved."""
+"""Measure how long a page's explorers take to respond when their sliders are moved."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ MOVE = """async ([which, events]) => {
 
 
 def slowest_event(page: Page, which: int, alarm: float) -> float:
-    """The 95th percentile, in ms, of the work of 40 events, at each slider of explorer ``which`` in turn. Other
-    processes may interfere, so we take the best of five rounds, or the first that is within ``alarm``."""
+    """Return the 95th percentile, in ms, of the work of 40 events, for each slider of explorer ``which`` in turn.
+
+    Other processes may interfere, so we take the best of five rounds, or the first that is within ``alarm``.
+    """
     best = math.inf
     for _ in range(5):
         work = sorted(page.evaluate(MOVE, [which, 40]))

@@ -1,5 +1,5 @@
-"""Tests on a page that are specific to the explorer Alive: the model is loaded when needed, reads as it does in
-PyTorch, and the figure responds meanwhile."""
+"""Browser tests specific to the Alive explorer: the model is loaded on demand, computes what it computes in PyTorch,
+and the figure stays responsive meanwhile."""
 
 from __future__ import annotations
 

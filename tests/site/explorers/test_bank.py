@@ -76,7 +76,7 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
         ring = np.array(BLUE if last >= 1 else ORANGE if turn % 1 > last else GREY)
         near = [colour_at(page, rim[0] + a, rim[1] + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
         assert min(np.abs(one - ring).max() for one in near) < 70, i
-        for share, filled in ((0.7, last < 1), (1.15, False)):  # the sector ends where the hand points at L − 1
+        for share, filled in ((0.7, last < 1), (1.15, False)):  # the sector ends in the direction of the hand at L − 1
             edge = cmath.exp(2j * math.pi * last * share)
             seen = colour_at(page, x + 0.9 * radius * edge.real, y - 0.9 * radius * edge.imag)
             if 0.05 < last < 0.8 and abs(edge - hand) > 0.3:

@@ -21,7 +21,8 @@ def test_the_clocks_show_what_python_computes(opened):
         texts = page.locator(".explorer-live svg text").all_text_contents()
         for j, digit in enumerate(expected["digits"]):
             if j < 9:  # the window ends at 348, which has nine binary digits
-                assert texts[texts.index(str(2 ** (j + 1))) + 10] == str(digit)  # after the names and their heading
+                # the names and their heading come first
+                assert texts[texts.index(str(2 ** (j + 1))) + 10] == str(digit)
         names = ["6.28", "62.8", "628", "6283"]
         shown = [float(texts[texts.index(name) + 5].replace("−", "-")) for name in names]
         assert shown == pytest.approx(expected["encoding"][0::2], abs=0.006)
@@ -70,7 +71,7 @@ def test_hands_and_rings(opened, dim, columns, cell):
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     assert width == 650
     pitch = min(1.25 * cell, width / columns)
-    gap = 16 if dim <= 32 else 0  # room for the numbers under the clocks
+    gap = 16 if dim <= 32 else 0  # space for the numbers below the clocks
     top = 564 - 128  # where the hands begin
     for i, turn in enumerate(expected["turns"]):
         x, y = (i % columns + 0.5) * pitch, top + (i // columns + 0.5) * cell + i // columns * gap
@@ -115,7 +116,7 @@ def test_digits_and_waves_stand_where_they_belong(opened, dim, span):
             near = pixels(page, [(x, y + dy) for dy in (-1, 0, 1)])
             assert (near[:, 2] - near[:, 0]).max() > 60  # the line is blue
             digit = m >> j & 1
-            [beside] = pixels(page, [place(0, j, digits, m, -0.7 if digit else 0.7)])  # not on the wave
+            [beside] = pixels(page, [place(0, j, digits, m, -0.7 if digit else 0.7)])  # beside the wave
             assert beside.max() - beside.min() < 30
             assert (beside.min() < 240) == digit  # where the digit is 1 there is a grey block
     shown = data_["shown"]

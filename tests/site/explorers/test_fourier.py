@@ -30,14 +30,14 @@ from tests.site.figures import (
 
 
 def fourier_places(width: int, span: int) -> tuple:
-    """A function from distance to place, and where the bars begin."""
+    """Return a function that maps a distance to its x coordinate, and where the bars begin."""
     wide = width >= 620
     left, right = (62, round(width * 0.66)) if wide else (46, round(width * 0.64))
     return (lambda delta: left + delta / span * (right - left)), right + (34 if wide else 18)
 
 
 def shown_dots(page: Page) -> list[tuple[float, float, str]]:
-    """Where the curves cross the line at the chosen distance: x, y and colour of each dot."""
+    """Return the points where the curves cross the line at the chosen distance: x, y and colour of each dot."""
     found = "all => all.map((c) => [+c.getAttribute('cx'), +c.getAttribute('cy'), getComputedStyle(c).fill])"
     return page.locator(".rb-dot").evaluate_all(found)
 
@@ -72,7 +72,7 @@ def test_the_sum_shows_what_python_computes(opened, width):
     if width == 1280:
         signed = [float(text.replace("−", "-")) for text in texts(page) if re.fullmatch(r"[+−]\d+\.\d\d", text)]
         assert signed == pytest.approx(expected["products"], abs=0.0051)
-    # the waves are blue above their middle and orange below, with a dot where the marker crosses
+    # the waves are blue above their midline and orange below it, with a dot where they cross the marker
     floor = 392 if width == 1280 else 358
     dots = shown_dots(page)
     pitch, tallest = (floor - 74) / 6, max(expected["size"])

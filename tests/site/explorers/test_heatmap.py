@@ -22,7 +22,7 @@ def test_the_heatmap_shows_what_python_computes(opened):
     assert float(first.split()[0]) == pytest.approx(expected["wavelengths"][0], rel=0.01)
     assert float(last.split()[0]) == pytest.approx(expected["wavelengths"][-1], rel=0.01)
     assert turned.split() == [str(expected["turned"]), "of", "4,", "by", "position", "19"]
-    # the curve, point by point
+    # check the curve, point by point
     curve = page.locator(".rb-stage path[stroke-linejoin]").get_attribute("d")
     points = [[float(n) for n in point.split(",")] for point in re.split("[MLZ]", curve)[1:21]]
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
@@ -30,7 +30,7 @@ def test_the_heatmap_shows_what_python_computes(opened):
     least = next(level for level in (0, -0.5, -1) if min(expected["kernel"]) >= level)
     found = [least + (500 - y) / 132 * (1 - least) for _, y in points]
     assert found == pytest.approx(expected["kernel"], abs=1e-3)
-    # the picture, cell by cell: each cell mixes two of the page's colours
+    # check the picture, cell by cell: each cell mixes two of the page's colours
     cells = np.reshape(expected["cells"], (8, 20))
     for row in range(8):
         for m in (0, 1, 7, 19):
@@ -47,10 +47,11 @@ def test_the_heatmap_shows_what_python_computes(opened):
 
 @pytest.mark.parametrize("dim, length", [(100, 30), (256, 100), (512, 640)])
 def test_equal_rows_have_equal_colours(opened, dim, length):
-    """With base 1 all pairs rotate alike, so all sines of a column have the same colour, wherever the rows meet."""
+    """With base 1 all pairs rotate by the same angle, so all sines in a column have the same colour, however the rows
+    fall on the pixels."""
     page = opened([Heatmap(base=1, dim=dim, length=length)])
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    for m in (2, 11):  # near a crest and a trough, where neighbouring columns are alike
+    for m in (2, 11):  # near a crest and a trough, where neighbouring columns are similar
         x = 46 + (m + 0.5) / length * (width - 48)
         value = math.sin(m)
         wanted = WHITE + ((BLUE if value > 0 else ORANGE) - WHITE) * abs(value)

@@ -39,7 +39,7 @@ def test_the_arrows_of_the_lock(opened, width, draw, sign):
     size = min(262, stage - right)
     bare = np.reshape(expected["bare"], (2, 2))
     far = np.linalg.norm(bare, axis=1).max()
-    # what has to fit into each plane: circles around the origin; the origin, and unit circles around the tips
+    # what has to fit into each plane: circles around the origin; the origin itself, and unit circles around the tips
     ends = [np.array([[-far, -far], [far, far]]), np.array([[0, 0], *(bare - 1), *(bare + 1)])]
     boxes = [(one.min(0), one.max(0)) for one in ends]
     unit = (size - 44) / max((high - low).max() for low, high in boxes)
@@ -66,7 +66,7 @@ def test_the_arrows_of_the_lock(opened, width, draw, sign):
         assert [cmath.phase(end.conjugate()) for end in ends] == pytest.approx(
             [cmath.phase(k), cmath.phase(q)], abs=0.01
         )
-        # the arc takes the shorter way
+        # the arc takes the shorter direction
         assert int(arc.split("A")[1].split(" ")[3]) == (0 if cmath.phase(q / k) > 0 else 1)
         turned = cmath.phase(q / k) * sign if name == "turned" else 1
         assert turned > 0

@@ -38,7 +38,7 @@ def number(element, name: str) -> float:
 
 
 def plot(page: Page) -> tuple[float, float, float, float]:
-    """Left, right, top and bottom of the picture's axes."""
+    """Return the left, right, top and bottom of the plot's axes."""
     box = page.get_by_role("slider", name="in the picture").evaluate(
         "e => [e.offsetLeft, e.offsetLeft + e.offsetWidth, e.offsetTop, e.offsetTop + e.offsetHeight]"
     )
@@ -52,7 +52,7 @@ def x_of(page: Page, positions: np.ndarray | list | float) -> np.ndarray:
 
 
 def means_at(page: Page, colour: str, thick: float, dashes: str = "none") -> np.ndarray:
-    """The longest line with this colour, thickness and dashes."""
+    """Return the longest line with this colour, thickness and dash pattern."""
     return max(of(page, colour, thick, dashes), key=len)
 
 
@@ -96,7 +96,8 @@ def test_lines_stand_where_they_belong(opened, width, choice):
 
 
 def middles(page: Page, width: int) -> list[float]:
-    """The middles of the bands' columns. On a wide stage, the columns are under the curves and share their axis."""
+    """Return the centres of the bands' columns. On a wide stage, the columns are below the curves and share their
+    axis."""
     if width > 700:
         ends = x_of(page, [START, 256, 512, 1024, 2048])
         return list((ends[1:] + ends[:-1]) / 2)
@@ -117,7 +118,7 @@ def test_differences_with_their_intervals(opened, width):
     [apart] = expected["apart"]
     heights = [number(ring, "cy") for ring in rings]
     slope = np.polyfit([mean for mean, *_ in apart], heights, 1)
-    assert slope[0] < 0  # more bits are drawn higher up
+    assert slope[0] < 0  # more bits are plotted higher up
     assert np.polyval(slope, [mean for mean, *_ in apart]) == pytest.approx(heights, abs=0.1)
     fills = [ring.evaluate("e => getComputedStyle(e).fill") == CSS_BLUE for ring in rings]
     assert fills == [False, True, True, True]
@@ -162,8 +163,8 @@ def test_all_schemes(opened):
     assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
     expect(page.locator(".rb-summary")).to_contain_text("These have no value here: learned.")
-    # at the reading line there is a dot for each seed of eight schemes; below, there are dots for seven schemes in all
-    # bands, and for one within L
+    # At the reading line there is a dot for each seed of eight schemes. Below it, there are dots for seven schemes in
+    # all bands, and for one scheme within L.
     dots = page.locator(".rb-stage svg circle[r='2']")
     assert dots.count() == 3 * 8 + 3 * (7 * 4 + 1)
     rings = page.locator(".rb-stage svg circle[r='4']").all()

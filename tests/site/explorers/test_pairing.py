@@ -21,7 +21,7 @@ from tests.site.figures import (
 
 
 def links(page: Page, which: str) -> list[tuple[str, float, float]]:
-    """The stroke (name of a variable), and the first and last x, of the arcs (rb-arc) or of the lines between
+    """Return the stroke (name of a variable), and the first and last x, of the arcs (rb-arc) or of the connecting lines
     (rb-meets)."""
     found = page.locator(f".{which}").evaluate_all("all => all.map((p) => [p.style.stroke, p.getAttribute('d')])")
     ends = []
@@ -32,7 +32,7 @@ def links(page: Page, which: str) -> list[tuple[str, float, float]]:
 
 
 def cells(page: Page) -> list[list[str]]:
-    """The numbers on the cells of q and of k, from left to right."""
+    """Return the numbers on the cells of q and of k, from left to right."""
     found = page.locator(".rb-piece").evaluate_all(
         "all => all.map((g) => [g.textContent, new DOMMatrix(getComputedStyle(g).transform)])"
         ".map(([text, m]) => [text, m.e, m.f])"

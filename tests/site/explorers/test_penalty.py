@@ -23,7 +23,7 @@ def test_both_curves_and_the_trained_length_are_drawn(opened, width):
     changed = max(of(page, CSS_BLUE, 2.25), key=len)
     for line in (plain, changed):
         np.testing.assert_allclose(line[:, 0], x, atol=0.06)
-    # both curves share one scale, so heights are a linear function of the scores
+    # both curves use the same scale, so heights are a linear function of the scores
     scores = np.array(expected["plain"] + expected["changed"])
     heights = np.concatenate([plain[:, 1], changed[:, 1]])
     slope, start = np.polyfit(scores, heights, 1)

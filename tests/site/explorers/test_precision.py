@@ -28,7 +28,7 @@ from tests.site.figures import (
 
 
 def precision_places(width: int) -> tuple[int, int, int, int]:
-    """The left edges of the three pictures, and their width."""
+    """Return the left edges of the three pictures, and their width."""
     wide = width >= 620
     names, between = 70, 70 if wide else 10
     panel = (width - names - between - 26) // 3
@@ -36,8 +36,10 @@ def precision_places(width: int) -> tuple[int, int, int, int]:
 
 
 def shade(error: float) -> np.ndarray:
-    """The colour of an error: white up to 2⁻³⁰, orange after 150 eighths of an octave, black at 2. Within an octave the
-    colours are spread evenly over the numbers, like the bits of a float32."""
+    """Return the colour of an error: white up to 2⁻³⁰, orange after 150 eighths of an octave, black at 2.
+
+    Within an octave the colours are evenly spaced over the numbers, like the bits of a float32.
+    """
     whole = math.floor(math.log2(max(error, 2**-30)))
     step = min(247, math.floor(8 * (whole + 30 + error / 2**whole - 1)) if error > 2**-30 else 0)
     if step < 150:
@@ -71,7 +73,7 @@ def test_the_tables_show_what_python_computes(opened, width, settings):
                     (at + (column + dx) / 8 * panel, 62 + (row + dy) * tall / 16) for dx, dy in [(0.3, 0.2), (0.7, 0.8)]
                 ]
                 np.testing.assert_allclose(pixels(page, places), [wanted] * 2, atol=4)
-    if width == 1280:  # each run of equal rows is marked with the position it represents
+    if width == 1280:  # each run of equal rows is labelled with the position it represents
         marks = page.locator(".rb-stage svg text").evaluate_all(
             "all => all.map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y')])"
         )
@@ -106,7 +108,7 @@ def test_the_table_is_pulled_like_a_text(opened):
     x, y = box["x"] + 20, box["y"] + 200
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x, y - 64, steps=4)  # ten rows higher
+    page.mouse.move(x, y - 64, steps=4)  # ten rows above
     assert dials(page)["first"] == 1010
     page.mouse.move(x, y + 127, steps=4)
     assert dials(page)["first"] == 980
@@ -116,7 +118,8 @@ def test_the_table_is_pulled_like_a_text(opened):
 
 
 def test_columns_that_share_a_pixel_are_blended(opened):
-    """With base 1 all pairs are alike, so all cosines of a row have the same colour, however many columns there are."""
+    """With base 1 all pairs rotate by the same angle, so all cosines in a row have the same colour, however many
+    columns there are."""
     page = opened([Precision(base=1, dim=512, count=8, first=20, dtype="float64")])
     left, _, _, panel = precision_places(stage_width(page))
     for row in range(8):

@@ -75,7 +75,7 @@ def test_the_ends_of_the_ramp_can_be_dragged(opened):
     beta, alpha = (dial["label"] for dial in (Ramp.beta.declared(), Ramp.alpha.declared()))
     pull(beta, 3)
     assert dials(page)["beta"] == pytest.approx(turns(pair(32) + 3), rel=0.02)
-    pull(beta, 50)  # β stops at its end, and α doesn't move
+    pull(beta, 50)  # β stops at its limit, and α doesn't move
     assert (dials(page)["beta"], dials(page)["alpha"]) == (2.5, 1)
     expect(page.locator(".rb-stage")).to_contain_text("β: 2.5 turns")
     pull(alpha, 4)

@@ -21,7 +21,7 @@ def test_saturation_shows_what_python_computes(opened):
     )
     left, widths = bars[0][0], [width for _, width, *_ in bars]
     assert [width / (stage_width(page) - 10 - left) for width in widths] == pytest.approx(expected["weights"], abs=1e-4)
-    # each bar is in the row of its key in the map; where there is room, the map has a column for each d
+    # each bar is in the row of its key in the map; if there is enough room, the map has a column for each d
     columns = left - 36 - 38
     for (_, _, y, height), shares in zip(bars, np.transpose(expected["everyDim"]), strict=True):
         for d in (1, 2, 4):

@@ -29,7 +29,7 @@ from tests.site.figures import (
 
 
 def arrows(page: Page, colour: str) -> list[tuple[complex, complex]]:
-    """Tail and tip of every arrow of this colour, also if several arrows form a single path."""
+    """Return the tail and tip of every arrow of this colour, even if several arrows form a single path."""
     found = [
         re.findall(r"M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)M", d) for stroke, *_, d in paths(page) if stroke == colour
     ]
@@ -50,17 +50,17 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     tail, tip = (complex(*point) for point in arrow[:2])
     assert abs(tail - centre) < 0.01
     turned = start / abs(start) * cmath.exp(1j * angle)
-    assert abs(tip - centre - radius * turned.conjugate()) < 0.01  # on a page, up means a smaller y
+    assert abs(tip - centre - radius * turned.conjugate()) < 0.01  # on a page, y increases downwards
     before = complex(*of(page, CSS_MUTED, 2)[0][1])
     assert abs(before - centre - radius * (start / abs(start)).conjugate()) < 0.01
-    # the arc goes from the first direction to the second, with a whole circle added once a turn is complete
+    # the arc runs from the first direction to the second, with a whole circle added after each complete turn
     arc = next(d for stroke, thick, _, d in paths(page) if (stroke, thick) == (CSS_BLUE, 1.5))
     end = complex(*map(float, arc.split(" ")[-1].split(",")))
     assert abs(end - centre - 0.36 * radius * turned.conjugate()) < 0.01
     assert arc.count("a") == (2 if angle >= 2 * math.pi else 0)
     assert int(arc.split("A")[1].split(" ")[3]) == 0  # counter-clockwise
     assert int(arc.split("A")[1].split(" ")[2]) == (angle % (2 * math.pi) > math.pi)
-    # the matrix, and the pair after the rotation
+    # check the matrix, and the pair after the rotation
     show_panel(page, "Coordinates")
     found = page.locator(".rb-stage svg text").all_text_contents()
     c, s, product = math.cos(angle), math.sin(angle), start * cmath.exp(1j * angle)
@@ -83,7 +83,7 @@ def test_positions_passed_are_marked_on_the_circle(opened):
     direction = (3 + 4j) / 5
     expected = [complex(160, 208) + 134 * (direction * cmath.exp(1j * m * angle)).conjugate() for m in range(5, 21)]
     np.testing.assert_allclose([complex(x, y) for x, y, _ in spots], expected, atol=0.01)
-    # the newest is the most opaque
+    # the most recent one is the most opaque
     assert [opacity for *_, opacity in spots] == sorted(opacity for *_, opacity in spots)
     where = marks(page, "> g:first-child")
     for m in (20, 18, 12, 5):
@@ -127,7 +127,7 @@ def test_a_click_on_a_dial_chooses_its_pair(opened, dim, cell):
         x, y = (float(ring.get_attribute(name)) for name in ("cx", "cy"))
         asked = (box["x"] + share_x * box["width"] - stage["x"], box["y"] + share_y * box["height"] - stage["y"])
         assert math.hypot(x - asked[0], y - asked[1]) < cell
-        # the hand of the chosen dial points where the pair does
+        # the hand of the chosen dial points in the direction of the pair
         start = complex(2 * pair + 1, 2 * pair + 2)
         direction = (start / abs(start) * cmath.exp(1j * expected[pair])).conjugate()
         [pointed] = [tip - tail for tail, tip in arrows(page, CSS_BLUE) if abs(tail - complex(x, y)) < 0.02]
