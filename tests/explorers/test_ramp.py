@@ -28,8 +28,8 @@ def ends_of_all_dials(explorer: type, *names: str) -> list[dict]:
 
 
 def test_no_setting_of_the_dials_leaves_the_codes_ramp_without_a_value():
-    """The smallest base is 500, because there the ramp runs forwards for every combination of the dials' limits, while for a
-    slightly smaller base it doesn't."""
+    """The smallest base is 500, because there the ramp runs forwards for every combination of the dials' limits, while
+    for a slightly smaller base it doesn't."""
     for dials in ends_of_all_dials(Ramp, *RAMP_ENDS):
         found = oracle(Ramp).compute(dials)
         assert found["low"] < found["high"]
