@@ -1,4 +1,4 @@
-"""What the fresh mistakes are made of: facts that say what is wrong, the worlds they need, a correct rotation and its
+"""Building blocks of the fresh mistakes: facts that say what is wrong, the worlds they need, a correct rotation and its
 parts."""
 
 import dataclasses
@@ -12,13 +12,13 @@ ALWAYS = ("small", "large")
 
 @dataclasses.dataclass(frozen=True)
 class Fresh:
-    """A mistake and its truth.
+    """A mistake and the true diagnosis.
 
-    ``truth`` says in words what is wrong, ``source`` where such a bug was reported. ``facts`` say which of q and k is
-    wrong, in which aspect and how. A diagnosis names the mistake if its text matches one of ``accept`` (regular
-    expressions, upper or lower case), unless it says nothing but ``refuse``. It counts as a mistake only in worlds
-    where ``when`` is true, and shows in the calls that ``seen`` lists: "small" and "large" positions within the length,
-    positions beyond it ("far"), or a token that comes alone ("one").
+    ``truth`` says in words what is wrong, and ``source`` where such a bug was reported. ``facts`` say which of q and k
+    is wrong, in which aspect and how. A diagnosis names the mistake if its text matches one of ``accept``
+    (case-insensitive regular expressions), unless it says nothing but ``refuse``. It counts as a mistake only in worlds
+    where ``when`` is true, and it is visible in the calls that ``seen`` lists: "small" and "large" positions within the
+    length, positions beyond it ("far"), or a single token ("one").
     """
 
     build: object
@@ -38,7 +38,7 @@ class Fresh:
 
 
 def collecting(found):
-    """Make a decorator that puts each mistake into ``found``; each of its facts is "which, aspect, how"."""
+    """Return a decorator that records each mistake in ``found``; each of its facts is "which, aspect, how"."""
 
     def fresh(*facts, accept, refuse, when=lambda world: True, seen=ALWAYS):
         table = tuple(dict(zip(("which", "aspect", "how"), fact.split(", ", 2), strict=True)) for fact in facts)
@@ -72,7 +72,8 @@ def several(world):
 
 
 def kept(world):
-    """How much of each frequency the scaling keeps: 1 if it is unchanged, 0 if it is divided by the factor."""
+    """Return the share of each frequency that the scaling keeps: 1 if it is unchanged, 0 if it is divided by the
+    factor."""
     ratio = world.frequencies / rope.inv_freq(world.rotary_dim, world.base)
     return (ratio - 1 / world.factor) / (1 - 1 / world.factor)
 
@@ -81,7 +82,7 @@ def kept(world):
 
 
 def places_of(q, k, positions):
-    """Positions as float64, in a shape that broadcasts with (batch, heads, seq)."""
+    """Return positions as float64, in a shape that broadcasts with (batch, heads, seq)."""
     if q.ndim != 4 or k.ndim != 4:
         raise ValueError(f"q and k must be (batch, heads, seq, dim), got {tuple(q.shape)} and {tuple(k.shape)}")
     if positions.ndim not in (1, 2) or positions.shape[-1] != q.shape[2] or k.shape[2] != q.shape[2]:
@@ -96,8 +97,10 @@ def turn(first, second, cos, sin):
 
 
 def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
-    """Rotate as many entries of x, from ``start`` on, as there are angles for, and multiply them by ``length``; keep
-    the rest."""
+    """Rotate as many entries of x, from ``start`` on, as there are angles for, and multiply them by ``length``.
+
+    The other entries pass through.
+    """
     stop = start + 2 * angles.shape[-1]
     both = turn(*rope.split(x[..., start:stop].double(), layout), angles.cos(), angles.sin())
     inner = rope.join(*both, layout) * length
@@ -105,7 +108,7 @@ def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
 
 
 def by(one):
-    """A rotation f(q, k, positions) that applies ``one(x, places)`` to q and to k."""
+    """Return a rotation f(q, k, positions) that applies ``one(x, places)`` to q and to k."""
 
     def rotation(q, k, positions):
         places = places_of(q, k, positions)
@@ -130,5 +133,5 @@ def sound(world):
 
 
 def alone(x, places, world):
-    """x after a correct rotation."""
+    """Apply a correct rotation to x alone."""
     return rotated(x, places[..., None] * world.frequencies, world.layout, world.lengthened)

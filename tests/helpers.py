@@ -1,4 +1,5 @@
-"""What several test files need: random tensors and seeds, the largest entry, public names, benchmarks as modules."""
+"""Helpers shared by several test files: random tensors and seeds, the largest entry, public names, benchmarks as
+modules."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Random numbers from a normal distribution: the same every time and for each ``dtype``, because they're drawn in
+    """Draw normally distributed random numbers: the same every time and for each ``dtype``, because they're drawn in
     float64."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
 
 
 def benchmark(name: str) -> ModuleType:
-    """A script from benchmarks/ as a separate module; the change it makes to ``sys.path`` is undone."""
+    """Import a script from benchmarks/ as a separate module; the change it makes to ``sys.path`` is undone."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / f"{name}.py"
     before = list(sys.path)
     spec = importlib.util.spec_from_file_location(f"{name}_script", path)
@@ -37,12 +38,13 @@ def benchmark(name: str) -> ModuleType:
 
 
 def largest(tensor: torch.Tensor) -> float:
-    """The largest absolute value among the entries."""
+    """Return the largest absolute value among the entries."""
     return tensor.abs().max().item()
 
 
 def public(module: ModuleType) -> set[str]:
-    """The public functions and classes of a module: those in its ``__all__``, or otherwise those that it defines."""
+    """Return the public functions and classes of a module: those in its ``__all__``, or otherwise those that it
+    defines."""
     if hasattr(module, "__all__"):
         names = set(module.__all__)
     else:
@@ -55,7 +57,7 @@ def is_code(value: object) -> bool:
 
 
 class LargestTensor(TorchDispatchMode):
-    """Records in ``numel`` the size of the largest tensor that an operation returned."""
+    """Records the size of the largest tensor that an operation returned in ``numel``."""
 
     numel = 0
 

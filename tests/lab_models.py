@@ -1,4 +1,4 @@
-"""Small models, texts and slow computations for testing models that read texts."""
+"""Small models, texts and slow reference computations for testing models that read texts."""
 
 import hashlib
 import math
@@ -18,7 +18,7 @@ L = 16
 
 
 def tiny(scheme="rope-10000", length=L, **sizes):
-    """An untrained model whose positions matter all the same, because its attention is sharp."""
+    """Build an untrained model whose positions matter all the same, because its attention is sharp."""
     model = LanguageModel(scheme, length, **{**TINY, **sizes}, dtype=torch.float64).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -33,7 +33,7 @@ def random_windows(files, length, seed=0):
 
 @torch.no_grad()
 def decoded(model, tokens):
-    """The logits computed one token at a time, with a cache for each layer: (seq, 256)."""
+    """Compute the logits one token at a time, with a cache for each layer: (seq, 256)."""
     caches = [KVCache(len(tokens)) for _ in model.layers]
     return torch.cat([model(tokens[None, t : t + 1], caches=caches)[0] for t in range(len(tokens))])
 
@@ -43,7 +43,7 @@ def bits_from(logits, window):
 
 
 def slow_method(model, method, options, keep=None):
-    """The model with `ExtendedAttention` substituted by hand, layer by layer."""
+    """Build the model with `ExtendedAttention` substituted explicitly, layer by layer."""
     copied = tiny(model.scheme, n_layers=len(model.layers))
     copied.load_state_dict(model.state_dict())
     for layer in copied.layers:
@@ -78,7 +78,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Windows(Run):
-    """A run that trains on windows cut from random places in the text."""
+    """A run that trains on windows cut from random positions in the text."""
 
     def batch(self, corpus, step):
         draws = np.random.default_rng([self.seed, step])

@@ -1,4 +1,4 @@
-"""Trains a tiny model in its own process, for test_lab_training: as one of several under torchrun, or until it is
+"""Train a tiny model in its own process, for test_lab_training: as one of several under torchrun, or until it is
 killed.
 
 Its arguments are the text's file, the checkpoint's folder, the run as JSON, a dtype, and when to die: "never",

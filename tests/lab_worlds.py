@@ -1,4 +1,4 @@
-"""Made-up numbers for the second experiment, built so that the right verdicts are known."""
+"""Synthetic numbers for the second experiment, built so that the correct verdicts are known."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ NAMES += [f"{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.F
 
 
 def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=2.0):
-    """Numbers for one cell: each is a file's cost, plus a mean for the band, plus the seed's part, plus a little
+    """Return numbers for one cell, each the sum of a file's cost, the band's mean, the seed's contribution and a little
     noise."""
     shift = seed_spread * draws.normal()
 
@@ -51,7 +51,7 @@ ABLE = {*SCHEMES, "rope-10000-3200"}
 
 
 def world(seed=0, **options):
-    """All cells. By default all methods and schemes are alike, and all of them break beyond L."""
+    """Return all cells. By default all methods and schemes are alike, and all of them break beyond L."""
     draws = np.random.default_rng(seed)
     files = draws.normal(scale=0.7, size=FILES)
     names = [f"{scheme}-{seed}" for scheme in SCHEMES for seed in trials.SEEDS]
@@ -61,7 +61,7 @@ def world(seed=0, **options):
 
 
 def change(numbers, names, **options):
-    """The cells whose id begins with one of ``names``, made again for the same files but with other means."""
+    """Regenerate the cells whose id begins with one of ``names``, for the same files but with other means."""
     draws = np.random.default_rng(99)
     files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
     return {
@@ -70,7 +70,7 @@ def change(numbers, names, **options):
 
 
 def ending(numbers):
-    """Give the cells of the learned scheme their gaps, in place: the scheme has no vectors beyond L."""
+    """Add the gaps to the cells of the learned scheme, in place: the scheme has no vectors beyond L."""
     for seed in trials.SEEDS:
         told = numbers[f"learned-{seed}"]["numbers"]
         for text in ("python", "language"):

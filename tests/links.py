@@ -1,4 +1,4 @@
-"""What pages that refer to other pages promise (questions, corrections, …): links lead somewhere, numbers come from
+"""Checks for pages that refer to other pages (questions, corrections, …): links can be resolved, and numbers come from
 cells."""
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def text(name: str) -> str:
 
 @cache
 def prose(name: str) -> str:
-    """The page without its front matter and its cells."""
+    """Return the page without its front matter and its cells."""
     body = re.sub(r"\A---\n.*?\n---\n", "", text(name), flags=re.S)
     return re.sub(r"^(`{3,})\{code-cell\}.*?^\1", "", body, flags=re.S | re.M)
 
 
 def slug(section: str) -> str:
-    """The anchor of a section, made from the text of its heading.
+    """Return the anchor that belongs to a section heading.
 
     >>> slug("Which base?\\nNone.")
     'which-base'
@@ -41,7 +41,7 @@ def slug(section: str) -> str:
 
 @cache
 def headings(name: str) -> set[str]:
-    """The anchors of a page's headings, as MyST makes them."""
+    """Return the anchors of a page's headings, as MyST creates them."""
     found: set[str] = set()
     tokens = MARKDOWN.parse(prose(name))
     for opening, inline in pairwise(tokens):
@@ -56,7 +56,7 @@ def headings(name: str) -> set[str]:
 
 @cache
 def labels() -> set[str]:
-    """The labels of equations and of everything else that is labelled."""
+    """Return the labels of equations and of all other labelled elements."""
     pages = "\n".join(text(path.name) for path in BOOK.glob("*.md"))
     return {
         name for pattern in (r"^:(?:label|name): (\S+)", r"^\(([\w-]+)\)=") for name in re.findall(pattern, pages, re.M)
@@ -65,14 +65,14 @@ def labels() -> set[str]:
 
 @cache
 def glued(name: str) -> set[str]:
-    """The names under which the page's cells glue numbers. A computed part of a name is replaced by `*`."""
+    """Return the names under which the page's cells glue numbers. A computed part of a name is replaced by `*`."""
     calls = [_call(part) for part in text(name).split("glue(")[1:]]
     names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
     return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'f?"([^"]+)":', call)}
 
 
 def _call(rest: str) -> str:
-    """The text between an opened bracket and the bracket that closes it."""
+    """Return the text between an opening bracket and the matching closing bracket."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter == "(") - (letter == ")")
@@ -91,7 +91,7 @@ def has_glue(name: str, key: str) -> bool:
 
 
 def lands(target: str, name: str) -> bool:
-    """Whether a link on the page leads somewhere; links to other sites aren't checked."""
+    """Return whether a link on the page can be resolved; links to other sites aren't checked."""
     if target.startswith(("https://", "http://")):
         return True
     page, _, anchor = target.partition("#")
@@ -102,7 +102,7 @@ def lands(target: str, name: str) -> bool:
 
 
 def lost(name: str) -> list[str]:
-    """The page's links, references and numbers that lead nowhere."""
+    """Return the page's links, references and numbers that can't be resolved."""
     wrong = [target for target in LINK.findall(prose(name)) if not lands(target, name)]
     for role, content in ROLE.findall(prose(name)):
         if role in ("eq", "ref"):
@@ -117,7 +117,7 @@ def lost(name: str) -> list[str]:
 
 
 def typed_numbers(passage: str) -> list[str]:
-    """Numbers typed into the text itself, outside code, formulas, links and names of types and models."""
+    """Return the numbers typed into the text itself, outside code, formulas, links and names of types and models."""
     passage = ROLE.sub("", passage)
     passage = re.sub(
         r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^#.*$|\bb?float\d+|[A-Z][\w-]* ?\d(?:\.\d)?\b|-V\d", "", passage, flags=re.M

@@ -1,4 +1,4 @@
-"""What the tests of the context extension methods share. The registry has an example of each method."""
+"""Helpers shared by the tests of the context extension methods. The registry has an example of each method."""
 
 import logging
 import types
@@ -22,7 +22,7 @@ optional = st.one_of(st.none(), st.floats(0.1, 2))
 
 
 def theirs(rope_type, dim, base, max_length=4096, seq_len=None, **parameters):
-    """transformers' own (inv_freq, attention_factor)."""
+    """Return transformers' own (inv_freq, attention_factor)."""
     config = types.SimpleNamespace(
         rope_parameters={"rope_type": rope_type, "rope_theta": base} | parameters,
         head_dim=dim,
@@ -81,7 +81,7 @@ def turn(x, angles):
 
 
 def decode(layer, x, prefill):
-    """The output for the last token, when the first ``prefill`` tokens are read at once and the others one at a
+    """Return the output for the last token, when the first ``prefill`` tokens are read at once and the others one at a
     time."""
     cache = KVCache(x.shape[1])
     steps = [x[:, :prefill], *x[:, prefill:].split(1, dim=1)]

@@ -1,4 +1,5 @@
-"""What the tests of `ropebook.rotary_attention` share: random layers, transformers' Llama, and the definition in loops.
+"""Helpers shared by the tests of `ropebook.rotary_attention`: random layers, transformers' Llama, and a reference
+implementation with loops.
 
 Tolerances are absolute or relative to the largest magnitude, as each test says. transformers computes its norms and
 angles in float32 whatever the model's dtype; `in_float64` replaces both, so that everything can be compared in float64.
@@ -24,7 +25,7 @@ CLOSE = {torch.float64: 2e-14, torch.float32: 1e-5}
 
 
 def error(ours, theirs):
-    """The largest difference, relative to the largest magnitude of ``theirs``."""
+    """Return the largest difference, relative to the largest magnitude of ``theirs``."""
     assert ours.shape == theirs.shape
     assert not ours.isnan().any()
     return ((ours.double() - theirs.double()).abs().max() / theirs.double().abs().max()).item()
@@ -44,8 +45,8 @@ def make(kv_heads=2, *, seed=0, dtype=torch.float64, dim=DIM, heads=HEADS, kind=
 
 
 def by_hand(layer, x, positions, base=10000.0):
-    """Loops over heads and pairs of tokens; the rotation is in complex numbers, interleaved, and attention is
-    causal."""
+    """Compute causal attention with loops over heads and pairs of tokens; the rotation is interleaved, in complex
+    numbers."""
     batch, seq_len, _ = x.shape
     d, group = layer.head_dim, layer.n_heads // layer.n_kv_heads
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
@@ -67,7 +68,7 @@ def by_hand(layer, x, positions, base=10000.0):
 
 
 def llama(kv_heads=2, dtype=torch.float64, head_dim=None, base=10000.0, **options):
-    """transformers' config of a tiny Llama without special tokens, so that generation never stops early."""
+    """Return transformers' config of a tiny Llama without special tokens, so that generation never stops early."""
     sizes = {"hidden_size": DIM, "intermediate_size": 40, "num_hidden_layers": 2, "vocab_size": 61}
     tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
     rope = {"rope_parameters": {"rope_type": "default", "rope_theta": base}}

@@ -1,4 +1,4 @@
-"""Checks the shapes in signatures at every call while tests run: `install` makes later imports of `ropebook` do so.
+"""Check the shapes in signatures at every call during the tests: `install` makes later imports of `ropebook` do so.
 
 A function must return what its signature says. An argument that doesn't fit the signature must be refused with the
 function's own error; if the function accepts it anyway, the call fails here.
@@ -25,7 +25,7 @@ class ShapeError(AssertionError):
 
 
 def checked(function: Callable) -> Callable:
-    """The function with every call checked, except inside ``torch.compile``."""
+    """Return the function with every call checked, except inside ``torch.compile``."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -62,7 +62,7 @@ def _signature(function: Callable) -> inspect.Signature:
 
 @functools.cache
 def _hints(function: Callable) -> dict[str, object]:
-    """The annotations that declare a shape."""
+    """Return the annotations that declare a shape."""
     found = {}
     for name, text in function.__annotations__.items():
         try:
@@ -80,7 +80,7 @@ def says_a_shape(hint: object) -> bool:
 
 
 def fits(value: object, hint: object) -> bool:
-    """Whether a value fits an annotation, as far as shapes are concerned."""
+    """Return whether a value fits an annotation, as far as shapes are concerned."""
     parts = typing.get_args(hint)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return any(fits(value, part) for part in parts)
@@ -130,6 +130,6 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, imports from ropebook are checked. Without jaxtyping, as on a GPU machine, nothing is."""
+    """Check all later imports from ropebook. Without jaxtyping, as on a GPU machine, nothing is checked."""
     if importlib.util.find_spec("jaxtyping"):
         sys.meta_path.insert(0, _Finder())

@@ -1,4 +1,4 @@
-"""What the tests of the sinusoidal chapter share: exact values to 40 digits, and random draws."""
+"""Helpers shared by the tests of the sinusoidal chapter: exact values to 40 digits, and random draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package reference: each import line works and imports what is described below it, module by module."""
+"""Tests of the package reference: each import line works and imports what is described below it, module by module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DESCRIBED = re.compile(r"^\.\. auto(?:class|function):: (ropebook\.\w+)\.(\w+)$"
 
 
 def parts() -> list[tuple[str, str]]:
-    """Each import line with the text that follows it."""
+    """Return each import line with the text that follows it."""
     blocks = re.split(r"```python\n(.*?)```\n", PAGE, flags=re.S)
     return list(zip(blocks[1::2], blocks[2::2], strict=True))
 

@@ -1,4 +1,5 @@
-"""The list of architectures is complete, belongs to the installed transformers, and is still true for a sample."""
+"""Tests that the list of architectures is complete, belongs to the installed transformers, and still holds for a
+sample."""
 
 from __future__ import annotations
 

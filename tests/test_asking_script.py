@@ -1,5 +1,5 @@
-"""benchmarks/asking.py, from weights to the file that the page reads, with two tiny models that rotate and one that
-doesn't."""
+"""Tests of benchmarks/asking.py, from weights to the file that the page reads, with two tiny rotary models and one
+without rotation."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Attention agrees with loops written by hand and with torch's own function, and is blind to order."""
+"""Tests that attention agrees with explicit loops and with torch's own function, and ignores order."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_equals_torchs_function_forward_and_backward(device, dtype, kv_heads, ca
     mask = options.pop("mask", None)
     if mask == "boolean":
         mask = draw(2, 1, 5, 5, seed=4, device=device, dtype=torch.float32) < 0.5
-        mask[..., 0] = True  # rows that are masked completely have their own test
+        mask[..., 0] = True  # fully masked rows have their own test
     elif mask == "float":
         mask = draw(6, 5, 5, seed=4, **kept)
         mask[0, 1, 2] = -INF
@@ -80,7 +80,8 @@ def test_heads_are_shared_without_a_batch_too():
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_half_types_lose_only_the_last_rounding(device, dtype):
-    # the scores are in the hundreds: rounding one to bfloat16 would shift it by one, and its weight by a factor of e
+    # The scores are in the hundreds: rounding one to bfloat16 would shift it by one, and change its weight by a factor
+    # of e.
     q, k, v = (draw(4, 16, 64, seed=s, dtype=dtype, device=device) * (8 if s else 1) for s in (1, 2, 0))
     out = A.scaled_dot_product_attention(q, k, v)
     exact = A.scaled_dot_product_attention(*(x.cpu().double() for x in (q, k, v)))
@@ -99,7 +100,7 @@ def test_weights_are_at_least_float32(device, dtype):
 
 
 def test_float16_scores_do_not_overflow():
-    x = torch.full((2, 64), 60.0, dtype=torch.float16)  # q·k = 230400, more than float16's largest number, 65504
+    x = torch.full((2, 64), 60.0, dtype=torch.float16)  # q·k = 230400 exceeds float16's largest number, 65504
     assert_close(A.scaled_dot_product_attention(x, x, x), x, 0)
 
 
@@ -172,5 +173,5 @@ def test_what_a_causal_output_depends_on(seed, t):
     later[t + 1 :] += 1
     swapped[[0, t + 1]] = x[[t + 1, 0]]
     assert (causal_output(earlier) - out).abs().max() < 1e-13  # the order of earlier words doesn't matter …
-    assert (causal_output(later) - out).abs().max() < 1e-13  # … and neither does what comes after …
-    assert (causal_output(swapped) - out).abs().max() > 1e-9  # … but which words come before does
+    assert (causal_output(later) - out).abs().max() < 1e-13  # … nor do later words …
+    assert (causal_output(swapped) - out).abs().max() > 1e-9  # … but it matters which words come before

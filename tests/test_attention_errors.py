@@ -1,4 +1,4 @@
-"""Every function of the package refuses bad input with an error that names the argument."""
+"""Tests that every function of the package refuses invalid input with an error that names the argument."""
 
 import math
 import re
@@ -256,5 +256,5 @@ def test_a_generator_on_another_device_is_refused(device):
 
 def test_every_public_function_has_bad_input_above():
     tested = {name for call, _, _ in BAD for name in call.__code__.co_names}
-    # records that attention_cost and rows_of create, and a count of what any function keeps
+    # the records that attention_cost and rows_of return, and a counter of what any function keeps in memory
     assert public(A) - tested == {"AttentionCost", "Rows", "kept_bytes"}

@@ -1,4 +1,4 @@
-"""Heads, their cost as torch counts it, and the whole layer compared with torch's."""
+"""Tests of the heads, of their cost as torch counts it, and of the whole layer compared with torch's."""
 
 import dataclasses
 import math
@@ -83,7 +83,7 @@ def test_repeated_heads_stand_side_by_side():
 
 
 def torch_layer(dim, heads, bias, device, dtype, **options):
-    """torch's layer with random biases: left at zero, they would hide an error in copying them."""
+    """Return torch's layer with random biases: left at zero, they would hide an error in copying them."""
     layer = nn.MultiheadAttention(dim, heads, bias=bias, batch_first=True, device=device, dtype=dtype, **options)
     with torch.no_grad():
         for i, parameter in enumerate(layer.parameters()):
@@ -173,7 +173,8 @@ def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     assert_close(fused_out, out, units)
     assert_close(fused_dx, dx, units)
     for name, grad in grads.items():
-        if name != "k_proj.bias":  # zero up to rounding, because a constant in every key shifts all scores equally
+        # this gradient is zero up to rounding, because a constant in every key shifts all scores equally
+        if name != "k_proj.bias":
             assert_close(fused_grads[name], grad, units)
 
 

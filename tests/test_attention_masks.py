@@ -1,4 +1,4 @@
-"""Masks: causal ones, padding, rows that are masked completely, and large negative numbers used instead of −∞."""
+"""Tests of masks: causal masks, padding, fully masked rows, and large negative numbers used instead of −∞."""
 
 import math
 import re
@@ -88,7 +88,7 @@ def test_padding_changes_nothing(device, seed, length, padding):
 def test_a_row_masked_whole_gives_zeros_and_no_gradient(device, dtype, kind):
     needs(device, dtype)
     x = draw(1, 1, 3, 4, dtype=dtype, device=device)
-    allowed = torch.ones(3, 3, dtype=torch.bool, device=device).tril(-1)  # the first query may attend to nothing
+    allowed = torch.ones(3, 3, dtype=torch.bool, device=device).tril(-1)  # the first query may not attend to any key
     mask = allowed if kind == "boolean" else torch.zeros(3, 3, dtype=dtype, device=device).masked_fill(~allowed, -INF)
     is_causal = kind == "both"
 
@@ -103,7 +103,7 @@ def test_a_row_masked_whole_gives_zeros_and_no_gradient(device, dtype, kind):
     assert (dv[..., 2, :] == 0).all()
     assert A.attention_weights(x, x, mask, is_causal=is_causal)[0, 0, 0].tolist() == [0, 0, 0]
     for got, expected in zip((out, dq, dk, dv), torchs, strict=True):
-        assert_close(got, expected)  # torch gives zeros, too
+        assert_close(got, expected)  # torch also returns zeros
 
 
 FILLS = {"-inf": -INF, "-1e9": -1e9, "-e^9": -math.exp(9)}
@@ -116,7 +116,7 @@ FILLS = {"-inf": -INF, "-1e9": -1e9, "-e^9": -math.exp(9)}
         (dtype, fill)
         for dtype in (torch.float32, *HALVES)
         for fill in FILLS
-        if (dtype, fill) != (torch.float16, "-1e9")  # float16 has no −1e9: a test below is about that
+        if (dtype, fill) != (torch.float16, "-1e9")  # float16 has no −1e9; see the test below
     ],
     ids=str,
 )
@@ -139,7 +139,8 @@ def test_minus_1e9_overflows_float16():
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             A.masked_scores(scores, mask, fill)
     assert A.masked_scores(scores, mask, -65504.0).tolist() == [0, -65504]
-    assert A.masked_scores(scores, mask, -math.exp(9))[1].item() == -8104  # float16 has only every fourth integer here
+    # here float16 represents only every fourth integer
+    assert A.masked_scores(scores, mask, -math.exp(9))[1].item() == -8104
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
@@ -153,10 +154,10 @@ def test_what_a_row_masked_whole_becomes(device, dtype):
 
     assert weights(-INF, "replace").isnan().all()
     assert weights(-INF, "add").isnan().all()
-    # a fill that replaces every score makes all keys equal, masked or not
+    # a fill value that replaces every score makes all keys equal, masked or not
     assert torch.equal(weights(-math.exp(9), "replace"), uniform)
     if dtype == torch.float32:
-        # adding −e⁹ to every score of the row leaves their differences, so it is as if there were no mask at all
+        # adding −e⁹ to every score of the row preserves their differences, so it is as if there were no mask at all
         assert distance(weights(-math.exp(9), "add"), scores.softmax(-1)) < 1e4
     else:
         assert not torch.equal(weights(-math.exp(9), "add"), scores.softmax(-1))
@@ -168,7 +169,8 @@ def test_what_a_row_masked_whole_becomes(device, dtype):
 def test_minus_e_to_the_9_is_not_far_enough_below_every_score():
     scores, mask = torch.tensor([-9000.0, 0.0]), torch.tensor([True, False])
     assert math.isclose(-math.exp(9), -8103.0839, abs_tol=1e-4)
-    assert A.masked_scores(scores, mask, -math.exp(9)).softmax(-1).tolist() == [0, 1]  # the masked key gets all weight
+    # the masked key gets the total weight
+    assert A.masked_scores(scores, mask, -math.exp(9)).softmax(-1).tolist() == [0, 1]
     assert A.masked_scores(scores, mask, -1e9).softmax(-1).tolist() == [1, 0]
     assert A.masked_scores(scores, mask, -INF).softmax(-1).tolist() == [1, 0]
 

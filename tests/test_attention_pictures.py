@@ -1,4 +1,4 @@
-"""The figures of the chapter: each shows what it is given, once, and has a text for readers who can't see it."""
+"""Tests of the chapter's figures: each is displayed once, shows the given data, and has alternative text."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from ropebook.attention import Rows, causal_mask, pictures
 
 @pytest.fixture
 def shown(monkeypatch):
-    """What was displayed, as (figure, alternative text, caption)."""
+    """Return what was displayed, as (figure, alternative text, caption)."""
     found = []
     monkeypatch.setattr(pictures, "display_figure", lambda *arguments: found.append(arguments))
     return found

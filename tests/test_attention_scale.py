@@ -1,4 +1,4 @@
-"""What the scale 1/√d does: variances, and how much the weights change when a dot product does."""
+"""Tests of the effect of the scale 1/√d: variances, and how much the weights change with a dot product."""
 
 import itertools
 import math
@@ -68,8 +68,8 @@ def test_score_rows_come_from_the_generator():
 
 
 # Medians over 2000 rows of Gaussian scores, computed by another program: keys, dimension, median without the scale,
-# median with it. With the scale, that program differentiated by the scaled scores. We need the derivative by the dot
-# products, so the test divides its result by √d.
+# median with it. With the scale, that program differentiated with respect to the scaled scores. We need the derivative
+# with respect to the dot products, so the test divides its result by √d.
 MEDIANS = [(16, 64, 0.11, 0.30), (64, 64, 0.195, 0.179), (256, 64, 0.27, 0.097), (1024, 64, 0.28, 0.050)]
 MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 
@@ -77,7 +77,7 @@ MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 @pytest.mark.parametrize(("keys", "dim", "without", "with_scale"), MEDIANS)
 def test_without_the_scale_a_row_of_many_keys_keeps_its_gradient(keys, dim, without, with_scale):
     scores = A.score_rows(dim, keys, 2000, torch.Generator().manual_seed(1))
-    spread = math.sqrt(dim / (2 * math.log(keys)))  # the spread of the gap, and of the gradient's logarithm
+    spread = math.sqrt(dim / (2 * math.log(keys)))  # the standard deviation of the gap, and of the gradient's logarithm
     noise = 3 * math.sqrt(2 / 2000) * spread  # three standard errors of the difference of two such medians
     for divisor, expected, allowed in ((1, without, noise), (dim**0.5, with_scale / dim**0.5, 0.03)):
         median = A.softmax_gradient_norm((scores / divisor).softmax(-1), divisor).median().item()
@@ -97,14 +97,15 @@ def test_softmax_jacobian_is_autograds(seed, n):
 
 @pytest.mark.parametrize("divisor", [1, math.sqrt(24), 24])
 def test_the_derivative_is_by_the_dot_products_and_has_the_divisor_in_it(divisor):
-    q, k = draw(24, seed=1) / 4, draw(5, 24, seed=2)  # near one-hot rows, autograd would lose digits
+    q, k = draw(24, seed=1) / 4, draw(5, 24, seed=2)  # for nearly one-hot rows, autograd would lose digits
     dots = k @ q
     theirs = torch.autograd.functional.jacobian(lambda dots: (dots / divisor).softmax(-1), dots)
     p = (dots / divisor).softmax(-1)
     assert_close(A.softmax_jacobian(p, divisor), theirs)
     assert_close(A.softmax_gradient_norm(p, divisor), theirs.square().sum().sqrt())
     by_query = torch.autograd.functional.jacobian(lambda q: (k @ q / divisor).softmax(-1), q)
-    assert_close(A.softmax_jacobian(p, divisor) @ k, by_query)  # by the chain rule: the keys, and no further factor
+    # by the chain rule, multiply by the keys; there is no other factor
+    assert_close(A.softmax_jacobian(p, divisor) @ k, by_query)
 
 
 @pytest.mark.parametrize("dim", [16, 64, 256])

@@ -1,4 +1,5 @@
-"""Positions of two and three numbers: compared with transformers' modules, and what a shift does to the scores."""
+"""Tests of positions with two or three components: comparison with transformers' modules, and the effect of a shift on
+the scores."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_a_score_does_not_change_when_all_places_move(name):
     by = torch.tensor([7, -3, 100])[: len(found)]
     moved = B.score(q, k, m + by, m + by, found)
     assert largest(moved - B.score(q, k, m, m, found)) < 1e-12
-    # if query and key share a place, their score is as if neither were rotated
+    # if query and key have the same position, their score is as if neither were rotated
     assert largest(B.score(q, k, m, m, found).diagonal(dim1=1, dim2=2) - (q * k).sum(-1) / 12**0.5) < 1e-12
 
 
@@ -82,7 +83,7 @@ def test_one_axis_is_a_line():
 
 
 def fits(sections: tuple[int, ...]) -> bool:
-    """Whether the sections of row and column are used up before the head runs out of pairs."""
+    """Return whether the sections of row and column are used up before the head runs out of pairs."""
     return all(not size or axis + 3 * (size - 1) < sum(sections) for axis, size in enumerate(sections) if axis)
 
 
@@ -110,7 +111,7 @@ def test_blocks_are_sections_in_another_order(axes, pairs):
 
 
 def as_theirs(kind: type, sections: list[int], ids: torch.Tensor, base: float = 500.0) -> tuple[torch.Tensor, ...]:
-    """Vectors, and the same vectors rotated by a module of transformers."""
+    """Return vectors, and the same vectors rotated by a module from the transformers library."""
     pairs = sum(sections)
     parameters = {"rope_type": "default", "rope_theta": base, "mrope_section": sections}
     config = SimpleNamespace(
@@ -178,8 +179,10 @@ def test_axial_is_that_of_a_vision_tower(quarter, base, seed):
 
 
 def their_ids(kind: type, parts: list, second_per_grid: float = 1.0) -> tuple[torch.Tensor, int]:
-    """The ids that transformers gives, and the offset it adds when generating. It measures grids in patches, and 2 × 2
-    patches make a token."""
+    """Return the ids that transformers computes, and the offset it adds when generating.
+
+    It measures grids in patches, and 2 × 2 patches make a token.
+    """
     kinds = [0 if isinstance(part, int) else 2 if part.frames > 1 else 1 for part in parts]
     counts = [part if isinstance(part, int) else part.frames * part.rows * part.columns for part in parts]
     types = torch.tensor(kinds).repeat_interleave(torch.tensor(counts))[None]
@@ -211,7 +214,7 @@ mixed = st.lists(st.one_of(st.integers(1, 6), grids), min_size=1, max_size=5)
 
 
 def apart(parts: list) -> list:
-    """The parts with one token of text before each grid."""
+    """Return the parts with one token of text before each grid."""
     return [part for one in parts for part in ([1, one] if isinstance(one, B.Grid) else [one])]
 
 
@@ -262,7 +265,7 @@ def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
     ids = B.position_ids(prompt)
     assert ids[-1, 2] == last
     assert len(ids) + B.rope_delta(ids) == written
-    # read again, as in training, the answer is text of the prompt
+    # read again as in training, the answer is treated as text of the prompt
     longer = [*prompt[:-1], after + 1] if after else [*prompt, 1]
     theirs, delta = their_ids(qwen2.Qwen2VLModel, longer)
     assert theirs[-1].tolist() == [last + 1] * 3
@@ -271,7 +274,7 @@ def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
 
 @torch.no_grad()
 def test_a_model_writes_where_we_say():
-    """Everything that transformers does: read a prompt with a video, then predict a token from the cache."""
+    """Compare everything that transformers does: read a prompt with a video, then predict a token from the cache."""
     model = qwen2.Qwen2VLModel.__new__(qwen2.Qwen2VLModel)
     torch.nn.Module.__init__(model)
     model.config = Qwen2VLConfig(vision_config={"spatial_merge_size": 2})

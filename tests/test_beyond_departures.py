@@ -1,4 +1,5 @@
-"""Each departure does what transformers' module does, and its scores are as relative as the page says."""
+"""Tests that each departure does what transformers' module does, and that its scores are as relative as the page
+says."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def test_hunyuan_turns_and_then_normalises_with_weights():
     )
     assert largest(weights(q, k) - theirs) < 1e-5
     ours = D.normed_after(heads(layer.q_proj), PLACES, layer.query_layernorm.weight)
-    assert largest(ours - q) < 1e-3  # ours has a smaller number under the root
+    assert largest(ours - q) < 1e-3  # our epsilon under the root is smaller
 
 
 @pytest.mark.parametrize("turns", [True, False])
@@ -106,9 +107,8 @@ def test_llama_4_normalises_without_weights_or_tempers(turns):
     position = llama4.Llama4TextRotaryEmbedding(config)(x, PLACES[None])
     theirs = layer(x, position, None)[1]
     q, k = heads(layer.q_proj), heads(layer.k_proj)
-    if (
-        turns
-    ):  # interleaved there; after a rotation and a norm without weights, no score can tell that from a reordering
+    # interleaved there; after a rotation and a norm without weights, no score can tell that from a reordering
+    if turns:
         base = config.rope_parameters["rope_theta"]
         q, k = (D.rms(B.turned_by(one, PLACES, base)) for one in (q, k))
     else:
@@ -203,7 +203,7 @@ def test_a_window_keeps_what_transformers_keeps():
     theirs = DynamicSlidingWindowLayer(sliding_window=4)
     theirs.update(k, k)
     assert torch.equal(D.trimmed(k, 4), theirs.keys)
-    assert theirs.get_seq_length() == SEQ  # positions continue, though fewer keys are kept
+    assert theirs.get_seq_length() == SEQ  # positions continue, although fewer keys are kept
 
 
 def test_keys_that_are_moved_are_keys_of_the_later_places():
@@ -271,7 +271,7 @@ RELATIVE = (
 def test_who_stays_relative():
     found = D.kept(1000)
     assert [title for title, changed in found.items() if changed < 1e-3] == list(RELATIVE)
-    # the small number under the norm's root makes a difference, because lengths are preserved only up to rounding
+    # the epsilon under the norm's root makes a difference, because lengths are preserved only up to rounding
     assert max(found[title] for title in RELATIVE) < 1e-9
 
 

@@ -1,4 +1,4 @@
-"""The figures of the chapter draw what the package computes, and S(m + s, n + s) equals S(m, n)."""
+"""Tests that the chapter's figures draw what the package computes, and that S(m + s, n + s) equals S(m, n)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can a position be? The links on the page lead somewhere, and the book's functions do what it says."""
+"""Tests of the page on what a position can be: its links can be resolved, and the book's functions do what it says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_every_link_lands_and_every_number_is_glued():
 
 
 def test_each_question_has_its_number():
-    """Each section has a cell that computes something."""
+    """Check that each section has a cell that computes something."""
     sections = re.split(r"^## ", text(PAGE), flags=re.MULTILINE)[1:-1]
     assert len(sections) == 11
     for section in sections:

@@ -1,4 +1,5 @@
-"""Rotated values, linear attention and latent attention: compared with transformers, float64 and sums written out."""
+"""Tests of rotated values, linear attention and latent attention: comparison with transformers, float64 and explicit
+sums."""
 
 from __future__ import annotations
 
@@ -115,8 +116,8 @@ def test_the_normaliser_that_stands_still_is_relative_and_does_not_sum_to_one():
     sums = here.sum(-1)
     assert largest(sums[:, 0] - 1) < 1e-12  # the first token attends only to itself
     assert (sums[:, 1:] < 1).all()
-    # by Cauchy–Schwarz: a rotated product is never larger than the sum, over its pairs, of the products of their
-    # lengths
+    # By Cauchy–Schwarz, a rotated product is never larger than the sum, over its pairs, of the products of their
+    # lengths.
     turned = B.linear_weights(q, k, PLACES, normaliser="turned").sum(-1)
     assert largest(turned - 1) < 1e-12
 

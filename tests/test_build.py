@@ -1,4 +1,4 @@
-"""The cache of executed chapters, the build's rules, and the commands around it."""
+"""Tests of the cache of executed chapters, the build rules, and the commands around the build."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ for forks in sys.stdin:
 
 @pytest.fixture
 def printed(small_book: Path) -> Iterator[Callable[..., tuple[str, bool]]]:
-    """What the chapter prints and whether it had to run, in a forked kernel or an ordinary one."""
+    """Return what the chapter prints and whether it had to run, in a forked kernel or an ordinary one."""
     with subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=small_book, text=True, env={**os.environ, "PYTHONPATH": str(small_book)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -189,7 +189,7 @@ BOUND = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys
 
 @pytest.fixture
 def renderer_that(monkeypatch):
-    """Have another program render formulas; it is given the socket's address."""
+    """Use another program as the formula renderer; it receives the socket's address."""
 
     def renderer_that_(does: str) -> None:
         build = staticmethod(lambda socket: [sys.executable, "-c", BOUND + does, str(socket)])
@@ -278,7 +278,7 @@ def test_what_one_folder_was_built_from_is_not_taken_for_another(monkeypatch, tm
     for out in (paths.NOTEBOOKS, paths.BUILD / "lab", tmp_path / "one", tmp_path / "other"):
         book.build("notebooks", out)
     assert len(set(kept)) == 4
-    assert book.BUILD / ".doctrees" not in kept  # that folder belongs to the site's build
+    assert book.BUILD / ".doctrees" not in kept  # that folder belongs to the site build
 
 
 def test_a_page_has_code_where_jupytext_finds_a_cell():

@@ -1,4 +1,4 @@
-"""The site's single style sheet keeps every rule that a page uses, and no others."""
+"""Tests that the site's single stylesheet contains every rule that a page uses, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cheat sheet says what the chapters say, because it uses their code and the registry's table."""
+"""Tests that the cheat sheet agrees with the chapters, because it uses their code and the registry's table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = "cheatsheet.md"
 
 
 def function(page: str, name: str) -> str:
-    """The source of a function that is defined in one of a page's cells."""
+    """Return the source of a function that is defined in one of a page's cells."""
     [source] = re.findall(rf"^def {name}\(.*?(?=\n```|\n\n\n)", text(page), re.MULTILINE | re.DOTALL)
     return source
 

@@ -1,4 +1,4 @@
-"""`make check` finds the tests that belong to changed files."""
+"""Tests that `make check` finds the tests that belong to changed files."""
 
 from __future__ import annotations
 

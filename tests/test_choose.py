@@ -1,4 +1,5 @@
-"""The recommendations: each value is the smallest that reaches the length, and each entry comes with its evidence."""
+"""Tests of the recommendations: each value is the smallest that reaches the length, and each entry comes with its
+evidence."""
 
 from __future__ import annotations
 

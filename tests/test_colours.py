@@ -1,4 +1,4 @@
-"""The book's colours are defined once, can be told apart, and are easy to read."""
+"""Tests that the book's colours are defined once, are distinguishable, and are easy to read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES = [
     for form in forms
     for path in sorted((ROOT / folder).rglob(form))
 ]
-# Defaults of browsers and matplotlib, and colours that tests make up.
+# Defaults of browsers and matplotlib, and colours that tests invent.
 FOREIGN = {"#000000", "#ffffff", "#ff0000", "#123456"}
 
 
@@ -45,8 +45,8 @@ def test_what_carries_meaning_is_read_easily_and_told_apart(theme):
         if name not in ("grid", "paper"):
             assert contrast(colour, shown["paper"]) >= 4.5, name
     for one, other in itertools.combinations("1234", 2):
-        # colours differ in lightness or in a channel, so that eyes can tell them apart and so can tests that look at
-        # pixels
+        # colours differ in lightness or in a channel, so that both eyes and tests that look at pixels can tell them
+        # apart
         channels = [[int(shown[name][k : k + 2], 16) for k in (1, 3, 5)] for name in (one, other)]
         assert max(abs(a - b) for a, b in zip(*channels, strict=True)) >= 60, (one, other)
 

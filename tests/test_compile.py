@@ -1,5 +1,4 @@
-"""Under ``torch.compile(fullgraph=True)`` there are no graph breaks, few graphs for many lengths, and the same
-gradients.
+"""Tests under ``torch.compile(fullgraph=True)``: no graph breaks, few graphs for many lengths, and the same gradients.
 
 The backends count graphs or run them uncompiled, so no C++ compiler is needed.
 """
@@ -19,8 +18,8 @@ from tests.helpers import random
 
 @pytest.fixture(autouse=True)
 def nothing_compiled():
-    """Reset the compiler, because torch refuses to compile a function a ninth time, whichever tests compiled it
-    before."""
+    """Reset the compiler before each test, because torch refuses to compile a function a ninth time, even if other
+    tests compiled it before."""
     torch.compiler.reset()
 
 
@@ -45,7 +44,7 @@ def test_gradients_of_the_tables_are_those_of_eager_code(dtype, shape, wanted):
 
 
 def lengths(module: torch.nn.Module, *inputs) -> int:
-    """How many graphs a compiled module needs for these inputs; each result must equal the uncompiled one."""
+    """Count the graphs that a compiled module needs for these inputs; each result must equal the uncompiled one."""
     graphs = CompileCounter()
     compiled = torch.compile(module, fullgraph=True, backend=graphs)
     for given in inputs:
@@ -85,7 +84,7 @@ TWO = {
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("name", TWO)
 def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dynamic):
-    """The float factor then becomes a symbol, so one graph serves every factor."""
+    """The float factor then becomes a symbol, so one graph works for every factor."""
     for options in TWO[name]:
         module = RotaryEmbedding(8, scaling=make(name, **options), layout="interleaved")
         compiled = torch.compile(module, fullgraph=True, dynamic=dynamic, backend="eager")
@@ -94,8 +93,8 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 
 def test_lengths_without_positions_and_then_positions():
-    """After the first calls the length is a symbol, and so is the size that the shape of the positions is compared
-    with."""
+    """After the first calls the length is a symbol, and so is the size that is compared with the shape of the
+    positions."""
     module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)

@@ -1,4 +1,4 @@
-"""The drawings of the chapter on the complex plane show what was computed."""
+"""Tests that the drawings in the chapter on the complex plane show what was computed."""
 
 import torch
 

@@ -1,7 +1,7 @@
-"""The complex plane compared with Python's own complex numbers, mpmath, ONNX's operator, transformers, NumPy's Fourier
-transform and the theorems.
+"""Tests of the complex plane, compared with Python's own complex numbers, mpmath, ONNX's operator, transformers,
+NumPy's Fourier transform and the theorems.
 
-Where a test states a float64 bound: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
+Where a test states a float64 bound: the error of an angle mθ is at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
 import cmath
@@ -33,7 +33,7 @@ positions = st.integers(-(10**5), 10**5)
 
 
 def numbers(vector, layout):
-    """The complex numbers of a vector, as Python's own, computed independently."""
+    """Convert a vector to Python's own complex numbers, computed independently."""
     entries, half = vector.tolist(), len(vector) // 2
     if layout == "half":
         return [complex(entries[i], entries[i + half]) for i in range(half)]
@@ -41,7 +41,7 @@ def numbers(vector, layout):
 
 
 def scored(q, k, m, n, base=10000.0, layout="interleaved"):
-    """⟨R_m q, R_n k⟩ by the previous chapter's rotations, which use real numbers only."""
+    """Compute ⟨R_m q, R_n k⟩ with the previous chapter's rotations, which use real numbers only."""
     one, other = (derivation.rotate(vector, at, base, layout) for vector, at in ((q, m), (k, n)))
     return (one * other).sum(-1)
 
@@ -335,7 +335,8 @@ def test_the_peak_is_where_one_likes_and_as_high_as_can_be(distance, dim, base, 
     assert k.norm().item() == pytest.approx(q.norm().item())
     assert scores[300].item() == pytest.approx(highest, rel=1e-9)
     assert scores.max().item() <= highest * (1 + 1e-9)
-    # the first pair alone rotates by a radian per step, and before 300 it comes closest to whole turns at 44 ≈ 14π
+    # the first pair alone rotates by a radian per step, and before 300 it is closest to a whole number of turns at 44 ≈
+    # 14π
     assert (scores[scores != scores[300]] <= highest - abs(numbers(q, layout)[0]) ** 2 * 1e-5).all()
 
 
@@ -427,7 +428,7 @@ A, B = torch.tensor([[1.5, -2.5], [4.25, 3.5]], dtype=torch.float64)
 
 
 def value(side):
-    """One side of an identity, with the numbers above substituted."""
+    """Evaluate one side of an identity with the numbers above substituted."""
     side = sympy.sympify(side).subs({P.d: DIM, P.m: M, P.n: N, P.p: PLACE, P.Delta: DISTANCE}).doit()
     for name, entries in {"a": A.tolist(), "b": B.tolist(), "theta": THETA}.items():
         base = sympy.IndexedBase(name, real=True)

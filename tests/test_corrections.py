@@ -1,4 +1,4 @@
-"""The corrections are numbered, each has its check, and their numbers come from cells."""
+"""Tests that the corrections are numbered, that each has its check, and that their numbers come from cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public name of the decay package has a description and errors that name the argument."""
+"""Tests that every public name of the decay package has a description and errors that name the argument."""
 
 import inspect
 import math

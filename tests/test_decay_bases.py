@@ -1,4 +1,4 @@
-"""The base that a context needs, compared with 40-digit arithmetic, published numbers and plain searches."""
+"""Tests of the base that a context needs, compared with 40-digit arithmetic, published numbers and plain searches."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ def test_reach_against_forty_digits(dim, base):
     reach = D.reach(base, dim, 5000)
     assert exact_kernel(reach, dim, base) < -1e-6
     near = D.distance_kernel(range(reach), dim, base)
-    assert near.min() >= 1e-6  # float64 can tell these from 0; the lowest is checked in 40 digits:
+    assert near.min() >= 1e-6  # float64 can distinguish these from 0; the smallest one is checked in 40 digits:
     assert exact_kernel(int(near.argmin()), dim, base) > 0
 
 
@@ -76,7 +76,7 @@ def test_a_grid_below_ten_has_fractions():
 def test_the_search_on_the_grid_of_the_paper(label, thousand, ours, negative):
     published = D.PUBLISHED_BASES[label]
     length = D.tokens(label, thousand)
-    grid = D.significant_grid(2, ours / 1.5, 1e6)  # the benchmark goes through the whole grid, from 1000 on
+    grid = D.significant_grid(2, ours / 1.5, 1e6)  # the benchmark covers the whole grid, from 1000 on
     found = D.compare(length, published, grid)
     assert found == (length, published, ours, ours == published, negative)
     if negative is not None:

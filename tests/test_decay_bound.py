@@ -1,4 +1,4 @@
-"""The partial sums and the bound, compared with NumPy loops, 40-digit arithmetic and walks."""
+"""Tests of the partial sums and the bound, compared with NumPy loops, 40-digit arithmetic and simulated random walks."""
 
 import itertools
 import math
@@ -52,7 +52,7 @@ def test_the_mean_never_falls_below_its_floor(distance, dim, base):
 
 @pytest.mark.parametrize("dim", [2, 4, 6, 8, 128])
 def test_the_floor_counts_what_no_walk_can_avoid(dim):
-    # |S_1| = 1. At best the walk then returns to the start at its second step, and again at every other one.
+    # |S_1| = 1. At best the walk then returns to the origin at its second step, and again at every other one.
     assert D.partial_sum_floor(dim) == float(Fraction(math.ceil(dim / 4), dim // 2))
 
 
@@ -74,7 +74,7 @@ def test_the_mean_falls_on_average_to_the_level_of_a_random_walk_and_not_monoton
     summary = D.summarize(curve, 4096)
     assert summary.rises > 1000
     assert summary.first_negative is None
-    # Where even the slowest of 64 pairs has completed many turns, the directions are as good as random.
+    # Where even the slowest of 64 pairs has completed many turns, the directions are effectively random.
     far = D.windows(curve, [10**7, 10**7 + 20_000]).mean.item()
     assert far == pytest.approx(D.random_walk_level(128), rel=0.03)
 
@@ -126,7 +126,7 @@ def test_for_q_and_k_of_ones_the_bound_is_the_mean_of_the_partial_sums():
 
 @pytest.mark.parametrize(("dim", "first"), [(8, 10), (16, 308), (32, 1875), (64, 21_596)])
 def test_for_ones_and_few_pairs_the_bound_is_at_times_the_better_one(dim, first):
-    # The mean of |S_j| in 40-digit arithmetic, taken at that Δ and the one before.
+    # The mean of |S_j| in 40-digit arithmetic, computed at that Δ and the one before.
     def mean(distance):
         theta = [mpmath.power(10000, -mpmath.mpf(2 * i) / dim) for i in range(dim // 2)]
         sums = itertools.accumulate(mpmath.expj(distance * frequency) for frequency in theta)

@@ -1,4 +1,4 @@
-"""Walks along a curve, in pieces of any size, compared with plain Python."""
+"""Tests of traversing a curve in chunks of any size, compared with plain Python."""
 
 import itertools
 from functools import partial
@@ -19,7 +19,7 @@ from tests.helpers import LargestTensor
 
 @pytest.fixture(params=[16, 64, 2**16])
 def chunk(request, monkeypatch):
-    """Set CHUNK; with 16 the pieces hold 1, 2, 4, 8, 16, 16, … distances."""
+    """Set CHUNK; with 16 the chunks contain 1, 2, 4, 8, 16, 16, … distances."""
     monkeypatch.setattr(D.curves, "CHUNK", request.param)
 
 
@@ -102,7 +102,7 @@ def test_memory_does_not_grow_with_the_length():
     ):
         with LargestTensor() as seen:
             walk()
-        assert seen.numel <= D.CHUNK + 2  # a summary carries two values over from one piece to the next
+        assert seen.numel <= D.CHUNK + 2  # a summary carries two values over from one chunk to the next
 
 
 def test_the_trend_is_that_of_windows_a_third_longer_each():

@@ -1,4 +1,4 @@
-"""The settings of published models, compared with transformers and the models' papers."""
+"""Tests of the settings of published models, compared with transformers and the models' papers."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_a_text_of_one_token_turns_nothing():
 
 
 def test_at_base_one_all_pairs_turn_or_none():
-    assert D.turned_pairs(7, 64, 1) == 0  # the last position is at 6 radians
+    assert D.turned_pairs(7, 64, 1) == 0  # the angle at the last position is 6 radians
     assert D.turned_pairs(8, 64, 1) == 32
 
 
@@ -63,12 +63,12 @@ def test_models_have_what_the_table_needs():
     llama2, llama3 = (next(m for m in D.MODELS if m.name == name) for name in ("Llama 2 7B", "Llama 3 8B"))
     assert D.turned_pairs(4096, llama2.dim, llama2.base) == 46
     mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")
-    assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query sees further than 4096 tokens
+    assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query sees farther than 4096 tokens
     assert D.turned_pairs(8192, llama3.dim, llama3.base) == 35
 
 
 def test_the_models_for_long_texts_are_those_of_transformers_where_it_knows_them():
-    # A class's defaults aren't a checkpoint's settings. Here we compared both, and they agree.
+    # The default settings of a class aren't those of a checkpoint. Here we compared both, and they agree.
     from transformers import Gemma3TextConfig, GptOssConfig, Ministral3Config, Qwen3Config
 
     models = {model.name: model for model in D.LONG_MODELS}

@@ -1,4 +1,4 @@
-"""Scores against distance, compared with 40-digit arithmetic, plain loops and closed forms."""
+"""Tests of scores as a function of distance, compared with 40-digit arithmetic, plain loops and closed forms."""
 
 import math
 
@@ -49,8 +49,8 @@ def test_the_score_of_ones_against_forty_digits():
 
 
 def test_for_dimension_eight_the_period_is_2000_pi():
-    # S0.11 says about 10000. The pairs with θ = 1, 1/10, 1/100 and 1/1000 are all back at the start after 2000π =
-    # 6283.19.
+    # S0.11 says about 10000. The pairs with θ = 1, 1/10, 1/100 and 1/1000 are all back at their initial angles after
+    # 2000π = 6283.19.
     assert sinusoidal.exact_period(8) == pytest.approx(2000 * math.pi)
     assert D.first_return(0.99, 10_000, 8) == 6283
     assert D.first_return(0.95, 10_000, 16) is None
@@ -61,9 +61,9 @@ def test_for_dimension_eight_the_period_is_2000_pi():
 
 
 def test_a_return_to_exactly_the_share_counts():
-    # With d = 2 and base 1, K(Δ) = cos Δ. It falls below cos 6 at once and is there again at Δ = 6.
+    # With d = 2 and base 1, K(Δ) = cos Δ. It falls below cos 6 immediately and returns to it at Δ = 6.
     assert D.first_return(D.distance_kernel(6, 2, 1).item(), 50, 2, 1) == 6
-    # A share of 1 is allowed, but K(0) itself doesn't count as a return; the nearest miss below 400 is at Δ = 355.
+    # A share of 1 is allowed, but K(0) itself doesn't count as a return; the closest approach below 400 is at Δ = 355.
     assert D.first_return(1.0, 400, 2, 1) is None
 
 
@@ -78,8 +78,8 @@ def test_random_scores_neither_decay_nor_prefer_a_distance():
     found = D.random_scores(distances, 32, samples=n)
     assert found.mean.shape == found.std.shape == (2, 3)
     assert (found.mean.abs() < 5 * math.sqrt(32 / n)).all()
-    # For a given q the score is normal with variance |q|². Over all q its kurtosis is 3(1 + 2/d), so the estimate of
-    # std is off by about 0.5 %.
+    # For a given q the score is normal with variance |q|². Over all q its kurtosis is 3(1 + 2/d), so the relative error
+    # of the estimated std is about 0.5 %.
     assert ((found.std / math.sqrt(32) - 1).abs() < 0.03).all()
 
 
@@ -153,7 +153,7 @@ def test_diagonal_weight_against_a_plain_loop():
 
 
 def test_diagonal_weight_of_the_least_that_can_be_given():
-    # A single key gets all the weight, and two trials are the fewest that give an error.
+    # A single key gets the total weight, and two trials are the fewest that determine an error.
     found = D.diagonal_weight(torch.ones(2, 1, 4), torch.ones(2, 1, 4))
     assert found == (1, 0)
 

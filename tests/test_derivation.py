@@ -1,7 +1,7 @@
-"""The rotation compared with mpmath's 40 digits, ONNX's operator, transformers, matrix exponentials, sympy and the
-theorems.
+"""Tests of the rotation, compared with mpmath's 40 digits, ONNX's operator, transformers, matrix exponentials, sympy
+and the theorems.
 
-Where a test states a float64 bound: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
+Where a test states a float64 bound: the error of an angle mθ is at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
 import inspect
@@ -31,12 +31,12 @@ positions = st.integers(-(10**5), 10**5)
 
 
 def members(i, dim, layout):
-    """The two entries of pair i, computed independently."""
+    """Return the two entries of pair i, computed independently."""
     return (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + dim // 2)
 
 
 def exactly_rotated(q, position, base, layout):
-    """R_m q to 40 digits, computed with Euler's formula instead of a matrix."""
+    """Compute R_m q to 40 digits, with Euler's formula instead of a matrix."""
     dim = len(q)
     result = [None] * dim
     for i in range(dim // 2):
@@ -264,7 +264,7 @@ def test_the_solution_solves_the_equation_of_the_angles():
     assert sympy.expand(left - (Phi(q, 0) - Phi(k, 0) + (m - n) * theta)) == 0
 
 
-# Questions with a mistake in them, and what the derivation says about each.
+# Assumptions that contain a mistake, and what the derivation says about each.
 SLIPS = [
     (Phi_g(q, k, m + n), "rotate every q by the same amount"),  # uses the sum of the positions
     (Phi_g(q, k, m), "rotate every q by the same amount"),  # uses only the query's position
@@ -306,11 +306,11 @@ def test_exact_rotation_with_another_base():
     found = [float(entry) for entry in D.rotate_exactly([1, -2, 3, 0, 5, 1], position=-7, base=50)]
     expected = D.rotate(torch.tensor([1.0, -2, 3, 0, 5, 1], dtype=torch.float64), -7, 50.0)
     assert found == pytest.approx(expected.tolist(), abs=1e-13)
-    cos, sin = sympy.cos(3), sympy.sin(3)  # base 1 rotates both pairs alike
+    cos, sin = sympy.cos(3), sympy.sin(3)  # with base 1, both pairs rotate by the same angle
     assert list(D.rotate_exactly([1, 0, 0, 1], position=3, base=1)) == [cos, sin, -sin, cos]
 
 
-# --- What else would work, and why pairs are enough ---
+# --- Which alternatives would work, and why pairs are enough ---
 
 
 @given(st.floats(-10, 10))
@@ -349,7 +349,7 @@ def test_the_drawing_shows_ten_places_on_one_circle_and_two_on_the_other(monkeyp
     turned, mirrored = (ax.lines[1].get_xydata() for ax in fig.axes)
     assert [len({tuple(point.round(9)) for point in points}) for points in (turned, mirrored)] == [10, 2]
     assert "10 dots" in alt
-    (x, y), _ = fig.axes[1].lines[2].get_xydata()  # the mirror's line halves the angle between the two dots
+    (x, y), _ = fig.axes[1].lines[2].get_xydata()  # the mirror's line bisects the angle between the two dots
     halfway = mirrored[0] + mirrored[1]
     assert x * halfway[1] == pytest.approx(y * halfway[0])
 
@@ -485,7 +485,8 @@ THETA = sinusoidal.inv_freq(DIM, BASE).tolist()
 
 
 def value(side, pair=0):
-    """One side of an identity with numbers substituted; ``pair`` picks θ_i for identities about a single block."""
+    """Evaluate one side of an identity with numbers substituted; ``pair`` picks θ_i for identities about a single
+    block."""
     side = side.subs({P.d: DIM, P.m: M, P.n: N}).doit()
     side = side.subs({P.frequency[i]: THETA[i] for i in range(DIM // 2)}).subs(P.theta_i, THETA[pair])
     for vector, numbers in ((P.query, QUERY), (P.key, KEY)):

@@ -108,7 +108,7 @@ def test_bad_provenance(argument, value, allowed):
 
 
 def test_the_folder_code_does_not_hide_the_standard_librarys_module():
-    # pdb and IPython import the module `code`; a code/__init__.py would give them our folder instead
+    # pdb and IPython import the module `code`; a code/__init__.py would make them import our folder instead
     found = subprocess.run(
         [sys.executable, "-c", "import code; print(hasattr(code, 'InteractiveConsole'), code.__file__)"],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -1,4 +1,4 @@
-"""Cells that use the dials of a figure, and what they do in a notebook when a dial is moved."""
+"""Tests of cells that use the dials of a figure, and of their behaviour in a notebook when a dial is moved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.paths import BOOK, ROOT
 
 
 def cell(page: str, word: str) -> str:
-    """The only visible code cell on a page that contains this word."""
+    """Return the only visible code cell on a page that contains this word."""
     found = re.findall(r"^```\{code-cell\} python\n(?!:tags:)(.*?)^```", (BOOK / page).read_text("utf-8"), re.M | re.S)
     [text] = [one for one in found if word in one]
     return text
@@ -48,7 +48,7 @@ def test_a_cell_listens_to_the_dials():
     assert [torch.equal(one, derivation.rotate(q, 2)) for one in shown] == [True]
     dials.position = 7
     assert torch.equal(shown[-1], derivation.rotate(q, 7))
-    dials.set_state({"dim": 2, "base": 50.0})  # this is how the page sends them
+    dials.set_state({"dim": 2, "base": 50.0})  # the page sends them in this form
     assert torch.equal(shown[-1], derivation.rotate(q[:2], 7, 50.0))
 
 
@@ -62,7 +62,7 @@ def test_a_cell_links_two_figures():
     assert [(cells[name].base, cells[name].dim) for name in ("one_curve", "hands")] == [(500.0, 64)] * 2
 
 
-@pytest.mark.parametrize("part", range(1, 4))  # the first part is a single page, and has no cell for that
+@pytest.mark.parametrize("part", range(1, 4))  # the first part is a single page without such a cell
 def test_each_part_of_the_book_has_such_a_cell(part):
     import yaml
 

@@ -1,4 +1,4 @@
-"""The package as a whole: what it refuses and what it needs."""
+"""Tests of the package as a whole: what it refuses and what it depends on."""
 
 import inspect
 import re

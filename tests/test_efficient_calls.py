@@ -1,4 +1,5 @@
-"""Ways to call `RotaryEmbedding`: q alone, tokens first, in place; and how often a model computes its tables."""
+"""Tests of the ways to call `RotaryEmbedding` (q alone, tokens first, in place) and of how often a model computes its
+tables."""
 
 from __future__ import annotations
 
@@ -111,7 +112,7 @@ def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
 
 
 def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch):
-    """While a graph is traced there are no addresses to compare."""
+    """While a graph is traced, there are no addresses to compare."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     x = Q.clone()
     with pytest.raises(ValueError, match="q and k must not share memory"):
@@ -201,7 +202,7 @@ def test_tables_are_let_go_after_an_error():
 
 
 def greedy(model: LlamaModel, tokens: torch.Tensor, new: int) -> torch.Tensor:
-    """Greedy decoding without any cache."""
+    """Decode greedily without any cache."""
     for _ in range(new):
         with torch.no_grad():
             tokens = torch.cat((tokens, model(tokens)[:, -1:].argmax(-1)), 1)
@@ -241,7 +242,7 @@ def test_a_model_of_extended_layers_generates(name, options):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_called_by_its_name(layout):
-    """The error is one of ours, because torch's own doesn't say which argument is wrong."""
+    """The error must be ours, because torch's own error doesn't say which argument is wrong."""
     q, k = qk(dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn

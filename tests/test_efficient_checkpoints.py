@@ -1,4 +1,4 @@
-"""A checkpoint as Meta writes it gives equal logits in transformers' Llama and in this package's."""
+"""Tests that a checkpoint in Meta's format gives equal logits in transformers' Llama and in this package's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_meta() -> dict[str, torch.Tensor]:
 
 
 def ours(state: dict[str, torch.Tensor]) -> LlamaModel:
-    """This package rotates neighbouring entries too, so the weights are copied by name, unchanged."""
+    """This package also rotates neighbouring entries, so the weights are copied by name, unchanged."""
     names = {
         "tok_embeddings": "embedding",
         "output": "lm_head",
@@ -82,7 +82,7 @@ def test_equal_logits_in_both(theirs):
         here, there = ours(of_meta())(tokens), theirs(tokens).logits
     assert largest(there) > 0.5
     assert largest(here - there) < 1e-5  # their angles and norms are float32
-    # reading transformers' weights back into this package, in either layout, gives our logits again
+    # converting transformers' weights back into this package, in either layout, gives our logits again
     for layout in ("half", "interleaved"):
         again = LlamaModel.from_transformers(theirs.state_dict(), theirs.config, layout)
         with torch.no_grad():
@@ -90,8 +90,8 @@ def test_equal_logits_in_both(theirs):
 
 
 def test_rows_are_those_of_the_published_permutation():
-    """The expected rows come from viewing them as (heads, pairs, 2) and swapping the last two axes, like transformers'
-    own conversion script."""
+    """The expected rows are computed by viewing them as (heads, pairs, 2) and swapping the last two axes, like
+    transformers' own conversion script."""
     state = of_meta()
     found = meta_to_transformers(state, PARAMS)
     for name, heads in (("q", 4), ("k", 2)):

@@ -1,4 +1,4 @@
-"""The compiled form, and what a compiler does to the other forms."""
+"""Tests of the compiled form, and of the effect of a compiler on the other forms."""
 
 import os
 import subprocess
@@ -220,7 +220,7 @@ def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_a_graph_is_made_of_is_the_same_rotation(layout, monkeypatch):
-    """The test runs the branches for compilation without compiling."""
+    """Run the branches meant for compilation without compiling."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     q, k = qk()
     rope = E.RotaryEmbedding(8, layout=layout)

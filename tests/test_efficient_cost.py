@@ -1,4 +1,4 @@
-"""What each form costs, compared with counts of what torch runs."""
+"""Tests of the cost of each form, compared with counts of what torch runs."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from tests.rotations import EAGER, LAYOUTS, tables
 @pytest.mark.parametrize("form", EAGER)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_costs_are_what_torch_runs(form, layout, monkeypatch):
-    monkeypatch.setattr(forms, "SMALL", 0)  # use the way for long texts
+    monkeypatch.setattr(forms, "SMALL", 0)  # use the method for long texts
     tokens, dim, heads = 3, 8, 40
     x = random(1, heads, tokens, dim, dtype=torch.float32)
     cos, sin = tables(range(tokens), dim, dtype=torch.float32)
@@ -40,7 +40,7 @@ def test_the_default_of_few_tokens_in_halves():
 
 
 def count_one_head(head, cos, sin):
-    # we repeat the head many times, so that it is larger than a table and can be told apart from one
+    # we repeat the head many times, so that it is larger than a table and can be distinguished from one
     many = 50
     x = head[:, None].expand(many, 1, *head.shape[1:]).clone()
     with Count(cos.numel()) as count:

@@ -1,5 +1,5 @@
-"""The ladder of forms compared with transformers' rotations, torch's ONNX operator and complex numbers; their
-gradients."""
+"""Tests of the ladder of forms and their gradients, compared with transformers' rotations, torch's ONNX operator and
+complex numbers."""
 
 import math
 
@@ -59,7 +59,7 @@ def test_every_form_against_the_onnx_operator(form, layout, dtype, device):
     ours = E.FORMS[form](x.clone(), cos.to(device), sin.to(device), layout).cpu()
     theirs = torch.onnx.ops.rotary_embedding(x.cpu().to(wide), cos, sin, None, interleaved=layout == "interleaved")
     assert ours.dtype == dtype
-    # the arithmetic is in float32 and the result is rounded once, so it is at most one step of the type off
+    # The arithmetic is in float32 and the result is rounded once, so its error is at most one step of the type.
     assert torch.allclose(
         ours.double(),
         theirs.double(),
@@ -85,7 +85,7 @@ def test_half_data_are_rounded_once(form):
         right = exact(x, range(300), layout)
         ours = E.FORMS[form](x.clone(), *tables(range(300), 16, dtype=torch.float32), layout)
         step = 2.0 ** (right.abs().log2().floor() - 7)
-        # half a step of bfloat16, plus the rounding of float32
+        # half a step of bfloat16, plus the rounding error of float32
         assert ((ours.double() - right).abs() <= 0.5 * step + 1e-6).all()
 
 
@@ -172,7 +172,7 @@ def test_a_rotation_keeps_lengths_and_is_undone_by_the_opposite(seed, layout, m,
     assert largest(on - E.rotate_eager(x, *tables([m + n], 8), layout)) < 1e-8
 
 
-# The vectors are rounded four times. In float64 the rounding of angles of 10⁵ radians dominates.
+# The vectors are rounded four times. In float64 the rounding error of angles of 10⁵ radians dominates.
 ROUNDED = {torch.float64: 1e-9, torch.float32: 1e-6, torch.bfloat16: 0.02}
 
 
@@ -268,7 +268,7 @@ def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout,
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_in_place_takes_slices_and_transposes(layout):
     cos, sin = tables(range(5), 8)
-    both = random(2, 5, 6, 16)  # (batch, tokens, heads, …), the shape in which one projection gives queries and keys
+    both = random(2, 5, 6, 16)  # (batch, tokens, heads, …), the shape in which one projection returns queries and keys
     kept = both.clone()
     for x in (both[:, :, :4, :8].transpose(1, 2), both[:, ::1, ::2, 8:].transpose(1, 2)):
         expected = exact(x, range(5), layout)
@@ -292,7 +292,7 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
         return lambda x: rotate(linear(x), cos, sin).sin()
 
     def checkpointed(x):
-        # backward() instead of grad(), which the reentrant kind doesn't support
+        # backward() instead of grad(), because the reentrant variant doesn't support grad()
         linear.weight.grad = None
         checkpoint(inside(E.rotate_in_place), x, use_reentrant=use_reentrant).square().sum().backward()
         return linear.weight.grad

@@ -1,5 +1,5 @@
-"""The rotation for autograd: gradients are rotated back by −φ whichever way they are computed, also if the output is
-written in parts."""
+"""Tests of the rotation under autograd: gradients are rotated back by −φ however they are computed, even if the output
+is written in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHAPES = {"(T, d)": (3, 4), "(B, H, T, d)": (1, 2, 3, 4), "a row of each": (2, 1
 
 @pytest.fixture(params=["whole", "part by part", "few"])
 def way(request, monkeypatch):
-    """Three ways: all numbers at once, two tokens at a time, or the way for few numbers."""
+    """Run a test in three variants: all numbers at once, two tokens at a time, or the method for few numbers."""
     monkeypatch.setattr(forms, "SMALL", 2**15 if request.param == "few" else 0)
     monkeypatch.setattr(forms, "CHUNK", 2 if request.param == "part by part" else 2**16)
     return request.param
@@ -47,7 +47,7 @@ def test_first_and_second_derivatives_are_those_of_differences(name, layout, way
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
 def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
-    """The numbers are equal to the last bit, so the rounding errors are the same too."""
+    """The numbers agree to the last bit, so the rounding errors are the same too."""
     x, (cos, sin) = random(2, 3, 50, 16).to(dtype), tables(range(50), 16, dtype=torch.float32)
     wide = torch.promote_types(dtype, torch.float32)
     for strange in (x, x.transpose(1, 2).contiguous().transpose(1, 2), x[..., :8, :].repeat(1, 1, 7, 1)[..., :50, :]):

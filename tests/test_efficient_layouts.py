@@ -1,4 +1,4 @@
-"""Converting from one layout to the other and back."""
+"""Tests of converting from one layout to the other and back."""
 
 import copy
 

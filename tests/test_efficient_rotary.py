@@ -1,4 +1,4 @@
-"""`apply_rotary`, and the module that models use."""
+"""Tests of `apply_rotary`, and of the module that models use."""
 
 import copy
 import os
