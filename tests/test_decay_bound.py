@@ -1,4 +1,4 @@
-"""Tests of the partial sums and the bound, compared with NumPy loops, 40-digit arithmetic and simulated random walks."""
+"""Tests of the partial sums and the bound, compared with NumPy loops, 40-digit arithmetic and random walks."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Answers to the exercises: right answers of several kinds are accepted, and every mistake is named."""
+"""Tests of the answers to the exercises: correct answers of several kinds are accepted, and every mistake is named."""
 
 import math
 import re
@@ -177,7 +177,7 @@ def test_an_exercise_that_is_not_there_is_refused():
 
 
 def last_token_moves(function):
-    """How far earlier outputs move when the last token changes."""
+    """Return how far earlier outputs move when the last token changes."""
     x, *matrices = (exercises.marking.random(*shape, seed=seed) for seed, shape in enumerate([(6, 4)] + 3 * [(4, 4)]))
     other = x.clone()
     other[-1] += 1
@@ -251,7 +251,7 @@ def test_dynamic_frequencies_spoil_the_cache():
     within = []
     for _ in range(20):
         right = tasks.planted(q, within, new, length=100)
-    # with equal keys, a score within L depends only on the distance; beyond L it isn't the one that the newest
+    # with equal keys, a score within L depends only on the distance; beyond L it differs from the score that the newest
     # frequencies would give
     assert (scores - right).abs().max() > 0.1
 
@@ -262,7 +262,7 @@ MARKS = "By hand|Proof|Code|Find the bug|Find the leak|Open"
 
 
 def marked(chapter):
-    """The marks of a chapter's exercises, both on its page and on its depth pages."""
+    """Return the marks of a chapter's exercises, both on its page and on its depth pages."""
     found = []
     for page in [BOOK / f"{chapter}.md", *sorted(BOOK.glob(f"{chapter}_*.md"))]:
         text = page.read_text(encoding="utf-8")
@@ -282,7 +282,7 @@ def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_solutions_on_the_page_are_right(chapter):
-    """Every cell runs, open questions are marked as open, and the solutions are right."""
+    """Every cell runs, open questions are marked as open, and the solutions are correct."""
     answers = {}
     space = {"__name__": "page"}
     page = BOOK / f"{chapter}_exercises.md"

@@ -1,4 +1,4 @@
-"""What the report says about a configuration, compared with transformers: assumptions, frequencies, snippets, hostile
+"""Tests of the report on a configuration, compared with transformers: assumptions, frequencies, snippets, hostile
 files."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _quiet():
     logging.disable(logging.NOTSET)
 
 
-# ---- What is said ----
+# ---- The text of the report ----
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -187,12 +187,12 @@ def test_numbers_are_near_what_they_say(digits):
         assert float(language.number(found, digits)) == pytest.approx(found, rel=10.0 ** (1 - digits))
 
 
-# ---- Against transformers ----
+# ---- Comparison with transformers ----
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_a_family_is_what_transformers_has(kind):
-    """The base, share, width and window that its configuration assumes, and the layout of its code."""
+    """Compare the base, share, width and window that a family's configuration assumes, and the layout of its code."""
     family, config = FAMILIES[kind], CONFIG_MAPPING[kind]()
     parameters = config.rope_parameters
     if "local_base" in family:
@@ -221,7 +221,7 @@ def test_a_family_is_what_transformers_has(kind):
 
 
 def layout(kind, config):
-    """The layout found by running the code: which entry is paired with a query's only nonzero entry."""
+    """Find the layout by running the code: which entry is paired with a query's only nonzero entry?"""
     module = importlib.import_module(rotary_class(kind).__module__)
     if kind == "llama4_text":
         q = torch.zeros(1, 1, 1, 8)
@@ -342,7 +342,7 @@ def test_every_snippet_says_what_it_was_checked_against():
         assert re.search(r"\d+\.\d+|docs\.|commit \w{8}|\d{5}", one["checked"])
 
 
-# ---- From a shell ----
+# ---- Command line ----
 
 
 def test_the_command_prints_the_report(tmp_path, capsys):
@@ -391,7 +391,7 @@ def test_the_module_can_be_run(tmp_path):
 
 
 def test_ten_thousand_mutated_files():
-    """Each file ends in a named error, in unknown, or in numbers. Every eighth set of numbers is compared with
+    """Each file leads to a named error, to unknown, or to numbers. Every eighth set of numbers is compared with
     transformers'."""
     random, ends = Random(2026), Counter()
     errors = {"not-json", "too-deep", "too-long", "empty"}

@@ -1,4 +1,5 @@
-"""From 8k to 32k: the check finds a scaling that did not take effect, both in the book's Llama and in transformers."""
+"""Tests of the page on extending 8k to 32k: the check detects a scaling that did not take effect, both in the book's
+Llama and in transformers."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def test_the_original_length_that_is_left_out_is_the_new_maximum_and_nobody_warn
 
 @pytest.mark.parametrize("layer", ["rotated", "forgotten"])
 def test_frequencies_are_read_off_what_the_rotation_does(shown, layer):
-    """If an attribute says one thing and the rotation does another, the rotation counts."""
+    """If an attribute and the rotation disagree, the rotation takes precedence."""
     plain = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5).layers[0].attention.rotary
     scaled = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5, scaling=X.YaRN(4.0, 8192))
     rotary = {"rotated": scaled.layers[0].attention.rotary, "forgotten": plain}[layer]

@@ -1,4 +1,4 @@
-"""The registry, the arguments that are refused, and the module as a whole."""
+"""Tests of the registry, of the arguments that are refused, and of the module as a whole."""
 
 import dataclasses
 import math
@@ -64,7 +64,7 @@ def test_transformers_names_are_its_names():
 
 @pytest.mark.parametrize("name", X.METHODS)
 def test_the_year_is_that_of_the_first_publication(name):
-    """The publication may be a preprint or a post; arXiv numbers begin with the year and the month."""
+    """The publication may be a preprint or a post; arXiv identifiers begin with the year and the month."""
     method = X.METHODS[name]
     [entry] = re.findall(rf"^@\w+\{{{method.source},\n.*?^\}}", REFERENCES, re.M | re.S)
     arxiv, year = re.search(r"eprint = \{(\d\d)\d\d\.", entry), re.search(r"year = \{(\d+)\}", entry)
@@ -73,7 +73,7 @@ def test_the_year_is_that_of_the_first_publication(name):
 
 @pytest.mark.parametrize("name", X.METHODS)
 def test_a_section_explains_the_method(name):
-    """The section shows the method's class in a cell, or its name in the registry's words."""
+    """The section shows the method's class in a cell, or its name in the registry's wording."""
     method = X.METHODS[name]
     page, _, anchor = method.section.partition("#")
     [section] = [part for part in re.split(r"^## ", text(page), flags=re.M) if slug(part) == anchor]
@@ -103,7 +103,7 @@ def test_a_kind_of_method_is_no_method():
             kind()
 
 
-# --- Bad arguments: an error, never a curve ---
+# --- Invalid arguments raise an error and never give a curve ---
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_bad_options(name, options, error, message):
 
 
 def test_make_knows_the_names_that_transformers_has():
-    """`make` knows all of transformers' rope_types, and an attention layer can be made with such a name."""
+    """`make` accepts all of transformers' rope_types, and an attention layer can be created with such a name."""
     options = {"dynamic": EXAMPLES["dynamic_ntk"]} | EXAMPLES
     for kind in ROPE_INIT_FUNCTIONS:
         method = X.make(kind, **options[kind])

@@ -1,5 +1,5 @@
-"""`install` in models that aren't built like Llama: with layers without positions, latent attention, or norms at the
-end."""
+"""Tests of `install` in models that aren't built like Llama: with layers without positions, latent attention, or norms
+at the end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def built(kind: str, changes: dict | None = None, **rope) -> torch.nn.Module:
-    """A model with random weights in all matrices and gains, so that normalising after the rotation makes a
+    """Return a model with random weights in all matrices and gains, so that normalising after the rotation makes a
     difference."""
     options = SIZES | KINDS.get(kind, {}) | (changes or {})
     known = getattr(transformers, f"{kind}Config").__dataclass_fields__
@@ -52,7 +52,7 @@ def built(kind: str, changes: dict | None = None, **rope) -> torch.nn.Module:
     config.rope_parameters = config.rope_parameters | rope
     torch.manual_seed(0)
     form = getattr(transformers, f"{kind}ForCausalLM")
-    # the other ways to compute experts don't support float64
+    # the other implementations of the experts don't support float64
     model = form._from_config(config, experts_implementation="eager").eval().double()
     with torch.no_grad():
         for weight in model.parameters():
@@ -186,12 +186,14 @@ def test_cosines_and_sines_are_of_the_type_that_the_model_has_them_in(kind):
     assert (logits(model, tokens(48)) - plain).float().abs().max() > 1e-2
 
 
-# --- Persimmon, written by hand --------------------------------------------------------------------------------------
+# --- Persimmon, with hand-written weights ----------------------------------------------------------------------------
 
 
 def test_persimmon_with_weights_written_by_hand():
-    """Each head has 8 entries, and entries 0 … 3 rotate. The matrix holds one head's rows for queries, keys and values,
-    then the next head's."""
+    """Each head has 8 entries, and entries 0 … 3 rotate.
+
+    The matrix contains one head's rows for queries, keys and values, followed by those of the next head.
+    """
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16}
     model = built("Persimmon", sizes | {"qk_layernorm": False})
     attention, x = model.model.layers[0].self_attn, torch.randn(1, 10, 16, dtype=torch.float64)

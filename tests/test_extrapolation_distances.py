@@ -1,4 +1,4 @@
-"""The methods that change distances, and the one that changes queries, compared with brute force."""
+"""Tests of the methods that change distances, and of the one that changes queries, compared with brute force."""
 
 import itertools
 import math

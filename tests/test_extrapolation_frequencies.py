@@ -1,4 +1,4 @@
-"""The methods that change frequencies: their formulas in plain Python, and as transformers implements them."""
+"""Tests of the methods that change frequencies: their formulas in plain Python, and as transformers implements them."""
 
 import dataclasses
 import inspect
@@ -118,12 +118,12 @@ def test_frequencies_may_be_nought_and_one_dimension_is_enough():
     assert X.overshoot(still, 8, 16, still).tolist() == [0, 0]
     one = plain(2)
     assert X.Interpolation(2.0)(one)[0].tolist() == [0.5]
-    # A pair that rotates by exactly one turn has completed a turn.
+    # A pair that rotates by exactly 2π has completed a turn.
     assert X.turned(torch.tensor([2 * math.pi], dtype=torch.float64), 2).tolist() == [True]
 
 
 def by_parts(theta, factor, trained, alpha, beta):
-    """The paper's equations (17) to (20), pair by pair."""
+    """Compute the paper's equations (17) to (20), pair by pair."""
     result = []
     for t in theta:
         wavelength = 2 * math.pi / t

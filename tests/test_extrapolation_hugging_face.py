@@ -1,5 +1,5 @@
-"""Methods in tiny random models of transformers, with caches and padding: compared with its own methods and with this
-package's layers."""
+"""Tests of the methods in tiny random transformers models, with caches and padding: compared with transformers' own
+methods and with this package's layers."""
 
 from __future__ import annotations
 
@@ -146,8 +146,11 @@ def test_a_cache_changes_nothing(kind, model, name):
 
 
 def test_keys_of_a_cache_turn_by_the_frequencies_of_now():
-    """With one layer, the last token sees the same as without a cache. With a second layer it wouldn't: that layer
-    attends to outputs of the first one, which were computed with the frequencies of earlier steps."""
+    """With one layer, the last token attends to the same keys as without a cache.
+
+    With a second layer it wouldn't: that layer attends to outputs of the first one, which were computed with the
+    frequencies of earlier steps.
+    """
     model, text = built("Llama", num_hidden_layers=1), tokens(90)
     install(model, make("dynamic_ntk", trained_length=TRAINED))
     whole = logits(model, text)
@@ -233,7 +236,7 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
 
 @pytest.mark.parametrize("length", [3, 4, 8])
 def test_the_entries_that_do_not_turn_stay_for_any_length(length):
-    """Of the 8 entries the last 4 rotate and the first 4 stay. A text of 4 or 8 tokens must not be treated
+    """Of the 8 entries, the last 4 rotate and the first 4 don't. A text of 4 or 8 tokens must not be treated
     differently."""
     x, positions = torch.arange(16.0 * length).reshape(1, 2, length, 8), torch.arange(length)[None]
     found = turned_from(Turn(4, "half"), x, positions, rope.inv_freq(4).float())
@@ -286,8 +289,10 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
 
 
 def gemma3(full: dict[str, object] | None = None, **sizes) -> torch.nn.Module:
-    """Two layers, one of them with a window of 16 tokens. ``full`` changes the other layer's rope_parameters, except
-    the base."""
+    """Return a model with two layers, one of which has a window of 16 tokens.
+
+    ``full`` changes the other layer's rope_parameters, except the base.
+    """
     config = transformers.Gemma3TextConfig(**GEMMA3 | {"num_hidden_layers": 2} | sizes)
     asked = config.rope_parameters["full_attention"]
     config.rope_parameters["full_attention"] = asked | (full or {})
@@ -355,7 +360,7 @@ def test_attention_sinks_are_refused():
         attend(model.model.layers[0].self_attn, x, x, x, None, s_aux=torch.ones(4))
 
 
-# --- Saved -----------------------------------------------------------------------------------------------------------
+# --- Saving ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("build", [*KINDS, "Gemma3"])
@@ -412,14 +417,14 @@ def test_what_a_saved_model_would_lack_is_refused(method, message, tmp_path):
 
 
 def gradients(model: torch.nn.Module, calls: list[dict]) -> torch.Tensor:
-    """The gradients of the sum of all calls' losses. All forward passes come first, then a single backward pass."""
+    """Return the gradients of the sum of all calls' losses: first all forward passes, then a single backward pass."""
     model.zero_grad()
     torch.stack([model(**call, labels=call["input_ids"]).loss for call in calls]).sum().backward()
     return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
 
 
 def stretched(step: int) -> dict:
-    """A text whose positions are ``step`` apart; the mask says that it is still a single text."""
+    """Return a text whose positions are ``step`` apart; the mask says that it is still a single text."""
     text = tokens(50)
     return {"input_ids": text, "position_ids": torch.arange(0, 50 * step, step)[None], "attention_mask": text * 0 + 1}
 
@@ -434,7 +439,7 @@ CALLS = {
 @pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS)
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # not every 5.x release has the new name
 def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
-    """A layer that runs again in the backward pass sees the positions of its own text, not those of the latest forward
+    """A layer that runs again in the backward pass uses the positions of its own text, not those of the latest forward
     pass."""
     model = built(kind).train()
     for name in OURS if kind == "Llama" else ("rerope", "log_n"):

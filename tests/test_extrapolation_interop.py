@@ -1,4 +1,4 @@
-"""The methods compared with transformers.
+"""Tests of the methods, compared with transformers.
 
 transformers computes its frequencies in float32. An exponent of up to ln(base) ≈ 16 has an error of 16 units of 2^−24.
 Where two frequencies are mixed by a quotient of differences, a few more digits are lost.
@@ -22,7 +22,7 @@ from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest, seeds
 from tests.methods import ROPES, assert_same, bases, bounds, factors, lengths, optional, pairs, theirs, tiny_llama
 
-MIXED = 1e-4  # for mixed pairs, where the largest error seen was 1.2e-5
+MIXED = 1e-4  # for mixed pairs, where the largest observed error was 1.2e-5
 kept = st.sampled_from([1.0, 0.5, 0.25])
 
 
@@ -277,7 +277,7 @@ def test_configs_of_no_rotation_are_refused():
 
 @pytest.mark.parametrize("beside", [{}, {"rope_theta": 10000.0}, {"partial_rotary_factor": 1.0}], ids=str)
 def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
-    """The layout is needed even if the config gives neither base nor share, like older ones with rope_scaling."""
+    """The layout is needed even if the config specifies neither base nor share, like older ones with rope_scaling."""
     method = X.from_transformers({"type": "linear", "factor": 4.0} | beside, 4096)
     options = X.rotary_options(method, 8)
     for make in (RotaryEmbedding, lambda dim, **rest: RotaryAttention(dim, n_heads=1, **rest)):

@@ -1,4 +1,4 @@
-"""The methods inside an attention layer."""
+"""Tests of the methods inside an attention layer."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_partial_rotary_by_name_is_the_rotary_dim_of_the_layer():
 
 
 def reference(layer, x, relative, is_causal=True, mask=None, layout="interleaved"):
-    """Attention written out: for each score, one rotation by the distance that the query sees."""
+    """Compute attention explicitly: each score rotates by the distance that the query sees."""
     q, k, v = (
         linear(x).unflatten(-1, (-1, 8)).transpose(1, 2) for linear in (layer.q_proj, layer.k_proj, layer.v_proj)
     )
@@ -165,7 +165,7 @@ def test_layers_that_are_refused():
         layer(random(2, 5, 31))
     with pytest.raises(ValueError, match="positions must be None with a cache of unrotated keys"), torch.no_grad():
         layer(random(2, 5, 32), torch.arange(5), cache=KVCache(8))
-    # a tensor of positions doesn't tell the length of the text
+    # a tensor of positions doesn't determine the length of the text
     for keep in ("rotated", "unrotated"):
         with pytest.raises(ValueError, match="length must be known where the frequencies follow it, got None"):
             extended("dynamic_ntk", keep=keep)(random(2, 5, 32), torch.arange(5))

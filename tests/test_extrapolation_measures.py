@@ -1,4 +1,4 @@
-"""Why length fails, and what a cache does to methods that follow the length, both by brute force."""
+"""Brute-force tests of why length fails, and of the effect of a cache on methods that follow the length."""
 
 import math
 
@@ -49,7 +49,7 @@ def test_interpolation_goes_less_than_one_step_beyond_what_was_trained():
         beyond = X.overshoot(theta, trained, target, scaled)
         assert (beyond <= theta * (1 - 1 / 4) + 1e-9).all()
     ntk = X.overshoot(theta, trained, target, X.NTKAware(4.0)(theta)[0])
-    assert ntk.max() > 1  # pairs between the kept and the interpolated end go a radian or more too far
+    assert ntk.max() > 1  # pairs between the kept and the interpolated end exceed the range by a radian or more
     assert X.overshoot(theta, trained, target, theta).max() > ntk.max()
 
 
@@ -170,7 +170,7 @@ def test_the_two_remedies(name):
     rotated, unrotated = extended(name, keep="rotated"), extended(name)
     exact = rotated(x)[:, -1]
     assert largest(decode(rotated, x, 20) - exact) > 1e-3
-    assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # all of it within L
+    assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # all of it is within L
     assert largest(decode(unrotated, x, 20) - exact) < 1e-12
     assert largest(decode(unrotated, x, 1) - exact) < 1e-12
     if name == "longrope":

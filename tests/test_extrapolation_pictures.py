@@ -1,4 +1,4 @@
-"""The figure of the chapter on longer texts draws what the methods compute."""
+"""Tests that the figure in the chapter on longer texts draws what the methods compute."""
 
 import torch
 

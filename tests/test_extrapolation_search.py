@@ -1,4 +1,4 @@
-"""LongRoPE's search finds factors that are known beforehand."""
+"""Tests that LongRoPE's search finds factors that are known beforehand."""
 
 import math
 
@@ -67,16 +67,16 @@ def test_what_the_search_tries_first():
     assert (first[:3] == 1).all()
     assert len(tried) == 1000 + 750  # a quarter of each generation survives
     assert first.max() == 1.25
-    # Three entries in ten are changed. Half of those changes are downwards, and are set back to 1.
+    # Three entries in ten are changed. Half of these changes decrease the entry, which is then reset to 1.
     moved = (first[3:] > 1).double().mean().item()
     assert moved == pytest.approx(0.15, abs=0.01)
-    # The changes go from a hundredth to a factor of e, evenly spread in the logarithm.
+    # The changes range from a hundredth to a factor of e, evenly spaced in the logarithm.
     most = first[3:].amax(1).log()
     assert (most > 0.0075).double().mean() > 0.9
     for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):
         inside = ((most > 0.95 * low) & (most <= 0.95 * high)).double().mean().item()
         assert inside == pytest.approx(share, abs=0.06)
-    # The factors of each candidate ascend.
+    # The factors of each candidate are in ascending order.
     assert (first.diff() >= 0).all()
 
 

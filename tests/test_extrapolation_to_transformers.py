@@ -1,5 +1,5 @@
-"""From transformers' configs to methods and back: transformers reads what we write, and reading it again gives the same
-method."""
+"""Round-trip tests between transformers' configs and methods: transformers reads what we write, and reading it again
+gives the same method."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Figures follow the theme, are small, have the same bytes every time, and always have a text that says what they
-show."""
+"""Tests that figures follow the theme, are small, have the same bytes every time, and always have a text that says what
+they show."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -219,7 +219,7 @@ def test_sizes_at_the_limits(value):
 
 
 def cells(root):
-    """(colour, opacity) of the filled cells, in order."""
+    """Return the (colour, opacity) of the filled cells, in order."""
     styles = [element.get("style") for element in root.iter("path")]
     found = [re.match(r"fill: var\(--(\w+)\); opacity: ([\d.]+)", style) for style in styles]
     return [(match[1], float(match[2])) for match in found if match]

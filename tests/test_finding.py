@@ -1,4 +1,4 @@
-"""The search: what its index contains, and which section a reader's words find first."""
+"""Tests of the search: what its index contains, and which section a reader's words find first."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_keywords_stand_beside_their_page(data, finding):
     assert keywords["book/decay.html"] == finding.keywords()["book/decay"]
 
 
-# ---- Which comes first ----
+# ---- Ranking ----
 
 SECTIONS = [
     ["", "Rotary position embedding", "Queries and keys are turned.", "rotate_half"],
@@ -112,20 +112,21 @@ const index = indexed(data);
 
 
 def with_search(data: dict, body: str, value: object) -> object:
-    """The value that the statements `body` return; they can use the search page's script and index, and `value` is
-    their `input`."""
+    """Return the value of the statements `body`, run with the search page's script and index; `value` is their
+    `input`."""
     return js.evaluate(f"globalThis.sections = {json.dumps(data)};\n{assets.search_script()}", ASK + body, value)
 
 
 def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
-    """The pages that each question finds, best first. A page is given as the titles of its sections, best first."""
+    """Return the pages that each question finds, best first. A page is given as the titles of its sections, best
+    first."""
     places = "return input.map((query) => ranked(query, data, index).list.map(({ place, more }) => [place, ...more]));"
     found = with_search(data, places, asked)
     return [[[data["sections"][place][2] for place in page] for page in pages] for pages in found]
 
 
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
-    """The titles of the sections that each question finds, page by page."""
+    """Return the titles of the sections that each question finds, page by page."""
     return [[title for page in pages for title in page] for pages in pages_for(*asked, data=data or SMALL)]
 
 
@@ -164,7 +165,7 @@ def small(
     synonyms: dict | None = None,
     keywords: tuple[str, ...] = (),
 ) -> dict:
-    """An index of sections (title, prose, names), all on one page unless ``pages`` gives each a page number;
+    """Return an index of sections (title, prose, names), all on one page unless ``pages`` gives each a page number;
     ``keywords`` belong to pages."""
     pages = pages or (0,) * len(sections)
     keywords = keywords or ("",) * (max(pages) + 1)

@@ -1,5 +1,5 @@
-"""What a notebook's first cell does and refuses to do, and that the book's notebooks run with the wheel and give the
-same results."""
+"""Tests of what a notebook's first cell does and refuses to do, and that the book's notebooks run with the wheel and
+give the same results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHAPTERS = execute.chapters()
 ALL = tuple(sorted(first_cell.NEEDED))
 NAME = "ropebook-1.2.3-py3-none-any.whl"
 
-# ------------------------------------------------------------------ what the first cell says and does
+# ------------------------------------------------------------------ output and actions of the first cell
 
 
 @pytest.fixture
@@ -47,8 +47,10 @@ def wheel(tmp_path) -> Wheel:
 
 
 class Stubs:
-    """An environment in which everything that a notebook needs is an empty module, and pip is a few lines of ours. The
-    first cell runs in the folder `here`."""
+    """An environment in which everything that a notebook needs is an empty module, and pip is a stub of a few lines.
+
+    The first cell runs in the folder `here`.
+    """
 
     PIP = """
 import pathlib, sys, zipfile
@@ -75,7 +77,7 @@ zipfile.ZipFile(sys.argv[-1]).extractall(site)
         self.here.mkdir()
 
     def asked(self) -> str | None:
-        """What pip was asked to install, if anything."""
+        """Return what pip was asked to install, if anything."""
         path = self.site / "asked.txt"
         return path.read_text() if path.exists() else None
 
@@ -184,7 +186,7 @@ def test_the_first_cell_says_what_pip_said_when_it_fails(tmp_path, wheel):
 
 
 def test_the_first_cells_can_be_read(wheel):
-    """The cell isn't a wall of characters: a reader who unfolds it can see what it does."""
+    """A reader who unfolds the cell can see what it does, because its lines are short enough to read."""
     note, code = first_cell.first_cells("Turns", "", wheel)
     assert len(code.source) < 5_000
     assert max(map(len, code.source.splitlines())) < 200
@@ -227,7 +229,7 @@ def test_the_zip_has_the_notebooks_the_wheel_and_where_to_start(tmp_path):
     assert takeaway.pack(tmp_path).read_bytes() == before
 
 
-# ------------------------------------------------------------------ the notebooks run alone
+# ------------------------------------------------------------------ running the notebooks by themselves
 
 
 @pytest.fixture(scope="session")
@@ -241,7 +243,7 @@ def public(tmp_path_factory) -> Path:
 
 
 def run_alone(notebook: nbformat.NotebookNode, python: Path, folder: Path, wheel: Path) -> nbformat.NotebookNode:
-    """Run a notebook beside the wheel, in a kernel of another environment with nothing of ours on the path."""
+    """Run a notebook next to the wheel, in a kernel of another environment without any of our modules on the path."""
     spec, empty, temporary = folder / "kernels" / "public", folder / "empty", folder / "temporary"
     for place in (spec, empty, temporary):
         place.mkdir(parents=True)
@@ -268,7 +270,7 @@ def run_alone(notebook: nbformat.NotebookNode, python: Path, folder: Path, wheel
     }
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MPL", "COV"))}
     client = NotebookClient(result, km=manager, timeout=300, resources={"metadata": {"path": str(empty)}})
-    # by default, the client leaves a manager that it was given running
+    # by default, the client doesn't shut down a manager that was passed to it
     client.execute(env={**inherited, **mine}, cleanup_kc=True)
     return result
 
@@ -277,7 +279,7 @@ TIMES = re.compile(r"\b\d[\d.,]*(e[-+]?\d+)?\s*(ns|µs|μs|us|ms|s|min|seconds?)
 
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """What a cell printed or displayed as text, as (kind, text), with times and addresses in memory left out.
+    """Return what a cell printed or displayed as text, as (kind, text), without times and memory addresses.
 
     Where a cell measures time, all numbers are left out. Such a cell calls `perf_counter` or has the tag `timing`.
     """
@@ -289,7 +291,7 @@ def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
         data = {output.name: output.text} if output.output_type == "stream" else output.data
         for kind, text in sorted(data.items()):
             if kind in KINDS and found and found[-1][0] == kind == output.get("name"):
-                found[-1] = (kind, found[-1][1] + text)  # a stream is cut into pieces at random places
+                found[-1] = (kind, found[-1][1] + text)  # a stream is split at random positions
             elif kind in KINDS:
                 found.append((kind, text))
     return [(kind, hidden.sub("…", text)) for kind, text in found]

@@ -1,4 +1,4 @@
-"""The book's fonts contain only the characters it uses, are small, and come with their licences."""
+"""Tests that the book's fonts contain only the characters it uses, are small, and come with their licences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_face_has_its_letters_and_its_licence(folder, face):
     assert {*map(chr, font.getBestCmap())} >= set(face.characters)
     licence = (folder / "fonts" / f"{face.name}.LICENCE.txt").read_text(encoding="utf-8")
     assert "SIL Open Font License" in licence or "Bitstream Vera" in licence
-    if "Bitstream Vera" in licence:  # a changed font must not keep the name of the original
+    if "Bitstream Vera" in licence:  # a modified font must not keep the name of the original
         assert not any(
             "Vera" in str(record) or "DejaVu" in str(record)
             for record in font["name"].names

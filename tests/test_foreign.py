@@ -1,5 +1,8 @@
-"""Whatever we patch in other packages is still there. When the theme, Sphinx or an extension changes, the patch's test
-fails by name, so we needn't discover it on a page that looks odd."""
+"""Tests that everything we patch in other packages still exists.
+
+When the theme, Sphinx or an extension changes, the patch's test fails by name, so we needn't discover it on a page that
+looks odd.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def test_what_the_bundle_looks_for_is_what_the_theme_writes():
     assert f"{bundle.FONT}.woff2" in PATCHES["icons as a font"][1]
     head = text(f"{PYDATA}/static/webpack-macros.html") + text(f"{PYDATA}/layout.html")
     taken = [tag.strip() for tag in bundle.NEEDLESS.findall(head)]
-    assert len(taken) == 6  # an icon font, two hints, three scripts of the search
+    assert len(taken) == 6  # an icon font, two hints, three search scripts
     assert bundle.MEASURED.search(text(f"{PYDATA}/static/scripts/pydata-sphinx-theme.js"))
     assert bundle.LOADED.search(text(f"{BOOK_THEME}/static/sbt-webpack-macros.html"))
 

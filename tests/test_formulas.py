@@ -1,4 +1,4 @@
-"""Formulas as lines of plain text, for the excerpts of the search."""
+"""Tests of formulas as lines of plain text, used in the search excerpts."""
 
 from __future__ import annotations
 

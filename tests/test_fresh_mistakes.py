@@ -1,4 +1,5 @@
-"""The fresh mistakes are mistakes: each differs from the sound rotation where it says so, and no two are the same."""
+"""Tests that the fresh mistakes are mistakes: each differs from the correct rotation where it says so, and no two are
+the same."""
 
 import math
 import random
@@ -15,7 +16,7 @@ NAMES = sorted(FRESH)
 WORLDS = 120
 ASPECTS = {"position", "frequency", "direction", "pairing", "length", "scale", "entries", "heads", "rows", "twice"}
 ASPECTS |= {"never", "precision", "other"}
-BEYOND = 1e-5  # entries of size 1 to 5 in float32: twenty times their rounding
+BEYOND = 1e-5  # entries of size 1 to 5 in float32: twenty times their rounding error
 
 
 def world(seed):
@@ -28,7 +29,7 @@ def world(seed):
 
 
 def calls(world, seed=0):
-    """Two rows, four heads of q and two of k, by the place of their tokens."""
+    """Return two rows, four heads of q and two of k, keyed by the positions of their tokens."""
     generator = torch.Generator().manual_seed(seed)
     starts = {
         "small": torch.arange(3, 10),

@@ -1,5 +1,7 @@
-"""The second set's mistakes are mistakes, by a reference of its own in float64: none is the declared rotation, in
-either direction. Its sound functions are that rotation. What the diagnosis says about them isn't tested here.
+"""Tests that the second set's mistakes are mistakes, using a separate float64 reference.
+
+No mistake equals the declared rotation, in either direction. The set's sound functions do equal it. What the diagnosis
+says about them isn't tested here.
 """
 
 import math
@@ -34,7 +36,7 @@ WORLDS = [world(seed) for seed in range(160)]
 
 
 def calls(world, seed=0):
-    """Two rows, four heads of q and two of k; "again" comes last and is as long as the others."""
+    """Return two rows, four heads of q and two of k; "again" comes last and is as long as the others."""
     last, generator = world.length - 7, torch.Generator().manual_seed(seed)
     starts = {
         "small": torch.arange(3, 10),
@@ -51,7 +53,7 @@ def calls(world, seed=0):
 
 
 def frequency(world, i):
-    """θ of pair i, from the papers' definitions."""
+    """Compute θ of pair i from the papers' definitions."""
     theta = world.base ** (-2 * i / world.rotary_dim)
     original = world.length / world.factor
     if world.scaled == "linear":
@@ -72,7 +74,7 @@ def frequency(world, i):
 
 
 def reference(world, x, positions, way=1):
-    """x rotated pair by pair in float64; ``way`` -1 is the other direction."""
+    """Rotate x pair by pair in float64; ``way`` -1 is the other direction."""
     out, half = x.double().numpy().copy(), world.rotary_dim // 2
     place = positions.double().numpy()
     place = place[:, None] if place.ndim == 2 else place[None, None]
@@ -91,7 +93,8 @@ def furthest(ours, theirs):
 
 
 def allowed(positions):
-    """How far angles in float32 may put entries of size 5; a larger error isn't due to rounding in float32."""
+    """Return the error that float32 angles may cause in entries of size 5; a larger error isn't due to float32
+    rounding."""
     return 1e-5 + 5 * positions.max().item() * 2**-23
 
 
@@ -100,7 +103,7 @@ def settings(mistake):
 
 
 def one_of_each():
-    """The narrowest world of each scaling and layout."""
+    """Return the narrowest world of each scaling and layout."""
     found = {}
     for here in sorted(WORLDS, key=lambda here: here.dim):
         found.setdefault((here.scaled, here.layout), here)

@@ -1,7 +1,7 @@
-"""The third set of fresh mistakes is what it says it is. The diagnosis plays no part here.
+"""Tests that the third set of fresh mistakes is what it claims to be. The diagnosis plays no part here.
 
-Every mistake is compared with a rotation by complex numbers in float64, in worlds drawn at random: it has to differ
-in what it claims, and only there. Functions said to be sound have to agree.
+Every mistake is compared with a rotation by complex numbers in float64, in random worlds: it has to differ in what it
+claims, and only there. Functions that claim to be sound have to agree.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from tests.fresh_mistakes_third import FRESH, SOUND
 
 WORLDS, ASPECTS = 60, {"base", "frequency", "position", "layout", "hand", "phase", "share", "angle", "value", "length"}
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
-# A mistake has to differ by ten times what float32 is allowed.
+# A mistake has to differ by ten times the float32 tolerance.
 VISIBLE = 10 * TOLERANCE[torch.float32]
 HEADS, KEY_HEADS, ROWS = 4, 2, 2
 
@@ -65,7 +65,7 @@ SAYS_NOTHING = (
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """What an author declares, as far as the mistakes look at it."""
+    """What an author declares, as far as the mistakes depend on it."""
 
     layout: str
     dim: int
@@ -78,7 +78,7 @@ class World:
 
 
 def keep_of(scaled, theta, draw):
-    """How much of each frequency the scaling keeps."""
+    """Return the share of each frequency that the scaling keeps."""
     if scaled == "linear":
         return torch.zeros_like(theta)
     if scaled == "llama3":
@@ -107,7 +107,7 @@ def world_of(seed):
 
 
 def sound(x, positions, world):
-    """x rotated by complex numbers in float64."""
+    """Rotate x by complex numbers in float64."""
     places = positions.double() if positions.ndim == 1 else positions.double()[:, None]
     first, second = rope.split(x[..., : world.rotary_dim].double(), world.layout)
     turned = torch.complex(first, second) * torch.exp(1j * places[..., None] * world.frequencies)
@@ -128,7 +128,7 @@ CALLS = {
 
 
 def errors(build, world, call, dtype=torch.float32, seed=0):
-    """By how much q and k differ from the sound rotation at most, in the last one of the call's positions."""
+    """Return the largest differences of q and k from the correct rotation, in the last of the call's positions."""
     function, generator = build(world), torch.Generator().manual_seed(seed)
     for positions in CALLS[call]:
         q, k = (
@@ -139,7 +139,7 @@ def errors(build, world, call, dtype=torch.float32, seed=0):
         answer = function(q, k, positions)
         assert all(torch.equal(x, kept) for x, kept in zip((q, k), before, strict=True)), "the input is overwritten"
         assert all(x.shape == y.shape and x.dtype == y.dtype for x, y in zip(answer, (q, k), strict=True))
-    # what isn't a number differs, too
+    # NaN counts as a difference, too
     return tuple(
         (x.double() - sound(before, positions, world)).abs().nan_to_num(nan=math.inf).max().item()
         for x, before in zip(answer, (q, k), strict=True)
@@ -224,7 +224,7 @@ def test_patterns_accept_nothing_that_says_nothing(name):
 
 @pytest.mark.parametrize("name", FRESH)
 def test_patterns_tell_mistakes_apart(name):
-    """A tenth of the others at most: those of its own family."""
+    """A pattern matches at most a tenth of the other mistakes: those of its own family."""
     others = [other for other, fresh in FRESH.items() if other != name and matching(FRESH[name], fresh.truth)]
     assert len(others) <= len(FRESH) / 10, others
 

@@ -1,4 +1,4 @@
-"""The front page's drawing: in Python for pages without a script, in JavaScript for dragging."""
+"""Tests of the front page's drawing: in Python for pages without a script, in JavaScript for dragging."""
 
 from __future__ import annotations
 

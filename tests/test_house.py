@@ -1,5 +1,5 @@
-"""The package is in order: imports go one way, private names stay in their module, and heavy imports are made only
-where they are used."""
+"""Tests of the package's structure: imports go one way, private names stay in their module, and heavy imports are made
+only where they are used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORDER = [
     "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "explain", "exercises",
     "relatives", "beyond", "lab", "real", "proofs", "explorers",
 ]  # fmt: skip
-# What a part of the package may import in addition to torch and Python itself. (torch doesn't install NumPy.)
+# What a part of the package may import in addition to torch and the standard library. (torch doesn't install NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},
     "rope": {"numpy"},
@@ -45,7 +45,7 @@ HEAVY = {
 
 
 def part(name: str) -> str:
-    """The part of the package that a dotted name belongs to: "lab" for "ropebook.lab.model"."""
+    """Return the part of the package that a dotted name belongs to: "lab" for "ropebook.lab.model"."""
     return (name.split(".") + [""])[1]
 
 
@@ -76,7 +76,7 @@ def test_the_ground_stands_on_nothing_else():
 
 
 def foreign_private_names(tree: ast.AST) -> list[str]:
-    """The private names of other modules that a module uses."""
+    """Return the private names of other modules that a module uses."""
     bound, found = set(), []
     for node, name in statements(tree):
         if name.startswith("ropebook."):

@@ -1,4 +1,5 @@
-"""The first page: its code runs alone and does what transformers does, and the integers in its text are right."""
+"""Tests of the first page: its code runs alone and does what transformers does, and the integers in its text are
+correct."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def rope():
-    """The page's function: its cell is run unchanged, with nothing else defined."""
+    """Return the page's function: its cell is run unchanged, with nothing else defined."""
     [cell] = re.findall(r"^```\{code-cell\} python\n((?:(?!^```).)*?^def rope\(.*?)^```", PAGE, re.M | re.S)
     names = {}
     exec(cell, names)

@@ -1,4 +1,4 @@
-"""Questions at random distances, answered by readers whose behaviour is known: every score can turn out wrong."""
+"""Tests of questions at random distances, answered by readers with known behaviour: every score can turn out wrong."""
 
 import numpy as np
 import pytest
@@ -23,15 +23,17 @@ FINDING = Layout("retrieval", 2048, 256, 2048, contexts=12)
 
 
 def records(text, key):
-    """The records of a key, from the farthest to the nearest: (distance to the question, byte)."""
+    """Return the records of a key, from the farthest to the nearest: (distance to the question, byte)."""
     low = data.RECORD + data.VALUES * key
     places = [at for at, byte in enumerate(text) if low <= byte < low + data.VALUES]
     return [(len(text) - at, text[at]) for at in places]
 
 
 def reader(choose):
-    """A reader that answers with ``choose``, which is told whether the first record is asked for, and the key's
-    records."""
+    """Return a reader that answers with ``choose``.
+
+    ``choose`` receives the key's records, and whether the first of them is asked for.
+    """
 
     def told(asked):
         rows = []
@@ -56,7 +58,7 @@ def always_far(first, found):
 
 
 def folding(period):
-    """Takes the remainder of every distance modulo the period for the distance itself."""
+    """Return a strategy that mistakes the remainder of each distance modulo the period for the distance itself."""
 
     def choose(first, found):
         by_angle = sorted(found, key=lambda one: one[0] % period)
@@ -81,7 +83,7 @@ def test_who_prefers_far_records_wins_one_kind_and_loses_the_other():
 
 
 def test_whoever_folds_distances_is_wrong_at_chosen_ones_and_a_coin_at_random_ones():
-    """The module exists to expose readers who fold distances: to them, a record at 384 looks as if it were 5 bytes
+    """The module exists to detect readers who fold distances: to them, a record at 384 looks as if it were 5 bytes
     away."""
     period, many = 379, Layout("order", 2048, 256, 2048, contexts=60)
     assert folding(period)(True, [(384, "first"), (192, "last")]) == "last"

@@ -1,4 +1,5 @@
-"""The laboratory's text: which files are read, and in which part each was when a hash of its name decided.
+"""Tests of the laboratory's text: which files are read, and which part each one belonged to when a hash of its name
+decided.
 
 The library is a small folder made here instead of the real one, so that nothing depends on the Python that runs the
 tests.

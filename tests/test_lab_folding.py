@@ -1,4 +1,4 @@
-"""What a score would be at any distance, compared with scores of the model."""
+"""Tests of a score extrapolated to any distance, compared with scores of the model."""
 
 import numpy as np
 import pytest

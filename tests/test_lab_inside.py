@@ -1,5 +1,5 @@
-"""Inside a model: sums over distances compared with loops, norms with bare projections, permuted models with the
-original."""
+"""Tests of the inside of a model: sums over distances compared with loops, norms with bare projections, permuted models
+with the original."""
 
 import json
 import math
@@ -174,7 +174,7 @@ def test_start_must_leave_a_query():
 
 
 def made(share, scores):
-    """One layer and one head, with all queries at the end of the text; then the weights equal the shares."""
+    """Return one layer and one head, with all queries at the end of the text, so that the weights equal the shares."""
     share, scores = (torch.tensor(x, dtype=torch.float64)[None, None] for x in (share, scores))
     return Attention(share, scores, share, share[..., -1])
 
@@ -272,7 +272,7 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
     same(other(tokens), plain, 1e-11)
     assert (inside.permuted(model, order)(tokens) - plain).abs().max() > 1e-3
     theta = model.layers[0].attention.rotary.inv_freq
-    # each rotated query is the old one with its pairs in the new order, up to the projection's rounding
+    # each rotated query is the old one with its pairs in the new order, up to the projection's rounding error
     (q, k), (old_q, old_k) = inside.queries_and_keys(other, tokens)[0], inside.queries_and_keys(model, tokens)[0]
     for new, old in ((q, old_q), (k, old_k)):
         pairs = old.unflatten(-1, (2, 4)) if layout == "half" else old.unflatten(-1, (4, 2)).mT
@@ -290,8 +290,8 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
 
 @torch.no_grad()
 def test_scores_are_exactly_the_same_where_sums_have_no_rounding():
-    """Whole numbers and quarter turns need no rounding, so permuting the pairs of q and k with their angles keeps the
-    exact score."""
+    """Integers and quarter turns need no rounding, so permuting the pairs of q and k with their angles keeps the exact
+    score."""
     draws = torch.Generator().manual_seed(0)
     q, k = torch.randint(-9, 9, (2, 1, 1, 6, 8), generator=draws).double()
     turns = torch.randint(0, 4, (6, 4), generator=draws)
@@ -364,7 +364,7 @@ def test_means_over_bins():
             inside.binned(values, edges)
 
 
-# --- All of it ------------------------------------------------------------------------------------------------------
+# --- Complete evaluation --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Weights in int8: how much rounding changes each entry, and what that costs the model that comes with the
+"""Tests of weights in int8: how much rounding changes each entry, and how it affects the model that comes with the
 notebooks."""
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def test_what_is_rounded_is_not_rounded_again():
 
 
 def test_rounding_costs_what_is_said():
-    """Measured on files of this machine's Python that weren't in the training text. Its version may differ, so the
-    bound is generous."""
+    """The cost is measured on files of this machine's Python that weren't in the training text. Its version may differ,
+    so the bound is generous."""
     _, windows = scores.windows(parts.load().development, 256)
     exact, rounded = (mean_bits(pretrained(int8=wanted), windows) for wanted in (False, True))
     assert exact != rounded

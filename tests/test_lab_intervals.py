@@ -1,5 +1,5 @@
-"""Intervals over seeds and files, compared with tables of Student's t and with results worked out by hand; and how
-often they contain the true value."""
+"""Tests of intervals over seeds and files, compared with tables of Student's t and with results worked out by hand; and
+of how often they contain the true value."""
 
 import math
 
@@ -94,8 +94,8 @@ def test_how_often_it_holds_the_truth(seed_spread, file_spread, rest):
 
 
 def test_files_alone_would_promise_too_much():
-    """The first experiment averaged over seeds and took the interval over files. If seeds differ, that interval is too
-    narrow."""
+    """The first experiment averaged over seeds and computed the interval over files. If seeds differ, that interval is
+    too narrow."""
     draws = torch.Generator().manual_seed(1)
     held = 0
     for _ in range(300):
@@ -162,8 +162,8 @@ def test_what_has_no_spread_to_measure_is_refused():
 
 
 def test_it_is_seldom_very_sure_of_what_is_not_so():
-    """If seeds differ less than files do, small p-values are rare enough even far out in the tail, where a correction
-    for many comparisons looks."""
+    """If seeds vary less than files do, small p-values are rare enough even far out in the tail, where a correction for
+    many comparisons looks."""
     draws = torch.Generator().manual_seed(0)
     tries, called = 600, {0.01: 0, 0.001: 0}
     for _ in range(tries):

@@ -1,4 +1,4 @@
-"""A trained model with a method, compared with the attention layer and with decoding token by token."""
+"""Tests of a trained model with a method, compared with the attention layer and with decoding token by token."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, mon
         found, wanted = ours(tokens), slow_method(model, method, METHOD_OPTIONS[method])(tokens)
         assert (found - wanted).abs().max() < EXACT
         assert (found - before).abs().max() > 1e-3  # the method has an effect
-        assert torch.equal(model(tokens), before)  # and leaves the original model as it was
+        assert torch.equal(model(tokens), before)  # and the original model is unchanged
 
 
 def test_a_method_shares_weights_and_one_rotary(model):

@@ -1,4 +1,4 @@
-"""What pages say about a run in results/inside.json, compared with the models that the numbers came from."""
+"""Tests of what pages say about a run in results/inside.json, compared with the models that the numbers came from."""
 
 import pytest
 import torch

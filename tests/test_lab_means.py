@@ -1,4 +1,4 @@
-"""Means over files and over bands, with their errors."""
+"""Tests of means over files and over bands, with their errors."""
 
 import math
 import statistics

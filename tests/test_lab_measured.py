@@ -1,4 +1,4 @@
-"""What pages show about the second experiment, compared with the numbers it comes from."""
+"""Tests of what pages show about the second experiment, compared with the underlying numbers."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""The laboratory's model compared with transformers: given the same weights, transformers' Llama computes the logits of
-every scheme.
+"""Tests of the laboratory's model, compared with transformers: given the same weights, transformers' Llama computes the
+logits of every scheme.
 
 Learned and sinusoidal positions are passed to it as ``inputs_embeds``, ALiBi as a mask that is added to the scores, and
 vectors that aren't rotated get position 0. Tolerances are relative to the largest magnitude; transformers computes
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, dtype=torch.float64, length=LENGTH, **options):
-    """A tiny model with sharp attention; with weights of the initial size it is almost uniform."""
+    """Build a tiny model with sharp attention; with weights of the initial size it is almost uniform."""
     model = M.LanguageModel(scheme, length, **{**SIZES, **options}, dtype=dtype)
     for name, weight in model.named_parameters():
         if weight.dim() == 2:
@@ -48,7 +48,7 @@ def make(scheme, dtype=torch.float64, length=LENGTH, **options):
     return model
 
 
-# --- what they are ---
+# --- the schemes ---
 
 
 def test_the_schemes():
@@ -131,7 +131,7 @@ def theirs_of(model, base):
 
 
 def added_places(model):
-    """What the scheme adds to the bytes' vectors, computed by its formula."""
+    """Compute what the scheme adds to the bytes' vectors, from its formula."""
     if model.scheme == "learned":
         return model.places.weight
     angles = np.arange(LENGTH)[:, None] / 10000.0 ** (np.arange(0, 16, 2) / 16)
@@ -181,7 +181,7 @@ def test_the_places_are_as_large_as_the_words():
     assert sizes == pytest.approx({"learned": 1.0, "sinusoidal": 1.0}, rel=0.02)
 
 
-# --- what they can tell about positions ---
+# --- what they can infer about positions ---
 
 
 @every_scheme
@@ -201,8 +201,8 @@ def test_only_without_a_scheme_is_the_order_of_the_bytes_before_lost(scheme):
     change = error(model(TOKENS[:, order])[:, -1], model(TOKENS)[:, -1])
     assert (change < TINY) == (scheme == "none")
     assert change < TINY or change > 1e-3
-    # a second layer notices, because the causal mask gave each of the first layer's outputs its own number of bytes to
-    # attend to
+    # a second layer notices, because under the causal mask each of the first layer's outputs attended to its own number
+    # of bytes
     deep = make(scheme)
     assert error(deep(TOKENS[:, order])[:, -1], deep(TOKENS)[:, -1]) > 1e-3
 
@@ -388,7 +388,7 @@ def test_a_copy_is_as_the_original(scheme):
 
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
-    """Two models among the results, stored as after training."""
+    """Add two models to the results, stored as after training."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
     (tmp_path / "trials").mkdir()

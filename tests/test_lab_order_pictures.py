@@ -1,4 +1,4 @@
-"""What the page on order draws and lists, from a made-up result."""
+"""Tests of what the page on order draws and lists, from a synthetic result."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,6 @@
-"""The text in three parts: what is read, which part it belongs to, and that the parts share next to nothing.
+"""Tests of the text in three parts: what is read, which part it belongs to, and that the parts share almost nothing.
 
-The rules are tested on a small folder made here. That they achieve their purpose is tested on the library of this
-Python.
+The rules are tested on a small folder made here. Whether they achieve their purpose is tested on this Python's library.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ def small(tmp_path):
     return library(tmp_path, {named(part): prose(seed) for seed, part in enumerate(P.PARTS)})
 
 
-# --- strings in common ---
+# --- common strings ---
 
 
 def strings(text, length):
@@ -119,7 +118,7 @@ def test_every_file_ends_with_a_zero_byte_and_the_three_parts_have_theirs(small)
         ("train", "development", True),
         ("train", "held_out", True),
         ("development", "held_out", True),
-        ("held_out", "held_out", False),  # files of the same part may be alike
+        ("held_out", "held_out", False),  # files of the same part may be similar
         ("development", "development", False),
         ("train", "train", False),
     ],
@@ -170,7 +169,7 @@ def trained_on(real):
 
 
 def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
-    """We search the whole training text itself, not its hashes, for some strings of some files."""
+    """We search the whole training text itself, not its hashes, for some strings from some files."""
     train = real.train.tobytes()
     files = {**real.development, **real.held_out}
     pieces = [

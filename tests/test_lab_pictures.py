@@ -1,4 +1,4 @@
-"""What the figures of the chapter on measurements draw, compared with the made-up numbers they are given."""
+"""Tests of what the figures in the chapter on measurements draw, compared with the synthetic numbers they are given."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def lines(ax, thick):
 
 
 def row(fig, lines, id):
-    """The two panels in the row of this line."""
+    """Return the two panels in the row of this line."""
     at = list(lines).index(id) * 2
     return fig.axes[at : at + 2]
 
@@ -78,7 +78,7 @@ def test_bits_by_position_are_means_over_seeds_with_each_seed_behind(whole, numb
         assert last.get_ydata() == pytest.approx(np.mean(seeing, 0), abs=1e-3)
         assert sorted(line.get_xdata()[0] for line in lines(ax, 1.0)) == [256, 2048]
         first, *_, last = own.get_xdata()
-        assert first == 2  # the window of bytes 1 to 4 has its middle here
+        assert first == 2  # the window of bytes 1 to 4 is centred here
         assert last == pytest.approx((1723 * 2048) ** 0.5)
         assert whole["edges"][-2] == 1722
     assert fig.axes[-1].get_xlabel() == "position"

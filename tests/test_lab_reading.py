@@ -1,4 +1,4 @@
-"""A text read byte by byte: the numbers compared with the model's own, and arguments that are refused."""
+"""Tests of a text read byte by byte: the numbers compared with the model's own, and arguments that are refused."""
 
 from __future__ import annotations
 

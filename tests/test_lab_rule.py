@@ -1,4 +1,5 @@
-"""The rule on made-up numbers, built so that each outcome is known; noise alone is rarely called a difference."""
+"""Tests of the rule on synthetic numbers, built so that each outcome is known; noise alone is rarely called a
+difference."""
 
 from dataclasses import replace
 

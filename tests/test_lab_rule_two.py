@@ -1,4 +1,4 @@
-"""The second rule, still a draft, on made-up letters whose outcomes are known."""
+"""Tests of the second rule, still a draft, on synthetic letters whose outcomes are known."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ SEEDS = (0, 1, 2)
 
 
 def made(right, other=0.0, contexts=16, questions=16, seed=0):
-    """Letters for each layout and seed: "1" has the probability ``right``, "o" the probability ``other``."""
+    """Draw letters for each layout and seed: "1" has the probability ``right``, "o" the probability ``other``."""
     draws = np.random.default_rng(seed)
     chances = [right, other, max(0.0, 1 - right - other)]
 

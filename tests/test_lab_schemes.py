@@ -1,5 +1,5 @@
-"""The schemes that the second experiment adds, compared with transformers: T5's buckets, and RoPE in every other
-layer."""
+"""Tests of the schemes that the second experiment adds, compared with transformers: T5's buckets, and RoPE in every
+other layer."""
 
 import copy
 import math
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, **options):
-    """A tiny model with sharp attention whose biases differ from one another."""
+    """Build a tiny model with sharp attention whose biases differ from one another."""
     model = M.LanguageModel(scheme, LENGTH, **{**SIZES, **options})
     for name, weight in model.named_parameters():
         if name == "buckets":
@@ -82,7 +82,7 @@ def test_the_buckets_are_those_of_transformers():
     distances = torch.arange(5000)
     theirs = T5Attention._relative_position_bucket(-distances, bidirectional=False, num_buckets=32, max_distance=128)
     ours = t5_bucket(distances)
-    # where two ranges meet, rounding in float32 decides which one a distance falls into
+    # where two ranges meet, float32 rounding decides which one a distance belongs to
     apart = (ours != theirs).nonzero().flatten().tolist()
     assert apart in ([], [32], [64], [32, 64])
     assert ours.diff().min() == 0

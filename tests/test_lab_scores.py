@@ -1,5 +1,5 @@
-"""What we measure about a trained model, compared with the model itself, with values by hand, and on models whose
-answers are known."""
+"""Tests of the measurements on a trained model, compared with the model itself, with values computed by hand, and on
+models whose answers are known."""
 
 import itertools
 
@@ -116,7 +116,7 @@ def test_a_learned_scheme_goes_as_far_as_it_has_learned():
 
 
 class Told:
-    """Gives the answers it was made with, one context after another."""
+    """Gives the predetermined answers, one context after another."""
 
     def __init__(self, right, other):
         self.pairs = (torch.tensor(right), torch.tensor(other))
