@@ -1,4 +1,4 @@
-"""The pages' tables and grids, compared with the made-up numbers they are given."""
+"""Tests of the pages' tables and grids, compared with the synthetic numbers they are given."""
 
 import numpy as np
 import pytest

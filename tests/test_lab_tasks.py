@@ -1,5 +1,5 @@
-"""Two tasks inside a text: what is planted where, that content alone doesn't reveal the order, and which answers count
-as right."""
+"""Tests of two tasks inside a text: what is planted where, that content alone doesn't reveal the order, and which
+answers count as correct."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def is_record(byte):
 
 
 def solved(text, before):
-    """Read the text and find what the query at ``before`` − 1 asks for."""
+    """Read the text and return the answer to the query at ``before`` − 1."""
     query = text[before - 1]
     first = T.FIRST <= query < T.FIRST + data.KEYS
     key = query - (T.FIRST if first else data.QUERY)
@@ -112,7 +112,7 @@ def test_questions_follow_from_the_seed(task):
 
 
 class Reader(nn.Module):
-    """Answers by reading the text: with the record asked for, with the key's first record, or with nothing."""
+    """Answers by reading the text: with the record asked for, with the key's first record, or not at all."""
 
     has_bias = False
 

@@ -1,7 +1,7 @@
-"""The laboratory's training: what a step does, that a run which was killed ends with the same bits as one that wasn't,
-that two processes do what one does, and that a small model learns.
+"""Tests of the laboratory's training: the effect of a step, that an interrupted run ends with the same bits as an
+uninterrupted one, that two processes do what one does, and that a small model learns.
 
-The models are tiny and their text is made up, except in the smoke training, which reads a few files of the library.
+The models are tiny and their text is synthetic, except in the smoke test, which reads a few files of the library.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ def finish(trainer, every=100):
 
 
 def state_of(trainer):
-    """Everything that determines the next steps."""
+    """Return everything that determines the next steps."""
     return {
         "step": trainer.step,
         "losses": trainer.losses,
@@ -173,7 +173,7 @@ def test_gradients_are_clipped(corpus, tmp_path, monkeypatch):
 def test_a_step_follows_from_seed_and_number(corpus, tmp_path):
     losses = {}
     for name, run in {"a": tiny(), "b": tiny(), "seed": tiny(seed=1), "rows": tiny(rows=5)}.items():
-        torch.manual_seed(len(losses))  # random draws elsewhere change nothing
+        torch.manual_seed(len(losses))  # random draws elsewhere have no effect
         losses[name] = finish(Trainer(run, corpus, tmp_path / name))
     assert losses["a"] == losses["b"]
     assert losses["seed"] != losses["a"] != losses["rows"]
@@ -200,8 +200,10 @@ SHOWN, HELD_OUT = ["argparse.py", "ast.py", "bdb.py", "cmd.py", "codecs.py"], ["
 
 
 def test_a_small_model_learns(tmp_path):
-    """The loss falls by at least four from 8 bits per byte, the loss of a model that has learned nothing. On files that
-    weren't in the training text it falls by 3.5, more than byte frequencies alone could explain."""
+    """The loss falls by at least four from 8 bits per byte, the loss of a model that has learned nothing.
+
+    On files that weren't in the training text it falls by 3.5, more than byte frequencies alone could explain.
+    """
     library = Path(sysconfig.get_paths()["stdlib"])
     shown, held_out = (data.as_text(b"".join((library / n).read_bytes() for n in names)) for names in (SHOWN, HELD_OUT))
     corpus = Text.of(shown.tobytes())
@@ -219,7 +221,7 @@ def test_a_small_model_learns(tmp_path):
     assert bits < 8 - 3.5 < by_frequency
 
 
-# --- stopping and going on ---
+# --- stopping and resuming ---
 
 
 def worker(root, folder, run, dtype="float32", death="never", launcher=(sys.executable,)):

@@ -1,5 +1,5 @@
-"""The second experiment's trainings: which ones there are, what their rows hold, and that they train and resume like
-the first's."""
+"""Tests of the second experiment's training runs: which ones there are, what their rows contain, and that they train
+and resume like the first experiment's."""
 
 import numpy as np
 import pytest

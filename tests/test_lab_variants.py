@@ -1,4 +1,4 @@
-"""Trainings with one thing changed: what each changes, and that the change reaches the model."""
+"""Tests of training runs with one thing changed: what each one changes, and that the change reaches the model."""
 
 import numpy as np
 import pytest

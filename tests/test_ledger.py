@@ -1,5 +1,7 @@
-"""The ledger names equations without a check, and checks without an equation. (test_proofs.py tests that each check
-holds and refuses its twin.)"""
+"""Tests that the ledger names equations without a check, and checks without an equation.
+
+test_proofs.py tests that each check holds and refuses its twin.
+"""
 
 from __future__ import annotations
 

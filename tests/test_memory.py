@@ -1,4 +1,4 @@
-"""Finding shared memory from strides, compared with a list of all addresses."""
+"""Tests of detecting shared memory from strides, compared with a list of all addresses."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def views(draw):
 
 
 def addresses(x):
-    """The address of each entry, counted in entries from the start of the memory."""
+    """Return the address of each entry, counted in entries from the start of the memory."""
     numbers = torch.arange(x.untyped_storage().size() // x.element_size())
     return numbers.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
 
@@ -58,8 +58,8 @@ def test_nothing_is_shared_with_nothing_or_with_another_device():
 
 
 def test_many_heads_are_told_apart_at_once():
-    """Queries and keys of one projection, and the same memory in two orders: no list of 10 million addresses is
-    made."""
+    """Compare queries and keys of one projection, and the same memory in two orders, without creating a list of 10
+    million addresses."""
     both = torch.empty(1, 2048, 48, 128)
     q, k = both[:, :, :32].transpose(1, 2), both[:, :, 32:40].transpose(1, 2)
     assert not memory.repeats(q)

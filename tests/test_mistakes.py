@@ -1,4 +1,5 @@
-"""The gallery of mistakes: each mistake is what its name says, and only the measurements listed for it catch it."""
+"""Tests of the gallery of mistakes: each mistake is what its name says, and only the measurements listed for it detect
+it."""
 
 import inspect
 import math
@@ -18,7 +19,7 @@ CAUGHT_BY = {
     "degrees": {"scores", "gaps"},
     "halved_dim": {"scores", "gaps"},
     "swapped_layout": {"lengths", "shift", "scores", "gaps", "output"},
-    "other_layout": {"scores", "gaps"},  # no property of a rotation catches it
+    "other_layout": {"scores", "gaps"},  # no property of a rotation detects it
     "rotated_values": {"values", "output"},
     "bf16_table": {"lengths", "shift", "scores", "gaps", "output"},
     "query_only": {"shift", "scores", "gaps", "output"},
@@ -38,7 +39,7 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
 
 
 def test_a_rotation_is_asked_for_positions_that_a_text_has():
-    """A reader's own function may refuse positions below 0, so it isn't asked for any."""
+    """A reader's own function may refuse positions below 0, so it isn't called with any."""
     seen = []
 
     def watched(q, k, v, positions, **options):
@@ -51,8 +52,8 @@ def test_a_rotation_is_asked_for_positions_that_a_text_has():
 
 
 class Reader:
-    """Two layers of attention without weights, which may misuse a correct rotation. For longer texts it raises the
-    base."""
+    """Two layers of attention without weights, which may misuse a correct rotation. For longer texts the reader raises
+    the base."""
 
     def __init__(self, wrong=""):
         self.wrong, self.base = wrong, 100.0
@@ -131,13 +132,13 @@ def test_the_mistakes_are_those_they_are_called():
 
 
 def interleaved(x, positions):
-    """Rotate with complex numbers, which the module doesn't do."""
+    """Rotate with complex numbers, which the module itself doesn't use."""
     turn = torch.polar(torch.ones(5, 4).double(), positions[:, None] * sinusoidal.inv_freq(8))
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
 
 
 def test_the_output_is_measured_against_torchs_attention():
-    """`output` is the largest change that a shift of positions makes in the result of attention, computed by torch."""
+    """`output` is the largest change in the result of torch's attention when all positions are shifted."""
     found = mistakes.diagnose(mistakes.query_only, dim=8, seq_len=6, shift=7, generator=seeded())
     q, k, v = torch.randn(3, 6, 8, dtype=torch.float64, generator=seeded())
     at = torch.arange(6)

@@ -1,5 +1,5 @@
-"""The field guide: rows and sources fit together, impossible values are refused, and the table shows what the file
-says."""
+"""Tests of the field guide: rows and sources are consistent, impossible values are refused, and the table shows what
+the file says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.paths import BOOK
 PAGE = "models.md"
 ROWS = M.checkpoints()
 KINDS = {row.kind for row in ROWS}
-# How the names of the checkpoints that the book talks about begin.
+# The prefixes of the names of the checkpoints that the book mentions.
 TALKED_OF = (
     "GPT-J", "GPT-NeoX", "LLaMA-", "Llama-2", "Llama-3", "Llama-4", "CodeLlama", "Mistral-", "Qwen2-", "Qwen3-Next",
     "Gemma-2B", "Gemma-2-", "Gemma-3-", "Gemma-4-", "Phi-", "DeepSeek-V2", "DeepSeek-V3", "DeepSeek-V4", "gpt-oss",
@@ -173,7 +173,7 @@ def test_counts_are_of_known_values_only():
     assert M.layouts(few) == {"interleaved": 1, "half": 1}  # the third row doesn't count
     (group,) = M.bases((1, 9000), few)
     assert group[2:] == (2, 10_000, 255_000, 500_000)
-    short, long = M.bases((1, 2048, 8192), few)  # a limit is included in the lengths below it
+    short, long = M.bases((1, 2048, 8192), few)  # a limit is included in the range below it
     assert (short[1:4], long[1:4]) == ((2048, 1, 10_000), (8192, 1, 500_000))
     assert M.known("base", "trained", rows=few) == few[:2]
     assert {name: len(found) for name, found in M.stretched(few).items()} == {"none": 2}
@@ -184,7 +184,7 @@ def test_counts_are_of_known_values_only():
 
 
 class Rows(HTMLParser):
-    """The cells of a table's rows, and the ids and fragments of a page."""
+    """Collects the cells of a table's rows, and the ids and fragments of a page."""
 
     def __init__(self, text: str):
         super().__init__()

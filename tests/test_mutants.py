@@ -1,4 +1,5 @@
-"""The mutations of benchmarks/mutants.py: each changes a single thing, and each module they name has its tests."""
+"""Tests of the mutations in benchmarks/mutants.py: each changes a single thing, and each module they name has its
+tests."""
 
 import ast
 

@@ -1,4 +1,5 @@
-"""Student notebooks: a page becomes plain Markdown, code stays as it is, and the notebooks run by themselves."""
+"""Tests of the student notebooks: a page becomes plain Markdown, its code is unchanged, and the notebooks run by
+themselves."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ class Book:
         return builder.notebook(name, self.app.env.get_and_resolve_doctree(name, builder))
 
     def cells(self, name: str) -> list[str]:
-        """A notebook's cells, except the first two, which say what it is, and cells that contain only "1"."""
+        """Return a notebook's cells, except the first two, which say what it is, and cells that contain only "1"."""
         return [cell.source for cell in self.notebook(name).cells[2:] if cell.source != "1"]
 
 
@@ -309,7 +310,7 @@ def test_chapters_are_the_numbered_pages_with_code(tmp_path):
     assert book.app.builder.get_outdated_docs() == ["attention", "second"]
 
 
-# ------------------------------------------------------------------ words and code stay as they are
+# ------------------------------------------------------------------ words and code are unchanged---
 
 MARKS = r"a B 12 . ) * ** _ ` `` $ $$ \ [ ] (x) <b> </b> # ## + - --- = > ~~ | & &amp; &#35; ! {eq} :// <!-- |-|"
 NASTY = [*re.split(" ", MARKS), " ", "\n"]
@@ -317,7 +318,7 @@ PLAIN = MarkdownIt("commonmark").enable("table").enable("strikethrough").use(dol
 
 
 def written(*blocks: nodes.Node) -> str:
-    """How the writer renders these blocks."""
+    """Return the text that the writer produces for these blocks."""
     return Writer(None, "page", None, None, {}).blocks(list(blocks))
 
 
@@ -361,7 +362,7 @@ MYST = create_md_parser(MdParserConfig(enable_extensions=("colon_fence", "dollar
 
 
 def leftovers(markdown: str) -> list[str]:
-    """Any MyST markup that is left, as seen by a tokenizer that supports MyST and by one that only supports
+    """Return any MyST markup that is left, as seen by a tokenizer that supports MyST and by one that only supports
     CommonMark."""
     found = []
     for token in MYST.parse(markdown):
@@ -456,7 +457,7 @@ def ran() -> nbformat.NotebookNode:
 
 @pytest.fixture
 def flat(tmp_path, ran) -> Callable:
-    """Makes a notebook of the chapter in its current state."""
+    """Return a function that writes a notebook of the chapter in its current state."""
 
     def make() -> nbformat.NotebookNode:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -483,7 +484,7 @@ def test_outputs_and_widgets_are_kept(flat, ran):
 
 
 def drawing(markup: str) -> ElementTree.Element:
-    """The SVG drawing inside an image."""
+    """Return the SVG drawing inside an image."""
     return ElementTree.fromstring(base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', markup)[1]))
 
 

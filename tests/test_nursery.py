@@ -1,4 +1,4 @@
-"""Forked kernels start like ordinary ones, are independent of each other, and end."""
+"""Tests that forked kernels start like ordinary ones, are independent of each other, and terminate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ forks = pytest.mark.skipif(not nursery.FORKS, reason="kernels are forked on Linu
 
 
 def printed(code: str, **options) -> str:
-    """What a kernel prints when it runs ``code``."""
+    """Return what a kernel prints when it runs ``code``."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     client = NotebookClient(
         notebook,

@@ -1,5 +1,5 @@
-"""The pages as a single document for print: ids that are unique on a page stay unique, and links lead on inside the
-document."""
+"""Tests of the pages as a single printable document: ids that are unique on a page stay unique, and links lead to
+targets inside the document."""
 
 from __future__ import annotations
 

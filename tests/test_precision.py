@@ -1,5 +1,5 @@
-"""The precision module compared with rounding by hand, with sinusoidal.rounding_error, and with expectations in closed
-form."""
+"""Tests of the precision module, compared with rounding by hand, with sinusoidal.rounding_error, and with closed-form
+expectations."""
 
 import inspect
 import math
@@ -34,7 +34,7 @@ def test_each_rounding_by_hand():
     bf16 = torch.bfloat16
     for rounded, angles in {
         None: m * theta,
-        "positions": 1000 * theta,  # here bfloat16 can represent every fourth integer
+        "positions": 1000 * theta,  # here bfloat16 represents only every fourth integer
         "inv_freq": m * theta.to(bf16).double(),
         "angles": (torch.tensor(m).to(bf16) * theta.to(bf16)).double(),
     }.items():
@@ -91,13 +91,13 @@ def test_score_errors():
 
 
 def turned(x, at, rounded=None):
-    """The vectors of x, (many, d), all rotated to one position."""
+    """Return the vectors of x, (many, d), all rotated to one position."""
     cos, sin = precision.rounded_cos_sin(at, x.shape[-1], rounded=rounded)
     return rotate_by_pairs(x[:, None], cos, sin)[:, 0]
 
 
 def off(q, k, m, distance, rounded):
-    """How far off a score is if one step is rounded, as a share of |q||k|."""
+    """Return the error of a score when one step is rounded, as a share of |q||k|."""
     where = torch.tensor([m]), torch.tensor([m - distance])
     rough, exact = ((turned(q, where[0], r) * turned(k, where[1], r)).sum(-1) for r in (rounded, None))
     return (rough - exact).abs() / (q.norm(dim=-1) * k.norm(dim=-1))
@@ -109,7 +109,7 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
     dim = 32
     found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded)
     pairs = precision.pair_errors(torch.tensor([m]), dim, distance=distance, rounded=rounded)[0]
-    # both lie in the pair with the largest error; the key points along its first entry, and the query tries every
+    # both are in the pair with the largest error; the key points along its first axis, and the query tries every
     # direction
     pair = int(pairs.argmax())
     q, k = torch.zeros(2, 3600, dim, dtype=torch.float64)
@@ -128,7 +128,7 @@ def test_the_worst_case_of_a_rounded_result(m, dtype):
     # a little above half-way, because float64 is converted to bfloat16 through float32
     entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)
     here, there = torch.tensor([m]), torch.tensor([m - 1])
-    # rotate it back first, so that the rotation gives this vector
+    # rotate it back first, so that the rotation returns this vector
     q, k = (turned(torch.full((1, 64), entry, dtype=torch.float64), -at) for at in (here, there))
     q2, k2 = turned(q, here), turned(k, there)
     error = (q2.to(dtype).double() * k2.to(dtype).double() - q2 * k2).sum() / (q.norm() * k.norm())
@@ -137,7 +137,7 @@ def test_the_worst_case_of_a_rounded_result(m, dtype):
 
 
 def test_no_table_is_off_by_more_than_a_rounded_result():
-    # a cosine or a sine is off by at most half a step between the numbers below 1
+    # the error of a cosine or a sine is at most half a step between the numbers below 1
     most = math.sqrt(2) * torch.finfo(torch.bfloat16).eps / 4
     result = precision.score_error(torch.tensor([5]), 8, rounded="result").worst
     for distance in (1, 1000):

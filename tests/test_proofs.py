@@ -1,4 +1,5 @@
-"""Every registered check holds and every wrong twin is refused; the proofs are about what the modules compute."""
+"""Tests that every registered check holds and every wrong twin is refused, and that the proofs are about what the
+modules compute."""
 
 import math
 import re
@@ -90,8 +91,8 @@ VALUES = {
 
 
 def value(side, pair=0):
-    """One side of an identity with the numbers above substituted; ``pair`` picks θ_i for identities about a single
-    block."""
+    """Evaluate one side of an identity with the numbers above substituted; ``pair`` picks θ_i for identities about a
+    single block."""
     side = side.subs({P.d: DIM, P.m: M, P.n: N, P.k: K, P.j: J, P.t: SHIFT}).doit()
     side = side.subs({P.theta[i]: theta for i, theta in enumerate(THETA)})
     side = side.subs({P.theta_i: THETA[pair], P.theta_j: THETA[pair - 1]})
@@ -152,7 +153,7 @@ def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
         assert not torch.allclose(left, right, atol=1e-3)
 
 
-# --- The judge itself ---
+# --- The comparison itself ---
 
 
 @pytest.mark.parametrize(

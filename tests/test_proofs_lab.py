@@ -1,5 +1,7 @@
-"""The checks of chapter *Measured* are about what the module computes. (test_proofs.py tests that each refuses its
-twin.)"""
+"""Tests that the checks of the chapter *Measured* are about what the module computes.
+
+test_proofs.py tests that each one refuses its twin.
+"""
 
 import math
 
@@ -16,7 +18,7 @@ ONE, OTHER = [1.2, 1.8, 2.4, 3.0], [1.3, 1.9, 2.6, 3.2]
 
 
 def sides(wrong=False):
-    """Both equalities of the identity about variances, with the numbers of four files."""
+    """Return both equalities of the identity about variances, with the numbers of four files."""
     values = {r"\ell": ONE, r"\ell'": OTHER}
 
     def number(side):

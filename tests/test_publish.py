@@ -1,4 +1,5 @@
-"""What publishing adds to a small site: content policies with hashes, and addresses only if the site has one."""
+"""Tests of what publishing adds to a small site: content policies with hashes, and addresses only if the site has
+one."""
 
 from __future__ import annotations
 

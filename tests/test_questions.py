@@ -1,4 +1,4 @@
-"""Each question is answered with a number from a cell, and leads to a section or an equation that exists."""
+"""Tests that each question is answered with a number from a cell, and leads to a section or an equation that exists."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_symptom_has_its_cause_and_its_fix(question, answer):
 
 
 def test_the_exponent_over_half_of_d_is_the_right_one():
-    """i/(d/2) equals 2i/d. Readers of the linked thread must not take the right code for the wrong one."""
+    """i/(d/2) equals 2i/d. Readers of the linked thread must not mistake the correct code for the wrong one."""
     answer = questions()["Learning"]["Is *d* the width of the model or of a head?"]
     [code] = re.findall(r"`(arange\([^`]*)`", answer)
     exponent = eval(code, {"arange": torch.arange, "d": 128})

@@ -1,4 +1,5 @@
-"""The mean score due to distance, and where queries attend in long texts, compared with scores computed one by one."""
+"""Tests of the mean score as a function of distance, and of where queries attend in long texts, compared with scores
+computed one by one."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ def text(*shape):
 
 
 def rotated(model, tokens, shift=0):
-    """For each layer, q and k as attention multiplies them, with the queries moved ``shift`` positions ahead: (heads,
-    T, d)."""
+    """Return q and k of each layer as attention multiplies them, with the queries moved ``shift`` positions ahead:
+    (heads, T, d)."""
 
     def look(attention, x):
         places = torch.arange(x.shape[1])

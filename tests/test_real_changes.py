@@ -1,4 +1,4 @@
-"""Slowed pairs and methods in a Llama, compared with the same frequencies in transformers."""
+"""Tests of slowed pairs and methods in a Llama, compared with the same frequencies in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Damaged, foreign or incomplete GGUF files are refused with an error that says what is wrong and what is allowed."""
+"""Tests that damaged, foreign or incomplete GGUF files are refused with an error that says what is wrong and what is
+allowed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The published model's own file, for anyone who has fetched it (`make real`): compared with transformers, including
-the tokens."""
+"""Tests of the published model's own file, for anyone who has fetched it (`make real`): compared with transformers,
+including the tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The map of heads, compared with sums over all pairs of tokens, and tested on heads that are built to do one thing."""
+"""Tests of the map of heads, compared with sums over all pairs of tokens, and on heads that are built to do one
+thing."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def test_the_map_is_what_the_weights_say_one_by_one(model):
                 expected = sum(values).item() / len(values)
                 assert getattr(found, name)[layer, head].item() == pytest.approx(expected, abs=1e-5), name
             for place, (a, b) in enumerate(zip(found.edges, found.edges[1:], strict=False)):
-                # count the distance Δ back from the last entry, and leave out the first entry, the first token
+                # index the distance Δ from the last entry, and leave out the first entry, which is the first token
                 shares = [row[1:].flip(0)[a:b].sum().item() for row in rows]
                 expected = sum(shares) / len(shares)
                 assert found.by_distance[layer, head, place].item() == pytest.approx(expected, abs=1e-5)

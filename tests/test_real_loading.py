@@ -1,4 +1,5 @@
-"""A GGUF file in the book's own Llama: the same logits as transformers, in both layouts, for every stored type."""
+"""Tests of a GGUF file in the book's own Llama: the same logits as transformers, in both layouts, for every stored
+type."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ TOKENS = torch.randint(300, (2, 40), generator=torch.Generator().manual_seed(0))
 
 
 def error(ours, theirs):
-    """The largest difference, relative to the largest magnitude of ``theirs``."""
+    """Return the largest difference, relative to the largest magnitude of ``theirs``."""
     assert ours.shape == theirs.shape
     assert ours.isfinite().all()
     return ((ours - theirs).abs().max() / theirs.abs().max()).item()
 
 
 def as_transformers_reads(path):
-    """transformers' model, with the weights as transformers itself reads them from the file."""
+    """Return transformers' model, with the weights as transformers itself reads them from the file."""
     from transformers import LlamaForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 

@@ -1,5 +1,5 @@
-"""Something added to the scores by distance, compared with tables of scores; and which additions keep the mean
-score."""
+"""Tests of a penalty by distance added to the scores, compared with tables of scores; and of which additions preserve
+the mean score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Losses by position: they equal those of the full logits, but only a piece of the logits is in memory at a time."""
+"""Tests of losses by position: they equal those of the full logits, but only a chunk of the logits is in memory at a
+time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The rule for the published model judges made-up numbers as it should, and the texts that decide are not opened
-early."""
+"""Tests that the rule for the published model judges synthetic numbers as it should, and that the texts that decide are
+not opened early."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ CODE = ("tarfile", "datetime", "pickletools")
 
 
 def numbers(**by_change):
-    """For each change, the losses within and beyond the length; each is a function of the text's place in the list."""
+    """Return the losses within and beyond the length for each change; each is a function of the text's index in the
+    list."""
     found = {}
     for place, text in enumerate(HELD_OUT):
         found[text.name] = {}

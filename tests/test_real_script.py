@@ -1,4 +1,5 @@
-"""benchmarks/real.py does every measurement once, stores it whole or not at all, and says what was measured."""
+"""Tests that benchmarks/real.py does every measurement once, stores it completely or not at all, and reports what was
+measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first token is treated separately: compared with scores computed one by one."""
+"""Tests of treating the first token separately, compared with scores computed one by one."""
 
 from __future__ import annotations
 

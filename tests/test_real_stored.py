@@ -1,4 +1,4 @@
-"""What the page about the published model reads from the stored results."""
+"""Tests of what the page about the published model reads from the stored results."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from ropebook.real import stored
 
 @pytest.fixture
 def put(monkeypatch, tmp_path):
-    """Make an empty folder of results; returns a function that writes one into it."""
+    """Create an empty results folder; return a function that writes a result into it."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
     (tmp_path / "real").mkdir()

@@ -1,4 +1,4 @@
-"""Texts to explore with: they exist, are long enough, are the same each time, and name their source."""
+"""Tests of the texts to explore with: they exist, are long enough, are the same each time, and name their source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 def made(folder, monkeypatch, files):
-    """A package with these files, and an archive like the compressor's."""
+    """Return a package with these files, and an archive like the compressor's."""
     package = folder / "a_package_for_texts"
     package.mkdir()
     (package / "__init__.py").write_text('"""First."""', encoding="utf-8")

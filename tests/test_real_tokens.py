@@ -1,5 +1,5 @@
-"""The tokenizer of a GGUF file, compared with the tokenizers library, which splits here as llama.cpp does, and with
-transformers."""
+"""Tests of the tokenizer of a GGUF file, compared with transformers and with the tokenizers library, which splits here
+as llama.cpp does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ours(words, cut):
 
 
 def theirs(words, cut):
-    """The library's tokenizer, splitting texts as llama.cpp does for this name."""
+    """Return the library's tokenizer, splitting texts as llama.cpp does for this name."""
     numbers = {token: i for i, token in enumerate(words["tokens"])}
     made = Tokenizer(models.BPE(numbers, [tuple(line.split(" ")) for line in words["merges"]]))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -82,7 +82,7 @@ def test_the_digits_are_set_apart_before_the_rest_is_cut(words):
 
 
 def test_what_transformers_makes_of_the_file_differs_where_digits_follow_spaces(words, tmp_path):
-    """transformers reads every GGUF of the kind gpt2 as if it split texts like GPT-2."""
+    """transformers reads every gpt2-type GGUF as if it split texts like GPT-2."""
     pytest.importorskip("gguf", reason="gguf is not installed")
     from transformers import AutoTokenizer
 

@@ -1,4 +1,4 @@
-"""Biases that depend on the distance, compared with transformers and with results worked out by hand."""
+"""Tests of biases that depend on the distance, compared with transformers and with results worked out by hand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_ranges_are_those_of_transformers(buckets, farthest, bidirectional):
     )
     ours = R.t5_bucket(apart, buckets, farthest, bidirectional=bidirectional)
     off = apart[ours != theirs].abs().unique().tolist()
-    # where two ranges meet, a float32 logarithm may fall into either
+    # where two ranges meet, a float32 logarithm may belong to either
     side = buckets // 4 if bidirectional else buckets // 2
     steps = [math.log(x / side) / math.log(farthest / side) * side for x in off]
     assert all(abs(step - round(step)) < 1e-5 for step in steps), off
@@ -86,8 +86,8 @@ def test_an_imitation_is_the_bias_near_by_and_level_far_off():
     assert torch.equal(copy[:, near], true[:, near].float())
     assert torch.equal(copy, copy.flip(-1))
     assert copy[0, 0] == copy[0, 300 - 200] == copy[0, 300 - 128]
-    assert copy[0, 0] == true[0, 300 - 91]  # the last range begins where 8·16^(k/8) passes k = 7
-    # within a range it is off by at most half the range
+    assert copy[0, 0] == true[0, 300 - 91]  # the last range begins where 8·16^(k/8) exceeds k = 7
+    # within a range its error is at most half the range
     inside = (copy - true)[:, 300 - 90 : 300 + 91].abs().max(-1).values
     assert (inside <= 0.5 * bias.slopes * (91 - 64)).all()
 

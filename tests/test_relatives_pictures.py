@@ -1,4 +1,4 @@
-"""The figures of the chapter on relatives draw what the package computes."""
+"""Tests that the figures in the chapter on relatives draw what the package computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results are written whole, together with their provenance, and read back unchanged."""
+"""Tests that results are written completely, together with their provenance, and read back unchanged."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Cosines and sines compared with Python's own; positions of every accepted type, and those that are refused."""
+"""Tests of cosines and sines, compared with Python's own; of positions of every accepted type, and of those that are
+refused."""
 
 import math
 import re

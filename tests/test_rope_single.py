@@ -1,5 +1,5 @@
-"""The file that is meant to be copied, compared with the package: layouts, offset, positions, scalings, types, bad
-input."""
+"""Tests of the file that is meant to be copied, compared with the package: layouts, offset, positions, scalings, types,
+bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Attention with RoPE compared with transformers' Llama and loops by hand; shifting all positions changes nothing."""
+"""Tests of attention with RoPE, compared with transformers' Llama and explicit loops; shifting all positions changes
+nothing."""
 
 import math
 
@@ -94,7 +95,7 @@ def test_options_reach_the_rotation():
 @given(seeds, st.integers(-(10**5), 10**5), st.sampled_from(LAYOUTS))
 def test_a_shift_of_all_positions_changes_nothing(seed, shift, layout):
     layer, x = make(layout=layout, seed=seed % 100), draw(2, 6, DIM, seed=seed)
-    assert R.shift_change(layer, x, shift) < 1e-9  # angles of 1e5 radians are off by 1e-11
+    assert R.shift_change(layer, x, shift) < 1e-9  # the error of angles of 1e5 radians is 1e-11
     assert error(layer(x, torch.arange(6) + shift), layer(x)) < 1e-9
 
 
@@ -127,7 +128,7 @@ def test_shapes_and_defaults():
     layer = R.RotaryAttention(32, 4, layout="interleaved")
     assert (layer.dim, layer.n_kv_heads, layer.head_dim) == (32, 4, 8)
     assert layer.q_proj.bias is layer.out_proj.bias is None
-    assert layer.fused  # as long as no weights are asked for
+    assert layer.fused  # as long as no weights are requested
     assert not layer.state_dict().keys() - {f"{name}_proj.weight" for name in ("q", "k", "v", "out")}
     wide = R.RotaryAttention(32, 4, 2, head_dim=16, bias=True, dtype=torch.bfloat16, layout="interleaved")
     assert [tuple(p.weight.shape) for p in (wide.q_proj, wide.k_proj, wide.v_proj, wide.out_proj)] == [

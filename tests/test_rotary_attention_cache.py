@@ -1,4 +1,4 @@
-"""Cached, chunked, packed and padded rows give the same results as each text alone."""
+"""Tests that cached, chunked, packed and padded rows give the same results as each text alone."""
 
 import math
 
@@ -134,7 +134,7 @@ def test_texts_packed_in_one_row_are_as_if_alone(seed, lengths, layout):
     assert error(out, torch.cat([layer(text) for text in x.split(lengths, 1)], 1)) < 1e-12
     # positions that continue instead of restarting work as well, because they shift each text as a whole …
     assert error(layer(x, mask=mask), out) < 1e-12
-    # … but the mask can't be left out
+    # … but the mask is still required
     if len(lengths) > 1:
         assert error(layer(x, positions), out) > 1e-6
 

@@ -1,4 +1,4 @@
-"""Bad input is refused with an error that names the argument."""
+"""Tests that bad input is refused with an error that names the argument."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""A whole Llama compared with transformers': logits, and greedy generation."""
+"""Tests of a complete Llama, compared with transformers': logits, and greedy generation."""
 
 import re
 

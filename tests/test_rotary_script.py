@@ -1,4 +1,4 @@
-"""The benchmark of the rotation: the parts that can be run separately, on tiny tensors."""
+"""Tests of the rotation benchmark: the parts that can be run separately, on tiny tensors."""
 
 import copy
 import importlib.util
@@ -26,7 +26,8 @@ def rotary(monkeypatch):
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     monkeypatch.setattr(script, "ON_CPU", script.ON_CPU | {"tokens": 3, "head_dim": 8})
-    monkeypatch.setattr(script, "last_cache", lambda where: 4 * 40 * 3 * 8 * 5)  # five sets are twice as large as this
+    # five sets are twice as large as this cache
+    monkeypatch.setattr(script, "last_cache", lambda where: 4 * 40 * 3 * 8 * 5)
     monkeypatch.setattr(script, "ONE_TOKEN", script.ON_CPU | {"tokens": 1})
     monkeypatch.setattr(script, "compiled_rolls", lambda *_: [])  # they would take seconds to compile
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
@@ -75,7 +76,7 @@ def test_one_token_is_measured_beside_transformers(rotary, wrong, monkeypatch):
 
 @pytest.mark.parametrize("wrong", [False, True])
 def test_other_libraries_are_measured_beside_ours(rotary, wrong, monkeypatch):
-    if wrong:  # the forward pass stays right, and gradients are not rotated back
+    if wrong:  # the forward pass is still correct, but gradients are not rotated back
         monkeypatch.setattr(rotary.efficient.forms.Turn, "backward", lambda ctx, grad: (grad, None, None, None))
         monkeypatch.setattr(rotary.efficient.forms, "SMALL", 0)
         monkeypatch.setattr(rotary.efficient.rotary, "SMALL", 0)
@@ -98,7 +99,7 @@ def test_other_libraries_are_measured_beside_ours(rotary, wrong, monkeypatch):
         for entry in found.values():
             assert 0 < entry["p10"] <= entry["ms"] <= entry["p90"]
             assert 0 < entry["times_p10"] <= entry["times"] <= entry["times_p90"]
-            # that library counts positions in bfloat16
+            # that library represents positions in bfloat16
             if entry["layout"] and entry["name"] != "rotary-embedding-torch":
                 assert 0 < entry["rms"] < entry["worst"] < max(8 * eps, 2e-3)  # the angles are float32
     alone = [entry["name"] for entry in part["cases"][0]["entries"] if entry["layout"] is None]

@@ -1,5 +1,5 @@
-"""Seals of equations: one without a check is named, a cell left in the flow is named, and numbers come from the check's
-run."""
+"""Tests of the seals on equations: an equation without a check is named, a cell left in the flow is named, and numbers
+come from the check's run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes in signatures are checked while tests run, and a wrong shape is noticed."""
+"""Tests that the shapes in signatures are checked while tests run, and that a wrong shape is detected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = random(2, 3, 8)
 
 @shapes.checked
 def turned(x: Vectors, cos: Float[Tensor, "seq dim//2"], result: str = "right") -> Vectors | tuple[Vectors, Vectors]:
-    """A rotation that returns what ``result`` tells it to."""
+    """A rotation that returns the value of ``result``."""
     if result == "refused":
         raise ValueError("cos must fit")
     right = x.clone()

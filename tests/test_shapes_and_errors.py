@@ -1,5 +1,5 @@
-"""Shapes and errors: each heading that is an error quotes the program's own message, and each entry has a cause, a test
-and a fix."""
+"""Tests of the page on shapes and errors: each heading that is an error quotes the program's own message, and each
+entry has a cause, a test and a fix."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def entries() -> dict[str, str]:
 
 
 def words(heading: str) -> str:
-    """What the message must contain: the heading without the backticks of code."""
+    """Return the words that the message must contain: the heading without the backticks of code."""
     return re.sub(r"\s+", " ", heading.strip("`"))
 
 
@@ -53,12 +53,12 @@ def test_the_page_names_the_version_that_runs_here():
     assert "transformers 5.23" in text(PAGE)
 
 
-# ---- What torch says, in the page's own cells ----
+# ---- torch's messages, in the page's own cells ----
 
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """Everything that the page's cells print, except the cell that loads a model."""
+    """Return everything that the page's cells print, except the cell that loads a model."""
     names: dict = {"display": print}
     out: list[str] = []
     names["print"] = lambda *said: out.append(" ".join(map(str, said)))
@@ -88,7 +88,7 @@ def test_there_are_as_many_as_there_should_be():
     assert len(FROM_TORCH) == 9
 
 
-# ---- What transformers says ----
+# ---- transformers' messages ----
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""The source that is shown is the source that runs; evidence is printed if it holds, and raises an error if it
-doesn't."""
+"""Tests that the displayed source is the source that runs, and that evidence is printed if it holds and raises an error
+if it doesn't."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ def shown(monkeypatch, *objects, **options):
 
 
 def displayed(monkeypatch, call):
-    """What a call displays, each item in all its formats."""
+    """Return what a call displays, each item in all its formats."""
     things = []
     monkeypatch.setattr(show, "display", things.append)
     call()
@@ -215,7 +215,7 @@ def tabled(monkeypatch, columns, **options):
 
 
 def rows_of(bundle):
-    """The cells of each row of the HTML, as (tag, text), including text that is only read out."""
+    """Return the cells of each row of the HTML, as (tag, text), including text that only screen readers announce."""
     rows = re.findall(r"<tr>(.*?)</tr>", bundle["text/html"])
     cells = [re.findall(r"<(t[hd])[^>]*>(.*?)</t[hd]>", row) for row in rows]
     return [[(tag, re.sub(r"<[^>]+>", "", text)) for tag, text in row] for row in cells]

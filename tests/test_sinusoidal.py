@@ -1,6 +1,7 @@
-"""The encoding compared with mpmath's 40 digits and transformers' tables; what is public, and bad input.
+"""Tests of the encoding, compared with mpmath's 40 digits and transformers' tables; of what is public, and of bad
+input.
 
-Where a test states a float64 bound: an angle mθ is off by at most a few units of 2^−53 times m, for θ ≤ 1.
+Where a test states a float64 bound: the error of an angle mθ is at most a few units of 2^−53 times m, for θ ≤ 1.
 """
 
 import inspect
@@ -150,7 +151,7 @@ def test_positions_of_any_kind_give_the_same_encoding():
 
 
 def test_fractional_positions_of_a_list_keep_float64():
-    # torch would make a float32 tensor of a list, and 0.1 would be off by 1.5e-9
+    # torch would make a float32 tensor of a list, and the error of 0.1 would be 1.5e-9
     assert S.angles([0.1], 2).item() == 0.1
 
 
@@ -227,7 +228,7 @@ def test_the_spacing_of_tensor2tensor_is_ours_with_another_base(name):
     dim = 64
     theirs = Theirs.get_embedding(512, dim, None)
     order = S.concatenated_order(dim)
-    # theirs is float32 throughout, so an angle of 511 is off by about 1e-5
+    # theirs is float32 throughout, so the error of an angle of 511 is about 1e-5
     assert largest(S.encoding(range(512), dim, 10000 ** (dim / (dim - 2)))[:, order] - theirs) <= 1e-4
     assert largest(S.encoding(range(512), dim)[:, order] - theirs) > 1
 
@@ -395,7 +396,7 @@ def test_bad_input_is_named(call, error, message):
 
 def test_every_public_function_has_bad_input_and_a_description():
     results = {"RoundingError", "CodeSummary", "ClosestValues", "ClosestReturn", "FourTerms"}
-    results.add("interleave")  # accepts whatever it is given
+    results.add("interleave")  # accepts any input
     results.add("draw_terms")  # takes the result of slide
     assert public(S) - results == {call.partition("(")[0] for call, *_ in BAD}
     assert all(inspect.getdoc(getattr(S, name)) for name in public(S))

@@ -1,4 +1,5 @@
-"""What adding does to a score, and what the order of the frequencies means for the weights."""
+"""Tests of the effect of adding positions on a score, and of what the order of the frequencies means for the
+weights."""
 
 import math
 
@@ -11,7 +12,7 @@ from ropebook import sinusoidal as S
 from tests.helpers import largest, random, seeded, seeds
 from tests.sinusoidal_helpers import HALVES, exact_encoding, exact_kernel
 
-# --- What adding does ---
+# --- The effect of adding ---
 
 
 @given(seeds, st.integers(1, 20))

@@ -1,4 +1,4 @@
-"""Codes that were tried earlier (counting, fractions, binary digits), and how a code is measured."""
+"""Tests of codes that were tried earlier (counting, fractions, binary digits), and of how a code is measured."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The pictures of the chapter's pages draw what the module computes."""
+"""Tests that the drawings on the chapter's pages show what the module computes."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from ropebook import sinusoidal as S
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The figures that were shown, as (figure, alternative text, caption); each is also written as SVG."""
+    """Return the displayed figures as (figure, alternative text, caption); each is also written as SVG."""
     shown = []
 
     def show(fig, alt, caption):

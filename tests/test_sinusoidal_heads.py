@@ -1,4 +1,5 @@
-"""What one head can compute from the positions: sums of waves of the distance, and no other relative function."""
+"""Tests of what one head can compute from the positions: sums of waves of the distance, and no other relative
+function."""
 
 import torch
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The layers that add positions, computed and learned."""
+"""Tests of the two layers that add positions: the sinusoidal encoding and learned positions."""
 
 import pytest
 import torch

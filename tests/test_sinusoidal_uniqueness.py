@@ -1,4 +1,4 @@
-"""How nearly the code repeats itself, compared with a search and with the theorems."""
+"""Tests of how nearly the code repeats itself, compared with a search and with the theorems."""
 
 import math
 

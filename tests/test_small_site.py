@@ -1,4 +1,4 @@
-"""A small book with a depth page, built like the site: its numbers, seals and terms, and what has moved."""
+"""Tests of a small book with a depth page, built like the site: its numbers, seals and terms, and what has moved."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ PAGES = {
 
 
 def read(text: str):
-    """A page with what its tagged cells would display: the outcomes of checks, which we make up to save time."""
+    """Read a page and add what its tagged cells would display: the outcomes of checks, invented here to save time."""
     import seals
 
     env = read.env
@@ -97,7 +97,7 @@ def toc_collectors() -> list[object]:
 
 
 class Built:
-    """The small book: its pages as HTML, and the warnings of the build."""
+    """The small book: its pages as HTML, and the build warnings."""
 
     def __init__(self, folder: Path, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(EXTENSIONS))

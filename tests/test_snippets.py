@@ -1,4 +1,5 @@
-"""The three functions to copy, from the first page, the chapter and the cheat sheet, run with nothing else defined."""
+"""Tests of the three functions to copy, from the first page, the chapter and the cheat sheet, run with nothing else
+defined."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def test_the_result_is_that_of_the_module_in_every_type(rope, dtype):
     exact, _ = efficient.RotaryEmbedding(16, layout="half")(x.double(), x.double(), positions)
     found = rope(x, positions)
     assert found.dtype == dtype
-    # one rounding at the end, plus the small errors of arithmetic in a wider type
+    # a single rounding at the end, plus the small errors of arithmetic in a wider type
     narrow = torch.finfo(dtype).eps / 2 if dtype.itemsize == 2 else 0
     wide = 2 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
     assert ((found.double() - exact).abs() <= narrow * exact.abs() + wide * largest(x.double())).all()

@@ -1,4 +1,5 @@
-"""What pages ask their readers to try: every step can be set up, isn't yet done when it begins, and can be done."""
+"""Tests of what pages ask their readers to try: every step can be set up, isn't yet done when it begins, and can be
+done."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ STEPS = [
     for k, step in enumerate(steps.steps_of(body.split("\n")), start=1)
 ]
 
-# Where a step begins, and whether it can be done with one or two dials, trying a slider's stops and ends, and all
-# options.
+# Where a step begins, and whether it can be done with one or two dials. The search tries a slider's stops and ends, and
+# all options.
 LOOK = """
   const { start, goal } = input;
   const opening = Object.fromEntries(figure.dials.map(({ trait }) => [trait, input.opening[trait]]));
@@ -70,7 +71,7 @@ def test_a_step_can_be_set_up_and_done(page, explorer, number, step):
 
 
 def test_a_page_asks_before_it_tells():
-    """Each block has a question, so the reader predicts first."""
+    """Each block has a question, so that the reader predicts first."""
     for path in pages():
         for _, body in BLOCK.findall(path.read_text(encoding="utf-8")):
             assert "?" in body

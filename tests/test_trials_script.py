@@ -1,4 +1,4 @@
-"""benchmarks/trials.py, from the first step to numbers that the rule can read, with two tiny runs."""
+"""Tests of benchmarks/trials.py, from the first step to numbers that the rule can read, with two tiny runs."""
 
 import dataclasses
 import inspect
@@ -44,7 +44,7 @@ def script(module, tmp_path, monkeypatch):
         (trials, "LONGER", longer),
         (trials, "STEPS", 2),
         (scores, "LANGUAGES", 2),
-        # compiling takes minutes and changes no number that we look at here
+        # compiling takes minutes and changes no number that we check here
         (torch, "compile", lambda model: model),
         (extensions, "CANDIDATES", {name: values[:2] for name, values in extensions.CANDIDATES.items()}),
         (extensions, "TUNED", ("none", "linear")),

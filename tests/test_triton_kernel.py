@@ -1,4 +1,5 @@
-"""The Triton kernel: interpreted on the CPU, compiled for CUDA on any machine, and run on CUDA where there is a GPU.
+"""Tests of the Triton kernel: interpreted on the CPU, compiled for CUDA on any machine, and run on CUDA where there is
+a GPU.
 
 The cases themselves are in triton_cases.py.
 """
@@ -61,7 +62,7 @@ def test_the_cases_on_cuda():
 
 @pytest.fixture
 def hopper(monkeypatch, tmp_path):
-    """Make a launch of the kernel only compile it, as for an H100. Gives the list of what was compiled."""
+    """Make a launch of the kernel only compile it, as for an H100, and return the list of what was compiled."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT compiled here")
     if K.INTERPRETED:
         pytest.skip("TRITON_INTERPRET is set: the fused kernel is NOT compiled here")
@@ -106,7 +107,7 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
     assert len(hopper) == 2
     for ptx in hopper:
         widths = set(re.findall(r"(?:ld|st)\.global\.([\w.]+)", ptx))
-        # The entries that pass through, 32 per row, are loaded in smaller pieces, so that each of the 128 threads gets
+        # The entries that pass through, 32 per row, are loaded in smaller chunks, so that each of the 128 threads gets
         # some.
         assert widths == ({"v4.b32"} if dim == rotary_dim else {"v4.b32", "v2.b32"})
         if layout == "interleaved":  # pairs are split in registers, not through shared memory
@@ -126,7 +127,8 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
     ids=["ones", "odd, float64", "no k, float16"],
 )
 def test_every_launch_compiles(shape, layout, hopper):
-    """Forward, backward and in place: Triton compiles a separate version for sizes of 1 and for multiples of 16."""
+    """Compile forward, backward and in place: Triton compiles a separate version for sizes of 1 and for multiples of
+    16."""
     q, k, cos, sin = case(**shape)
     q.requires_grad_()
     turned = K.rotary(q, k, cos, sin, layout=layout)
@@ -151,7 +153,7 @@ def test_without_triton(monkeypatch):
         K.rotary(*arguments())
 
     def plain():
-        """Stays as it is."""
+        """This function is unchanged."""
 
     assert K._jit(plain) is plain
 

@@ -1,7 +1,8 @@
-"""A measured quantity in the prose comes from a cell, so that the text can't disagree with a new measurement.
+"""Tests that a measured quantity in the prose comes from a cell, so that the text can't disagree with a new
+measurement.
 
-The test looks for times, memory sizes, percentages and "so many times as fast". A quantity may be typed if arithmetic
-on the page gives it or an assert of the page checks it; the few such places are listed.
+The test looks for times, memory sizes, percentages and "so many times as fast". A quantity may be typed if it follows
+from arithmetic on the page, or if an assert on the page checks it; the few such cases are listed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ GIVEN = {
     "efficient_speed": ("3 times as many", "half as long", "half as much", "half as many"),
     "lab_records": ("half as many",),
     "lab_rule": ("twice as many", "hundred times as many"),
-    # published elsewhere, with the source beside it
+    # published elsewhere, with the source next to it
     "beyond_departures": ("1.96 %", "3.98 %"),
     # given facts: a clip's frames, how long a page takes to read
     "beyond_mrope": ("0.75 seconds",),
@@ -43,7 +44,8 @@ GIVEN = {
 
 
 def prose(text: str) -> str:
-    """The text without its front matter, cells, formulas, code, roles, link addresses, questions and quotations."""
+    """Return the text without its front matter, cells, formulas, code, roles, link addresses, questions and
+    quotations."""
     for form in (
         r"\A---.*?\n---\n",
         r"^(`{3,}|:{3,})\{(?:code-cell|math|try|figure|glossary|eval-rst|bibliography).*?^\1\s*$",

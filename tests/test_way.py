@@ -1,4 +1,5 @@
-"""The map of the book: it has every chapter, knows what comes next, and counts minutes as a reader would take them."""
+"""Tests of the map of the book: it has every chapter, knows what comes next, and counts minutes as a reader would take
+them."""
 
 from __future__ import annotations
 

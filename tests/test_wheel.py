@@ -1,5 +1,5 @@
-"""The package as others receive it: what the wheel and the source distribution contain, and that the wheel works by
-itself."""
+"""Tests of the package as others receive it: what the wheel and the source distribution contain, and that the wheel
+works by itself."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def metadata(members) -> email.message.Message:
 
 @pytest.fixture(scope="session")
 def alone(built, tmp_path_factory) -> Path:
-    """The Python of an environment with torch, numpy and the wheel. Torch itself requires sympy, but runs without
-    it."""
+    """Return the Python of an environment with torch, numpy and the wheel.
+
+    Torch itself requires sympy, but runs without it.
+    """
     python = environment(tmp_path_factory.mktemp("alone"), ["torch", "numpy"], without=("sympy", "mpmath", "networkx"))
     (site,) = python.parents[1].rglob("site-packages")
     # A wheel that contains only Python is installed by unpacking it.
@@ -57,7 +59,7 @@ def alone(built, tmp_path_factory) -> Path:
     return python
 
 
-# ------------------------------------------------------------------ what is in it
+# ------------------------------------------------------------------ contents
 
 
 def test_the_wheel_has_the_package_and_the_results_that_notebooks_read(members):
@@ -117,7 +119,7 @@ def test_a_failing_build_says_what_setuptools_said(tmp_path):
         wheel.build("wheel", tmp_path / "out", tmp_path)
 
 
-# ------------------------------------------------------------------ what it says about itself
+# ------------------------------------------------------------------ metadata
 
 
 def test_the_metadata_are_complete(metadata, members):
@@ -159,7 +161,7 @@ def test_the_book_asks_for_what_requirements_say():
     assert there - here == set()
 
 
-# ------------------------------------------------------------------ it works on its own
+# ------------------------------------------------------------------ running by itself
 
 USE = """
 import importlib.util, sys
@@ -195,12 +197,12 @@ def test_the_programs_start(alone, module, tmp_path):
     assert "usage" in done.stdout
 
 
-# ------------------------------------------------------------------ the lighter results
+# ------------------------------------------------------------------ the reduced results
 
 
 @pytest.fixture
 def travelled(members, tmp_path, monkeypatch) -> Path:
-    """The results as they are in the wheel."""
+    """Return the results as they are in the wheel."""
     for name, data in members.items():
         if "/_results/" in name:
             (tmp_path / Path(name).name).write_bytes(data)

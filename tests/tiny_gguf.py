@@ -33,7 +33,7 @@ NAMES = {
 
 
 def llama(*, tied=True, heads=4, kv_heads=2, dim=64, layers=2, vocab=300, base=5e5, seed=0) -> LlamaForCausalLM:
-    """transformers' Llama with random weights. Rows of 64 numbers or more can be quantised in blocks of 32."""
+    """Return transformers' Llama with random weights. Rows of 64 numbers or more can be quantised in blocks of 32."""
     config = LlamaConfig(
         hidden_size=dim,
         intermediate_size=96,
@@ -55,13 +55,13 @@ def llama(*, tied=True, heads=4, kv_heads=2, dim=64, layers=2, vocab=300, base=5
 
 
 def for_llama_cpp(weight: np.ndarray, heads: int) -> np.ndarray:
-    """The rows of a query or key projection as llama.cpp's converter stores them, with the two rows of a pair side by
-    side."""
+    """Return the rows of a query or key projection as llama.cpp's converter stores them, with the two rows of a pair
+    side by side."""
     return weight.reshape(heads, 2, -1, weight.shape[-1]).swapaxes(1, 2).reshape(weight.shape)
 
 
 def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
-    """The tensors of a GGUF file, in float32."""
+    """Return the tensors of a GGUF file, in float32."""
     found = {}
     for name, p in model.named_parameters():
         weight = p.detach().numpy()
@@ -76,7 +76,7 @@ def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
 
 
 def metadata(model: LlamaForCausalLM) -> dict[str, object]:
-    """What a GGUF file says about the model, without its tokenizer."""
+    """Return what a GGUF file says about the model, without its tokenizer."""
     config = model.config
     return {
         "llama.block_count": config.num_hidden_layers,
@@ -93,7 +93,7 @@ def metadata(model: LlamaForCausalLM) -> dict[str, object]:
 
 
 def vocabulary(size: int = 300) -> dict[str, list]:
-    """What a tokenizer needs: every byte, 44 merges learned from TEXT, and one special token."""
+    """Return what a tokenizer needs: every byte, 44 merges learned from TEXT, and one special token."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     cut = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(False)])
@@ -124,9 +124,10 @@ def write(
     cut: str = "smollm",
     **changed: object,
 ) -> Path:
-    """Write the model as a GGUF file. ``changed`` gives other metadata, with "__" for "."; None leaves a key out.
+    """Write the model as a GGUF file.
 
-    Weights with two axes are stored as ``quantised``, norms as float32. ``tensors`` replaces the model's own tensors.
+    ``changed`` contains metadata to replace, with "__" for "."; None omits a key. Weights with two axes are stored as
+    ``quantised``, norms as float32. ``tensors`` replaces the model's own tensors.
     """
     import gguf
 

@@ -1,5 +1,5 @@
-"""The Triton kernel compared with torch's ONNX operator in float64; test_triton_kernel.py runs this in a separate
-process.
+"""Tests of the Triton kernel, compared with torch's ONNX operator in float64; test_triton_kernel.py runs them in a
+separate process.
 
 Triton decides on import whether it interprets, so the cases need their own process. On a machine with CUDA, where the
 kernel is compiled, the same cases run as well.
@@ -52,7 +52,7 @@ def case(batch=2, q_heads=4, k_heads=2, tokens=5, dim=16, rotary_dim=16, dtype=t
 
 
 def exact(x, cos, sin, layout):
-    """The result of torch's own operator in float64."""
+    """Return the result of torch's own operator in float64."""
     batch, _, tokens, dim = x.shape
     cos, sin = (table.double().expand(batch, tokens, -1).cpu() for table in (cos, sin))
     turns = 2 * cos.shape[-1]
@@ -88,7 +88,7 @@ def poison(monkeypatch):
 
 @pytest.fixture
 def launches(monkeypatch):
-    """Counts the launches of the kernel."""
+    """Count the launches of the kernel."""
     counted, kernel = [], K.rotary_kernel
 
     class Counting:
@@ -151,7 +151,7 @@ def test_positions_of_their_own_for_each_sequence(layout):
 @pytest.mark.parametrize("programs", [1, 2, 2048])
 @pytest.mark.parametrize("heads", [(5, 3), (3, 11), (16, 1)], ids=str)
 def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkeypatch):
-    """The number of programs goes from one for all heads of a token to one for each head."""
+    """The number of programs ranges from one for all heads of a token to one for each head."""
     monkeypatch.setattr(K, "PROGRAMS", programs)
     monkeypatch.setattr(K, "TILE", 32)
     q, k, cos, sin = case(1, *heads, tokens=2)
@@ -208,7 +208,8 @@ def test_no_loop_runs_to_a_tensor(monkeypatch):
     assert_rotated(K.rotary(q, k, cos, sin)[1], k, cos, sin, "interleaved")
 
 
-# Each takes x, of shape (batch, heads, tokens, dim), and returns the same numbers arranged differently in memory.
+# Each function takes x, of shape (batch, heads, tokens, dim), and returns the same numbers in a different memory
+# layout.
 STRIDES = {
     "tokens first": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
     "a slice of wider rows": lambda x: torch.cat((x, x), -1)[..., : x.shape[-1]],
@@ -290,7 +291,7 @@ def test_addresses_beyond_what_32_bits_count(shape, strides):
 
 
 def before_forbidden_memory(x):
-    """A copy of x that ends right before a page of memory which nobody may read; whoever reads too far crashes."""
+    """Return a copy of x that ends right before an inaccessible page of memory, so that reading too far crashes."""
     size = x.numel() * x.element_size()
     pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
@@ -388,7 +389,7 @@ def test_only_cos_and_sin_are_kept_for_the_way_back(in_place):
 
 
 def test_in_place_a_square_before_it_is_no_longer_differentiable():
-    """The square keeps its argument, which is then overwritten. torch notices, because the rotation says what it
+    """The square keeps its argument, which is then overwritten. torch notices, because the rotation declares what it
     changes."""
     q, k, cos, sin = case()
     q = 1 * q.requires_grad_()
@@ -493,7 +494,7 @@ def test_where_it_runs():
 
 
 def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
-    """The benchmark runs on tiny tensors, interpreted or on CUDA, and compares each form with float64 before timing
+    """Run the benchmark on tiny tensors, interpreted or on CUDA; it compares each form with float64 before timing
     it."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / "rotary.py"
     spec = importlib.util.spec_from_file_location("rotary", path)
