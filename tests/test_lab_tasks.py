@@ -112,7 +112,7 @@ def test_questions_follow_from_the_seed(task):
 
 
 class Reader(nn.Module):
-    """Answers by reading the text: with the record asked for, with the key's first record, or not at all."""
+    """Answers by reading the text: with the record asked for, with the key's first record, or with no record."""
 
     has_bias = False
 

@@ -1,4 +1,4 @@
-"""Tests of a penalty by distance added to the scores, compared with tables of scores; and of which additions preserve
+"""Tests of adding a distance-dependent term to the scores, compared with tables of scores; and of which terms preserve
 the mean score."""
 
 from __future__ import annotations

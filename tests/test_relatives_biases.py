@@ -86,7 +86,7 @@ def test_an_imitation_is_the_bias_near_by_and_level_far_off():
     assert torch.equal(copy[:, near], true[:, near].float())
     assert torch.equal(copy, copy.flip(-1))
     assert copy[0, 0] == copy[0, 300 - 200] == copy[0, 300 - 128]
-    assert copy[0, 0] == true[0, 300 - 91]  # the last range begins where 8·16^(k/8) exceeds k = 7
+    assert copy[0, 0] == true[0, 300 - 91]  # the last range begins beyond 8·16^(k/8) with k = 7
     # within a range its error is at most half the range
     inside = (copy - true)[:, 300 - 90 : 300 + 91].abs().max(-1).values
     assert (inside <= 0.5 * bias.slopes * (91 - 64)).all()
