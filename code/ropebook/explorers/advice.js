@@ -1,4 +1,4 @@
-// Which method to use for a model of L tokens that should read L′: a row for each thing that you may do to the model.
+// Which method to use for a model with trained length L that has to read L′ tokens, one row per permitted change.
 
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
@@ -31,19 +31,19 @@ function compute({ trained_length, target_length, base, dim }) {
     group,
     reach: selfExtendReach(trained_length, window, group),
     grown: raised(scaled), // dynamic NTK's base at L′
-    left: theta.slice(turned).reduce((most, one, k) => { // its largest excess over an angle in training
+    left: theta.slice(turned).reduce((most, one, k) => { // the largest angle by which it still exceeds training
       const angle = ((target - 1) * one) / scaled ** ((turned + k) / last);
       return Math.max(most, angle - (trained_length - 1) * one);
     }, 0),
-    least, // NTK's smallest factor for which no pair exceeds its angles in training
+    least, // the smallest NTK factor with which no pair exceeds its training angles
     raised: raised(least), // the base for this factor
   };
 }
 
 // ---- On the page ----
 
-const TOP = 58; // the top of the first row
-const UNDER = 42; // the space under the axis
+const TOP = 58; // top of the first row
+const UNDER = 42; // space below the axis
 
 function build(stage, app) {
   const models = MODELS.map(([name, dim, base, trained_length]) => [name, { dim, base, trained_length }]);
@@ -57,7 +57,7 @@ function build(stage, app) {
   const handles = { trained_length: html("div"), target_length: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...buttons, ...Object.values(handles)));
   let plot;
-  let ends = null; // the axis's ends are fixed while the reader drags a mark
+  let ends = null; // the ends of the axis, kept while the reader drags a mark
   for (const node of Object.values(handles)) {
     app.listen(node, "pointerdown", () => (ends = plot.ends));
     app.listen(node, "lostpointercapture", () => {
@@ -104,7 +104,7 @@ function layout({ trained_length, target_length }, width, most, held) {
     x: scale(ends, [from, to], true) };
 }
 
-// The names of L and L′ within the picture: the shorter length's name is left of its line, the longer one's is right.
+// Labels L and L′ in the picture: the shorter length to the left of its line, the longer one to the right.
 function marksOf({ width, x }, { trained_length, target_length }) {
   const longer = target_length >= trained_length;
   const beside = Math.abs(x(target_length) - x(trained_length)) < 26 ? 3 : -10;
@@ -116,12 +116,12 @@ function marksOf({ width, x }, { trained_length, target_length }) {
   });
 }
 
-// Whether the model needs no change, because no pair meets new angles.
+// Whether the model needs no change because no pair meets new angles.
 function stays({ needed, young }) {
   return !needed || !young;
 }
 
-// For each row: its name, the case it is for, its values, how far it reaches, and whether it reaches beyond that.
+// Returns the name, case, text and reach of each row. `open` says whether the method reaches even further.
 function rowsOf(data, { trained_length: length, target_length: target, dim, may }) {
   const { needed, young, scale: s, attention, window, group, reach, grown, least, raised } = data;
   const told = {
@@ -189,7 +189,7 @@ function frame(plot, values) {
   ];
 }
 
-// A number without decimals; if it is too long to read, as a power of ten.
+// Formats a number without decimals, or as a power of ten if it would be too long to read.
 function whole(value) {
   return value < 1e9 ? Math.round(value).toLocaleString("en-US") : tidy(value);
 }
@@ -198,12 +198,12 @@ function short(value) {
   return value < 1000 ? String(Number(value.toPrecision(4))) : whole(value);
 }
 
-// By how much an angle exceeds those in training.
+// Formats the amount by which an angle exceeds those in training.
 function radians(angle) {
   return angle > 0 && angle < 0.0005 ? "< 0.001" : tidy(angle);
 }
 
-// The recommendation for the chosen case.
+// Returns the recommendation for the chosen case.
 const TAKE = {
   cached: ({ scale: s, attention }) => `use YaRN with s = ${short(s)} and f = ${exact(attention)}`,
   tables: ({ window, group, reach }) => `use Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `

@@ -1,4 +1,4 @@
-// The small model reads a text in the page. The figure shows the bits that each byte costs it, and what a head attends
+// The small model reads a text in the browser. The figure shows how many bits each byte costs and what a head attends
 // to.
 
 import { dials, HEAD_DIM, METHODS, LONGEST_TEXT, READ, TRAINED, WITH_FACTOR } from "./alive.py";
@@ -17,13 +17,13 @@ import { loadWeights, startWorker } from "./kit/worker.js";
 import { explorer } from "./kit/mount.js";
 
 const TRAINED_BASE = 10000;
-const SMOOTH = 16; // the curve is a mean over this many bytes
+const SMOOTH = 16; // the curve is a moving average over this many bytes
 const [ALPHA, BETA] = [1, 32];
 
-// ---- What is read, and how ----
+// ---- What the model reads, and how ----
 
 const encode = (text) => Array.from(new TextEncoder().encode(text));
-const isOwn = ({ own }) => encode(own).length > 1; // a shorter text has no byte to predict
+const isOwn = ({ own }) => encode(own).length > 1; // a shorter text leaves no byte to predict
 
 function bytesOf(values) {
   return encode(isOwn(values) ? values.own : READ[values.text]).slice(0, values.length + 1);
@@ -31,10 +31,10 @@ function bytesOf(values) {
 
 const mixed = (theta, s, kept) => theta.map((one, i) => ((1 - kept[i]) * one) / s + kept[i] * one);
 
-// Divides the frequencies by powers of s: the first by 1, the last by s.
+// Divides the frequencies by powers of s, from s⁰ for the first to s¹ for the last.
 const divided = (theta, s) => theta.map((one, i) => one * s ** (-i / (theta.length - 1)));
 
-// The frequencies of each method, in radians per position. scaleOf gives the factor on the scores.
+// The frequencies of each method, in radians per position. scaleOf returns the factor for the scores.
 const FREQUENCIES = {
   linear: (theta, { factor }) => theta.map((one) => one / factor),
   ntk: (theta, { factor }) => divided(theta, factor),
@@ -43,7 +43,7 @@ const FREQUENCIES = {
   yarn: (theta, { factor, base }) => mixed(theta, factor, keptByIndex(theta, TRAINED, base, ALPHA, BETA)),
 };
 
-// YaRN multiplies queries and keys, so its factor enters a score twice; log-n multiplies only queries.
+// YaRN multiplies both queries and keys, so its factor enters a score twice; log-n multiplies only the queries.
 function scaleOf({ method, factor }, places) {
   return Array.from({ length: places }, (_, m) => {
     if (method === "yarn") return yarnFactor(factor) ** 2;
@@ -51,7 +51,7 @@ function scaleOf({ method, factor }, places) {
   });
 }
 
-// The distance from which on queries and keys get other positions, and these positions; empty if no distances change.
+// The distance beyond which queries and keys get other positions, and those positions. Empty if nothing changes.
 function farOf({ method, factor }, places) {
   const all = Array.from({ length: places }, (_, m) => m);
   if (method === "rerope") {
@@ -76,7 +76,7 @@ function readKey(values) {
 const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
 const means = (bits) => [bits.slice(0, TRAINED), bits.slice(TRAINED)].filter(({ length }) => length).map(mean);
 
-// `result`: the model's last result, and the dials that it is for, `at`.
+// `result` is the model's latest result; `result.at` holds the dial values for which it was computed.
 function compute(dials) {
   const { result } = dials;
   const bytes = bytesOf(dials);
@@ -88,15 +88,15 @@ function compute(dials) {
   return {
     bytes, // the bytes to read
     theta: FREQUENCIES[dials.method]?.(theta, dials, places) ?? theta,
-    scale: scaleOf(dials, places), // the factor on each query's scores
+    scale: scaleOf(dials, places), // the factor for each query's scores
     ...farOf(dials, places),
-    fresh: readKey(dials) === readKey(at), // whether what follows belongs to the current dials
-    shown, // the bytes that were read
+    fresh: readKey(dials) === readKey(at), // whether the entries below were computed for the current dials
+    shown, // the bytes the model has read
     bits,
     plain, // the bits of the model as trained
     byte, // the chosen byte, counted from 0
     row: result.row, // what a head attends to when it predicts that byte
-    means: [means(bits), means(plain)], // the means within L and, if the text is long enough, beyond it
+    means: [means(bits), means(plain)], // the mean bits within L and, if the text is long enough, beyond it
   };
 }
 
@@ -106,8 +106,8 @@ function company({ model, page }) {
   let result = model.get("start");
   let worker;
   let loading;
-  let wanted = ""; // the key of the last request
-  let known = ""; // the key of the text whose attention the worker can look up
+  let wanted = ""; // the key of the latest request
+  let known = ""; // the key of the text whose attention weights the worker can look up
   let id = 0;
   const listeners = [];
   const tell = (what) => listeners.forEach((one) => one(what));
@@ -121,7 +121,7 @@ function company({ model, page }) {
     if (problem) return failed(message);
     if (aside) {
       if (aside === textKey(result.at)) result = { ...result, plain: [...found.bits] };
-    } else if (message.id !== id) return null; // this answers an earlier setting of the dials
+    } else if (message.id !== id) return null; // this is a reply to an earlier dial setting
     else if (share !== undefined) return tell({ share });
     else if (found) {
       const [bits, top, shares] = [found.bits, found.top, found.share].map((some) => [...some]);
@@ -181,8 +181,8 @@ function company({ model, page }) {
 // ---- On the page ----
 
 const LEFT = 40;
-const LEVELS = 8; // the number of shades for a byte's background and for the line under it
-const DEAR = 8; // from this many bits on, the line under a byte has its full colour
+const LEVELS = 8; // number of shades for a byte's background and for its underline
+const DEAR = 8; // the number of bits at which a byte's underline has its full colour
 
 function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"]);
@@ -245,7 +245,7 @@ function nameOf(at) {
   return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
 }
 
-// The curves: the last result, and the model as trained, unless the two are the same or the latter isn't computed yet.
+// The curves: the latest result and, if it differs and has been computed, the model as trained.
 /** @type {[string, number, string][]} */
 const LOOKS = [["1", 2, ""], ["muted", 1.75, "5 4"]];
 
@@ -254,7 +254,7 @@ function itemsOf({ bits, plain }, { result }) {
   return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
 }
 
-// At each byte, the mean over the last SMOOTH bytes.
+// A moving average over the last SMOOTH bytes.
 function smoothed(bits) {
   let sum = 0;
   return bits.map((one, k) => {
@@ -287,7 +287,7 @@ function curves(plot, data, { result }, width) {
   ];
 }
 
-// A byte as a single letter.
+// Shows a byte as a single character.
 function letterOf(byte) {
   if (byte === 10) return "↵";
   return byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·";
@@ -296,7 +296,7 @@ function letterOf(byte) {
 function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
   const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
   const [wide, high] = [cell.toFixed(1), line.toFixed(1)];
-  // One path for each level. It joins what `draws` returns for all places with this level.
+  // Builds one path per level by joining what `draws` returns for all bytes at that level.
   const leveled = (levels, draws) => {
     const paths = Array.from({ length: LEVELS }, () => "");
     levels.forEach((level, k) => {

@@ -1,4 +1,4 @@
-// A query and a key as two arrows, rotated by the positions of their tokens in a text.
+// A query and a key as two arrows, rotated according to the positions of their tokens in a text.
 
 import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
@@ -20,8 +20,8 @@ function compute({ m, n, base, dim, pair }) {
   const [qx, qy, kx, ky] = [...query, ...key];
   const score = qx * kx + qy * ky;
   return {
-    theta, // radians per token
-    query, // x and y at its position
+    theta, // radians per position
+    query, // x and y of the query after its rotation
     key,
     between: Math.atan2(Math.abs(kx * qy - ky * qx), score), // the angle between them, 0 … π
     score,
@@ -34,9 +34,9 @@ function compute({ m, n, base, dim, pair }) {
 const INK = { query: "3", key: "4" };
 const QUERY_LENGTH = Math.hypot(...QUERY);
 const MOST_SCORE = QUERY_LENGTH * Math.hypot(...KEY);
-const CHIP = 30; // the height of a word
-const SIDE = 26; // the space beside the row of tokens, in px
-const PACE = 3; // tokens per second
+const CHIP = 30; // height of a word
+const SIDE = 26; // space on both sides of the row of tokens, in px
+const PACE = 3; // speed in tokens per second
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -45,7 +45,7 @@ function build(stage, app) {
   const numbers = svg("g");
   picture.append(text.group, plane.group, numbers);
 
-  // Where both tokens were when the reader began to drag them. A dial or a link moves them without leaving a mark.
+  // Where both tokens were when the reader began to drag. Moves by a dial or a link leave no trace.
   let before = app.initial;
   let last = app.initial;
   let taken = false;
@@ -67,10 +67,10 @@ function build(stage, app) {
     taken = false;
     last = values;
     const narrow = width < NARROW;
-    const top = 2 * CHIP + (narrow ? 48 : 76); // the top of the plane
+    const top = 2 * CHIP + (narrow ? 48 : 76); // top of the plane
     const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
     const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
-    // The numbers beside a small plane reach farther down than the plane.
+    // The numbers next to a small plane extend below it.
     const height = top + Math.max(size, size / 2 + (narrow ? 108 : 146) + 10);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
@@ -82,12 +82,12 @@ function build(stage, app) {
   };
 }
 
-// Each word can be moved alone, and the bar between them moves both, by pointer or by keys.
+// Each word can be moved on its own, and the bar between them moves both, with a pointer or the keyboard.
 function buildHands(app, { begin, move }) {
   let cell = 1;
   const nodes = [0, 1, 2].map(() => html("div"));
   const [mDial, nDial] = ["m", "n"].map((name) => dials.find(({ trait }) => trait === name));
-  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // m’s limits when n follows
+  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // m’s limits while n follows it
   const make = (node, label, dial, limits, text, partial) => {
     for (const type of ["pointerdown", "focus"]) app.listen(node, type, begin);
     const { keys, value } = ofDial(app, dial, { limits, text });
@@ -147,8 +147,8 @@ function buildText() {
   return { ...text, query, key, group: svg("g", {}, ...Object.values(text), query.group, key.group) };
 }
 
-// Draws the tokens in a row. The query's word is above its place, the key's word is below. Returns the places of both
-// words and of the bar between them.
+// Draws the tokens in a row, with the query's word above its token and the key's word below. Returns the coordinates of
+// both words and of the bar between them.
 function drawText(text, width, { m, n }, was) {
   const cell = (width - 2 * SIDE) / TOKENS;
   const x = (position) => SIDE + cell * position;
@@ -198,8 +198,8 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Draws both arrows, faintly where they were before, the angle between them, and dots where they can point in this
-// text.
+// Draws both arrows and, faintly, their previous directions. Also draws the angle between them and a dot at every
+// direction that they can have in this text.
 function drawPlane(plane, [left, top, size], data, values, was) {
   const centre = [left + size / 2, top + size / 2];
   const unit = (size / 2 - 20) / QUERY_LENGTH;
@@ -230,7 +230,7 @@ function drawPlane(plane, [left, top, size], data, values, was) {
   put(plane.oldKey, { d: values.n !== was.values.n ? arrowPath(centre, place(was.data.key), 15) : "" });
 }
 
-// The arc from the key's direction to the query's, on a circle around the centre.
+// The arc from the key's direction to the query's, centred on the origin.
 function bend(centre, radius, [qx, qy], [kx, ky]) {
   const counterClockwise = kx * qy - ky * qx > 0;
   const on = (x, y) => {

@@ -1,4 +1,4 @@
-// A clock hand for each pair. The figure shows which hands make a full turn within a context, and how far the others
+// A clock hand for each pair. The figure shows which hands complete a turn within a context and how far the others
 // get.
 
 import { dials, MODELS, MOST_LENGTH } from "./bank.py";
@@ -19,12 +19,12 @@ function compute({ position, base, dim, length }) {
   const turnsAt = (place) => Array.from(theta, (one) => (place * one) / (2 * Math.PI));
   const [turns, last] = [turnsAt(position), turnsAt(length - 1)];
   return {
-    turns, // each pair's turns at the position
-    last, // each pair's turns at the last position of the context
+    turns, // each pair's angle at the position, in turns
+    last, // each pair's angle at the context's last position, in turns
     tips: Array.from(theta).flatMap((one) => [Math.cos(position * one), Math.sin(position * one)]),
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
-    turned: last.filter((turn) => turn >= 1).length, // how many complete a turn within the context
-    unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // how many are at a new angle
+    turned: last.filter((turn) => turn >= 1).length, // how many pairs complete a turn within the context
+    unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // how many pairs are at a new angle
   };
 }
 
@@ -34,8 +34,8 @@ function isUnseen(turn, last) {
 
 // ---- On the page ----
 
-const LEAST = 4; // the first wavelength on the strip
-const PACE = 0.25; // a playing position grows by this share of itself per second
+const LEAST = 4; // the shortest wavelength on the strip
+const PACE = 0.25; // relative growth of the position per second during playback
 
 function build(stage, app) {
   play(app, {
@@ -52,11 +52,11 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handles = { position: html("div"), length: html("div") };
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...Object.values(handles)));
-  let strip; // { from, to, floor, high }: the strip of wavelengths, on which positions have their places
+  let strip; // { from, to, floor, high }: the strip of wavelengths, which also shows positions
   const xOf = (value) => stripScale(strip)(Math.min(strip.high, Math.max(LEAST, value)));
   const grips = Object.entries(handles).map(([trait, handle]) => {
     const dial = dials.find((one) => one.trait === trait);
-    const low = trait === "position"; // its handle is under the axis, that of L above
+    const low = trait === "position"; // its handle is below the axis, and the one for L is above
     const place = (values) => [xOf(values[trait]), strip.floor + (low ? 36 : -56)];
     const show = hand(app, handle, {
       label: dial.label,
@@ -154,7 +154,7 @@ function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "≈ 0" : turn.toFixed(2);
 }
 
-// The wavelengths on a logarithmic axis, with a line at the last position of the context, and the position below.
+// The wavelengths on a logarithmic axis, with a line at the context's last position and the current position below.
 function drawStrip(context, paints, strip, { wavelengths, last }, { length, position }) {
   const { from, to, floor, high } = strip;
   const x = stripScale(strip);

@@ -14,18 +14,18 @@ import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
 import { playPositions } from "./kit/play.js";
 
-// The pairs that are drawn as waves: all pairs, or MOST_WAVES that are spread evenly from the first to the last.
+// The pairs drawn as waves: either all of them, or MOST_WAVES spread evenly from the first to the last.
 function spread(pairs) {
   if (pairs <= MOST_WAVES) return Array.from({ length: pairs }, (_, i) => i);
   return Array.from({ length: MOST_WAVES }, (_, k) => Math.floor((k * (pairs - 1)) / (MOST_WAVES - 1)));
 }
 
-// The rows for a window: row j has digit j of every position, and the sinusoid inside it.
+// The rows for a window: row j contains digit j of every position and the sinusoid drawn inside it.
 function digitWaves(start, span, first, fine) {
   const squares = Array.from({ length: BITS }, () => new Uint8Array(span));
   const bitWaves = squares.map((square, j) => {
     for (let k = 0; k < span; k += 1) square[k] = ((start + k) >> j) & 1;
-    // because −sin x = sin −x
+    // Negative because −sin x = sin −x.
     return cosSinGrid((-2 * Math.PI) / 2 ** (j + 1), first + 0.5, 1 / fine, span * fine).sin;
   });
   return { squares, bitWaves };
@@ -37,7 +37,7 @@ function compute({ position, base, dim, span }) {
   const theta = invFreq(dim, base);
   const start = Math.max(0, position - Math.floor(span / 2));
   const fine = samplesPerStep(span, FINE_SAMPLES);
-  const first = start - 0.5 + 0.5 / fine; // if fine is 1, the samples are the positions themselves
+  const first = start - 0.5 + 0.5 / fine; // if fine is 1, the samples are at the positions themselves
   const shown = spread(theta.length);
   const turns = Array.from(theta, (one) => (position * one) / (2 * Math.PI));
   return {
@@ -47,8 +47,8 @@ function compute({ position, base, dim, span }) {
     digits: Array.from({ length: BITS }, (_, j) => (position >> j) & 1),
     ...lastDigits(start, span, first, fine),
     waves: shown.map((i) => cosSinGrid(theta[i], first, 1 / fine, span * fine).sin),
-    turns, // the turns of every pair since position 0
-    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine: the hands' tips
+    turns, // each pair's angle in turns, counted from position 0
+    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine, which are the tip of its hand
     young: turns.filter((turn) => turn < 1).length, // the number of pairs without a full turn
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
   };
@@ -56,10 +56,10 @@ function compute({ position, base, dim, span }) {
 
 // ---- On the page ----
 
-const TOP = 68; // the top of the waves
-const NAMES = 64; // widths of the columns beside the waves
+const TOP = 68; // top of the waves
+const NAMES = 64; // width of the columns on either side of the waves
 const VALUES = 50;
-const PACE = 5; // positions per second
+const PACE = 5; // speed in positions per second
 
 function build(stage, app) {
   const shown = panels(app, ["Digits", "Sinusoids", "Hands"]);
@@ -70,8 +70,8 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
-  let clocks; // { area, centre }: the places of the hands
-  let held = 0; // the hand that the pointer drags
+  let clocks; // { area, centre }: where the hands are
+  let held = 0; // the hand that is being dragged
   const grip = hand(app, handle, {
     label: "The clock hands",
     area: true,
@@ -93,7 +93,7 @@ function build(stage, app) {
     const only = shown(width);
     const wide = only === null;
     const height = wide ? Math.min(most, 564) : most - 28;
-    const floor = wide ? 330 : height - 44; // the waves' lower end
+    const floor = wide ? 330 : height - 44; // lower edge of the waves
     const panel = wide ? (width - 40) / 2 : width;
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
@@ -112,9 +112,9 @@ function build(stage, app) {
   };
 }
 
-// Draws what both panels have: a title, columns of names and values, the axis, and a line at the position.
-// panel.draw(k, x, y, buckets) draws row k, where x(position) and y(−1 … 1) are places. panel.row(k) has its name and
-// value.
+// Draws what both panels share: a title, columns of names and values, the axis, and a line at the position.
+// panel.draw(k, x, y, buckets) draws row k; x(position) and y(−1 … 1) return pixel coordinates. panel.row(k) contains
+// the row's name and value.
 function drawPanel(context, paints, { x: left, width, floor: end }, { start, fine }, { position, span }, panel) {
   const { title, note, heads, rows } = panel;
   const [from, to] = [left + NAMES, left + width - VALUES];
@@ -122,14 +122,14 @@ function drawPanel(context, paints, { x: left, width, floor: end }, { start, fin
   const pitch = (end - TOP) / rows;
   const middle = (k) => TOP + (k + 0.5) * pitch;
   const reach = Math.min(30, pitch) / 2 - 2.5;
-  context.lineJoin = "bevel"; // joins are too small to be seen
+  context.lineJoin = "bevel"; // the joins are too small to be visible
   context.save();
   context.beginPath();
   context.rect(from, TOP, to - from, end - TOP);
   context.clip();
   const samples = span * fine;
   const columns = Math.round(to - from);
-  const edges = evenEdges(samples, samples > columns ? columns >> 1 : samples); // a band has columns of two pixels
+  const edges = evenEdges(samples, samples > columns ? columns >> 1 : samples); // a band's buckets are two pixels wide
   const places = edges.slice(1).map((edge, b) => x(start - 0.5 + (edges[b] + edge) / (2 * fine)));
   for (let k = 0; k < rows; k += 1) panel.draw(k, x, (value) => middle(k) - value * reach, { edges, places });
   context.restore();
@@ -157,7 +157,7 @@ function drawPanel(context, paints, { x: left, width, floor: end }, { start, fin
   ];
 }
 
-// Draws a curve from samples. Where several samples share a pixel, it draws the band from the least to the greatest.
+// Draws a curve from samples. If several samples share a pixel, draws the band between their minimum and maximum.
 function drawCurve(context, samples, { edges, places: at }, y, colour, filled) {
   const { low, high } = minMaxBand(samples, edges);
   context.fillStyle = colour;
@@ -181,7 +181,7 @@ function drawCurve(context, samples, { edges, places: at }, y, colour, filled) {
   context.stroke();
 }
 
-// If there is room, ones are blocks and a line follows the digit. Otherwise all digits are one block, half as dark.
+// If there is room, draws each 1 as a block and traces the digit. Otherwise fills the whole row at half that opacity.
 function drawSquares(context, squares, period, start, x, y, colour) {
   const narrow = x(period) - x(0) < 8;
   const line = new Path2D();
@@ -203,7 +203,7 @@ function drawSquares(context, squares, period, start, x, y, colour) {
   context.stroke(line);
 }
 
-// How many digits the window needs; all further digits would be zero.
+// How many digits the window needs. All further digits would be 0.
 function digitsOf(last) {
   return Math.max(4, last.toString(2).length);
 }
@@ -244,8 +244,8 @@ function drawWaves(context, paints, box, data, dials) {
   });
 }
 
-// One clock per pair. The hand starts at the top and turns clockwise, so that its tip is at (sin, cos). The ring shows
-// how far it has turned since position 0.
+// Draws one clock per pair. The hand starts at the top and turns clockwise, so its tip is at (sin, cos). The ring shows
+// how far the hand has turned since position 0.
 function drawClocks(context, paints, top, area, { turns, encoding, young }) {
   const pairs = turns.length;
   const named = pairs <= 16;

@@ -1,4 +1,4 @@
-// What a config.json says about positions: a plot of each pair's wavelength with the lengths, and the file in words.
+// What a config.json says about positions, in words and as a plot of each pair's wavelength against the two lengths.
 
 import { dials, EXAMPLES, LONGEST_CONFIG, RULES } from "./explain.py";
 import { explained } from "./kit/explained.js";
@@ -22,12 +22,12 @@ function compute({ config, example, length, second }) {
     words: [...words, ...ofTable],
     findings,
     snippets,
-    kinds: tables.length, // the number of kinds of layers, each with its frequencies
+    kinds: tables.length, // how many kinds of layers there are, each with its own frequencies
     name,
     plain, // θ before scaling
     long, // θ at the target length
     turned, // whether each pair completes a turn within the trained length
-    beyond, // by how many radians each pair exceeds its angles in training
+    beyond, // by how many radians each pair exceeds its training angles
     fresh: facts.new_pairs ?? null, // the number of pairs that meet new angles
     near: facts.near ?? null, // the trained length, or the window
     far: facts.far ?? null, // the target length, or the window
@@ -52,7 +52,7 @@ function stateOf({ turned, beyond, plain }, i) {
 
 const moved = ({ plain, long }, i) => Math.abs(long[i] / plain[i] - 1) > 1e-6;
 
-// Draws the pairs that rotate, with their wavelengths.
+// Draws the wavelengths of the pairs that rotate.
 function dotsOf(data) {
   const wave = (theta) => (2 * Math.PI) / theta;
   return data.long.flatMap((one, i) => (one > 0 ? [{
@@ -82,7 +82,7 @@ function nothing({ error }, width, height) {
     svg("text", { x: (from + to) / 2, y: (top + floor) / 2, "font-size": 14, "text-anchor": "middle" }, said)];
 }
 
-// Draws lines at powers of ten, and their axis.
+// Draws the axis and grid lines at the powers of ten.
 function ground(y, powers, from, to) {
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, powers.map((power) => 10 ** power), (value) => tidyPower(value));
@@ -136,8 +136,8 @@ function tidyPower(value) {
   return power < 4 ? String(value) : `10${[...String(power)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
 }
 
-// The names of the two lengths on their lines. If the lines are too close, the names are side by side; if the lengths
-// are the same, there is one name.
+// Labels the lines of the two lengths. The labels are side by side if the lines are too close together; if the lengths
+// are equal, there is only one label.
 function marksOf(lengths, from, y) {
   const named = lengths.length === 2 && lengths[0][1] === lengths[1][1] ? [["L = L′", lengths[0][1]]] : lengths;
   let end = from + 6;
@@ -150,7 +150,7 @@ function marksOf(lengths, from, y) {
   });
 }
 
-// The file in words, the findings about it, and the snippets.
+// The description in words, the findings, and the code snippets.
 function wordsOf({ error, words, findings, snippets }) {
   if (error) return [html("p", {}, `The text cannot be read (${error}).`)];
   const list = (entries) => html("dl", { class: "rb-facts" },
@@ -196,7 +196,7 @@ function describe({ error, kinds, name, long, near, far, fresh, findings }) {
 function parseConfig(text) {
   const { length } = [...text];
   if (length > LONGEST_CONFIG) throw new Error(`this has ${length} characters, more than ${LONGEST_CONFIG}`);
-  return text.replace(/\p{Cs}/gu, "\ufffd"); // half a letter isn't allowed in an address
+  return text.replace(/\p{Cs}/gu, "\ufffd"); // a lone surrogate isn't allowed in a URL
 }
 
 export default explorer({

@@ -1,5 +1,5 @@
-// The score as a function of distance. It has a wave for each pair, and all waves are in phase at the distance for
-// which the key is made. The figure also shows how the products of the pairs at one distance add up to the score.
+// The score as a function of distance. Each pair contributes a wave, and all waves are in phase at the distance for
+// which the key was made. The figure also shows how the pairs' products at one distance add up to the score.
 
 import { COLUMNS, dials, FINE_SAMPLES, MOST_ROWS } from "./fourier.py";
 import { cosSinGrid, fourierSum, hundredths, invFreq, lastCall, normals, samplesPerStep } from "./kit/rope.js";
@@ -13,25 +13,25 @@ import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
-// |q_i|² of every pair, where q consists of ones for draw 0, and of random numbers for other draws.
+// |q_i|² for every pair. For draw 0 q consists of ones, and for other draws of random numbers.
 const lastSizes = lastCall((draw, dim) => {
   const q = draw === 0 ? new Float64Array(dim).fill(1) : normals(`fourier ${draw}`, dim);
   return Float64Array.from({ length: dim / 2 }, (_, i) => q[2 * i] ** 2 + q[2 * i + 1] ** 2);
 });
 
-// The pairs that are drawn as waves: all pairs, or the middle pair in each of MOST_ROWS parts of the same length.
+// The pairs drawn as waves: either all of them, or the middle pair in each of MOST_ROWS parts of equal length.
 function spread(pairs) {
   const count = Math.min(pairs, MOST_ROWS);
   return Array.from({ length: count }, (_, k) => Math.floor(((2 * k + 1) * pairs) / (2 * count)));
 }
 
-// The wave of a pair at the ends of all columns.
+// A pair's wave at the edges of all columns.
 function waveAt(theta, size, peak, span) {
   return cosSinGrid(theta, -peak, span / COLUMNS, COLUMNS + 1).cos.map((value) => size * value);
 }
 
-// Measured from the peak, every wave is |q_i|² cos xθ_i, the same on both sides. This is the sum of the first `summed`
-// waves for x = 0 … span, with `fine` samples per step.
+// Measured from the peak, each wave is |q_i|² cos xθ_i, which is symmetric. This is the sum of the first `summed` waves
+// for x = 0 … span, with `fine` samples per position.
 const lastSum = lastCall((span, base, dim, summed, draw) => {
   const fine = samplesPerStep(span, FINE_SAMPLES);
   const a = lastSizes(draw, dim).subarray(0, summed);
@@ -39,7 +39,7 @@ const lastSum = lastCall((span, base, dim, summed, draw) => {
   return { fine, sum: fourierSum(steps, a, new Float64Array(a.length), 0, span * fine + 1) };
 });
 
-// The same sum from distance 0 on.
+// The same sum, starting at distance 0.
 const lastTotal = lastCall((peak, span, base, dim, summed, draw) => {
   const { fine, sum } = lastSum(span, base, dim, summed, draw);
   const crest = peak * fine;
@@ -50,7 +50,7 @@ const lastTotal = lastCall((peak, span, base, dim, summed, draw) => {
   return { fine, total: fromZero };
 });
 
-// The waves of the pairs that are shown, at the ends of all columns.
+// The waves of the displayed pairs at the edges of all columns.
 const lastWaves = lastCall((peak, span, base, dim, draw) => {
   const [theta, size] = [invFreq(dim, base), lastSizes(draw, dim)];
   return spread(size.length).map((i) => waveAt(theta[i], size[i], peak, span));
@@ -66,19 +66,19 @@ function compute({ peak, distance, span, base, dim, summed, draw }) {
     shown,
     size: Array.from(size), // the height of each pair's wave
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
-    products, // the product of each pair at the distance
+    products, // each pair's product at the chosen distance
     score: total(products),
     highest: total(size), // the score at the peak
     waves: lastWaves(peak, span, base, dim, draw),
-    ...lastTotal(peak, span, base, dim, summed, draw), // fine: the samples of the sum per step; total: the sum
+    ...lastTotal(peak, span, base, dim, summed, draw), // fine: the sum's samples per position; total: the sum
   };
 }
 
 // ---- On the page ----
 
-const HEAD = 74; // the top of the waves, or of the sum if it is alone, under a title
-const UNDER = 42; // the space under an axis
-const SECONDS = 12; // how long a playing distance takes to go through the whole span
+const HEAD = 74; // top of the waves, or of the sum if it is shown alone, below a title
+const UNDER = 42; // space below an axis
+const SECONDS = 12; // playback time for the whole span
 
 function build(stage, app) {
   play(app, {
@@ -92,7 +92,7 @@ function build(stage, app) {
   const [pad, crest] = [html("div"), html("div")];
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, crest));
   let place;
-  let drawn; // the data, as last drawn
+  let drawn; // the most recently drawn data
   const handOf = (node, trait, label, more) => across(app, node, dials.find((dial) => dial.trait === trait), {
     label,
     ends: () => [place.from, place.to],
@@ -107,7 +107,7 @@ function build(stage, app) {
 
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showLengths, showAxes] = [lengths, axes].map((make, k) => {
-    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // these seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // redrawn only when the arguments change
   });
 
   // The curves don't change if only the distance changes.
@@ -124,21 +124,21 @@ function build(stage, app) {
     const wide = width >= 620;
     const from = wide ? 62 : 46;
     const to = Math.round(wide ? width * 0.66 : width * 0.64);
-    const numbers = wide && data.shown.length === data.size.length; // whether there is a number beside each bar
-    const floor = panel === null ? most - UNDER - 166 : most - UNDER; // the waves' lower end
+    const numbers = wide && data.shown.length === data.size.length; // whether each bar has a number beside it
+    const floor = panel === null ? most - UNDER - 166 : most - UNDER; // lower edge of the waves
     place = {
       wide, width, most, from, to, numbers, panel, floor,
       top: HEAD,
       sumTop: panel === null ? floor + 46 : HEAD,
       sumFloor: most - UNDER,
-      left: to + (wide ? 34 : 18), // the bars' left end
+      left: to + (wide ? 34 : 18), // left edge of the bars
       right: width - (numbers ? 52 : 6),
       x: scale([0, values.span], [from, to]),
       pitch: (floor - HEAD) / data.shown.length,
     };
     const whole = data.size.reduce((sum, one) => sum + one, 0);
-    const low = lowest(data, values) / whole; // as a share of the sum of all waves
-    // The lower end is rounded, so that the range seldom changes.
+    const low = lowest(data, values) / whole; // relative to the sum of all waves
+    // The lower end of the range is rounded, so that it seldom changes.
     const range = [-Math.max(1, Math.ceil(-4 * low - 1e-9)) / 4, 1].map((share) => share * whole);
     place.y = scale(range, [place.sumFloor, place.sumTop]);
     place.across = scale(range, [place.left, place.right]);
@@ -154,7 +154,7 @@ function build(stage, app) {
   };
 }
 
-// The lowest value of the sum, along the curve or while the pairs are added up.
+// The lowest value of the sum along the curve, and of the partial sums over the pairs.
 function lowest({ products, total }, { summed }) {
   let least = 0;
   for (const value of total) if (value < least) least = value;
@@ -165,7 +165,7 @@ function lowest({ products, total }, { summed }) {
   return least;
 }
 
-// Writes a length of 6 or more with few characters.
+// Formats a length of 6 or more in few characters.
 function short(length) {
   return length < 1e5 ? tidy(length) : length.toExponential(1).replace("e+", "e");
 }
@@ -174,8 +174,8 @@ function stroke(colour, more = "") {
   return { style: `fill: none; stroke: var(--rb-${colour}); ${more}` };
 }
 
-// A wave as a line with 16 to 64 points per period, or, if a period has fewer than 16 columns, as the band that it
-// fills, in parts of two columns. It has a crest at `peak` and every `period` columns from there.
+// Draws a wave as a line with 16 to 64 points per period. If a period has fewer than 16 columns, draws the band that
+// the wave fills, in steps of two columns. There is a crest at `peak` and every `period` columns from there.
 function waveOutline(values, size, peak, period) {
   const at = [];
   const high = [];
@@ -217,7 +217,7 @@ function paintSum(context, paints, { from, to, y }, { total }) {
   paintOutline(context, sum, [from, (to - from) / (total.length - 1)], [y(0), y(0) - y(1)]);
 }
 
-// Draws what moves while the curves stay: a dotted line at the peak, a line at the distance, and a dot on every curve.
+// Draws what moves over the fixed curves: a dotted line at the peak, a line at the distance, and a dot on every curve.
 function marks({ x, y, panel, pitch, floor, top, sumTop, sumFloor }, data, { peak, distance, summed }) {
   const upright = (from, to) => [
     svg("path", { d: `M${x(peak)},${from}V${to}`, ...stroke("ink", "stroke-width: 1.25; stroke-dasharray: 2 4") }),
@@ -256,7 +256,7 @@ function names({ wide, width, left }, data, { peak, distance }) {
   ];
 }
 
-// Writes above the dotted line what it is.
+// Labels the dotted line.
 function peakName({ from, to, x }, { peak }) {
   const half = pillHalf("peak");
   return pill(Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak))), HEAD - 15, "peak");
@@ -271,12 +271,12 @@ function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
     wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`)];
 }
 
-// Draws the product of each pair as a bar. Each bar begins where the one before it ended, and the last ends at the
+// Draws each pair's product as a bar. Each bar begins where the previous one ended, and the last one ends at the
 // score.
 function bars(/** @type {any} */ { across, right, numbers, top, floor }, { products, score }, { summed }) {
   const pitch = (floor - top) / products.length;
   const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
-  const drawn = { 1: "", 2: "" }; // the bars' paths by colour
+  const drawn = { 1: "", 2: "" }; // the path of the bars in each colour
   let line = `M${across(0)},${top}`;
   let sum = 0;
   products.slice(0, summed).forEach((product, i) => {
@@ -299,7 +299,7 @@ function bars(/** @type {any} */ { across, right, numbers, top, floor }, { produ
   ];
 }
 
-// Draws, vertically beside the curve and on its scale, what is added, what is subtracted, and what is left.
+// Draws three bars beside the curve, on its scale: the sum of the positive products, the negative ones, and the score.
 function parts(/** @type {any} */ { left, width, y, sumFloor }, { products, score }, { summed }) {
   const [adds, takes] = sides(products.slice(0, summed));
   const step = (width - 2 - left) / 3;

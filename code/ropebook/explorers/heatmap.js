@@ -1,5 +1,5 @@
-// The sinusoidal encoding as a picture with one column per position. Below it, a curve shows how similar each position
-// is to a reference position: the distance kernel Σ cos θ_i Δ divided by d/2.
+// The sinusoidal encoding as an image with one column per position. The curve below shows how similar each position is
+// to a reference position, measured by the distance kernel Σ cos θ_i Δ divided by d/2.
 
 import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
@@ -10,23 +10,22 @@ import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from ".
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// The share of its height that a wave of frequency θ keeps if each value is replaced by a mean of its neighbours, with
-// the weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). If the wave is shorter than two columns, that is at most
-// 3 in 100. A plain mean over the column would leave up to 64 in 100, which would look like a slower wave that isn't
-// there.
+// The share of its amplitude that a wave of frequency θ keeps if each value is replaced by a mean of neighbours with
+// weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). If the wave is shorter than two columns, it keeps at most 3 %.
+// A plain mean over the column would leave up to 64 %, which would look like a slower wave that doesn't exist.
 function meanGain(theta, per) {
   if (per === 1) return 1;
   let kept = 0;
   let weights = 0;
   for (let o = per % 2 ? 0 : 0.5; o < 2 * per; o += 1) {
-    const weight = (o ? 2 : 1) * Math.cos((Math.PI * o) / (4 * per)) ** 2; // once for o, once for −o
+    const weight = (o ? 2 : 1) * Math.cos((Math.PI * o) / (4 * per)) ** 2; // counts o and −o; 0 only once
     kept += weight * Math.cos(theta * o);
     weights += weight;
   }
   return kept / weights;
 }
 
-// The picture row by row: sin mθ_i and cos mθ_i at the middle of each column, which has `per` positions.
+// The image, row by row: sin mθ_i and cos mθ_i at the middle of each column of `per` positions.
 function encodingCells(theta, length, interleaved) {
   const per = Math.ceil(length / MOST_COLUMNS);
   const columns = Math.ceil(length / per);
@@ -59,7 +58,7 @@ function compute({ base, dim, length, reference, interleaved }) {
   for (let m = 0; m < length; m += 1) kernel[m] = known[Math.abs(m - reference)] / theta.length;
   return {
     ...lastCells(dim, base, length, interleaved),
-    kernel, // the kernel of every position with the reference
+    kernel, // the kernel between every position and the reference
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
     turned: theta.filter((one) => one * (length - 1) >= 2 * Math.PI).length, // how many pairs complete a turn
   };
@@ -69,15 +68,15 @@ function compute({ base, dim, length, reference, interleaved }) {
 
 const LEFT = 46;
 
-// Where the picture, the curve and the whole figure begin and end.
+// The edges of the image, of the curve and of the whole figure.
 function layoutOf(width) {
   const [top, mapHeight, curveTop, curveHeight] = width < NARROW ? [44, 130, 224, 88] : [50, 256, 368, 132];
   return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + 40 };
 }
 
-// Paints the cells, with colours from a table, on the canvas `small`. (While its size stays the same we keep it,
-// because a new canvas costs more than filling one.) If there are few cells, each is repeated over many pixels, so
-// that smoothing leaves its edges sharp. If two rows share a pixel, the pixel has their mean.
+// Paints the cells on the canvas `small`, with colours from a table. (The canvas is kept while its size stays the same,
+// because creating one costs more than filling it.) If there are few cells, each is repeated over many pixels, so that
+// smoothing leaves its edges sharp. If two rows share a pixel, the pixel shows their mean.
 function paintMap(context, small, [x, y, width, height], { cells, rows, columns, per }, length, theme) {
   const palette = divergingTable(theme);
   const across = Math.max(1, Math.floor(MOST_COLUMNS / columns));
@@ -104,11 +103,11 @@ function paintMap(context, small, [x, y, width, height], { cells, rows, columns,
   }
   small.getContext("2d").putImageData(image, 0, 0);
   context.imageSmoothingQuality = "medium";
-  const used = (image.width * length) / (columns * per); // the last column may reach beyond the last position
+  const used = (image.width * length) / (columns * per); // the last column may extend beyond the last position
   context.drawImage(small, 0, 0, used, image.height, x, y, width, height);
 }
 
-// Converts a row of the picture to an entry of the vector; rowOfEntry is the inverse.
+// Converts an image row to an index into the vector; rowOfEntry is the inverse.
 function entryOfRow(row, dim, interleaved) {
   if (interleaved) return row;
   return row < dim / 2 ? 2 * row : 2 * (row - dim / 2) + 1;
@@ -221,7 +220,7 @@ function build(stage, app) {
   };
 }
 
-// The levels of the axis, beginning with the lowest one needed. (Encodings are seldom opposite to one another.)
+// The axis levels, starting at the lowest one needed. (Encodings are seldom opposite to one another.)
 function levelsFor(kernel) {
   const least = kernel.reduce((low, value) => Math.min(low, value), 1);
   return least < -0.5 ? [-1, 0, 1] : least < 0 ? [-0.5, 0, 0.5, 1] : [0, 0.5, 1];
@@ -267,7 +266,7 @@ function buildFrame(picture) {
   return frame;
 }
 
-// A vertical line at x through the picture and the curve.
+// A vertical line at x through the image and the curve.
 function acrossBoth(x, { top, mapHeight, curveTop, floor }) {
   return `M${x},${top - 5}V${top + mapHeight + 5}M${x},${curveTop - 5}V${floor}`;
 }
