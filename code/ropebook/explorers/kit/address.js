@@ -8,13 +8,14 @@ export function readAddress(hash, key) {
     const text = entry.slice(cut + 1).replaceAll("+", " ");
     try {
       return [entry.slice(key.length + 1, cut), decodeURIComponent(text)];
-    } catch { // a stray % sign
+    } catch { // ignore a stray % sign
       return [entry.slice(key.length + 1, cut), text];
     }
   });
 }
 
-// The new fragment, in which this figure's entries are replaced and the other figures' are kept; "" if nothing is left.
+// Returns the new fragment, with this figure's entries replaced and those of other figures kept; "" if no entries are
+// left.
 export function writeAddress(hash, key, entries) {
   const others = hash.slice(1).split("&").filter((entry) => entry.includes("=") && !entry.startsWith(`${key}.`));
   const own = entries.map(([trait, text]) => {
@@ -24,8 +25,8 @@ export function writeAddress(hash, key, entries) {
   return all.length ? `#${all.join("&")}` : "";
 }
 
-// The values of the dials in an address's entries, with initial values for dials that it leaves out, and its errors.
-// The values are not settled yet, because dials that depend on one another must all be read before one is adjusted.
+// Reads the dials' values from an address's entries, with defaults for dials that are missing, and collects errors. The
+// values are not settled yet: dials that depend on one another must all be read before any of them is adjusted.
 export function readDials(dials, initial, entries) {
   const asked = new Map(entries);
   const refusals = [...asked.keys()].filter((trait) => dials.every((dial) => dial.trait !== trait))

@@ -1,4 +1,4 @@
-// The page's colours, and mixtures of them.
+// The page's colours, and blends of them.
 
 import { PALETTE } from "../../colours.py";
 import { html } from "./elements.js";
@@ -6,8 +6,9 @@ import { lastCall } from "./rope.js";
 
 export const COLOURS = Object.keys(PALETTE);
 
-// The theme's colours as [r, g, b], from the CSS variables that el inherits. An element that is not in the page yet has
-// no variables, and gets those of the page's body. (JupyterLab, for example, draws cells before they come into view.)
+// Returns the theme's colours as [r, g, b], from the CSS variables that el inherits. An element that isn't on the page
+// yet has no variables, so it gets those of the body. (JupyterLab, for example, renders cells before they come into
+// view.)
 export function readTheme(el) {
   const box = html("div", { class: "rb rb-hidden" });
   const probe = box.appendChild(html("span"));
@@ -21,7 +22,7 @@ export function readTheme(el) {
   return theme;
 }
 
-// Calls back when the page or the system changes between light and dark; returns a function that stops this.
+// Calls back when the page or the system switches between light and dark. Returns a function that stops listening.
 export function watchTheme(callback) {
   const names = ["data-theme", "theme", "class", "data-jp-theme-light", "data-vscode-theme-kind"];
   const observer = new MutationObserver(callback);
@@ -38,12 +39,13 @@ export function mix(from, to, share) {
   return from.map((channel, i) => Math.round(channel + (to[i] - channel) * share));
 }
 
-// The colour for a value: from orange at −1, by way of the paper's colour at 0, to blue at 1, and the same beyond.
+// The colour for a value: orange at −1, the background colour at 0 and blue at 1. Values outside this range are
+// clamped.
 export function diverging(theme, value) {
   return mix(theme.paper, value < 0 ? theme["2"] : theme["1"], Math.min(1, Math.abs(value)));
 }
 
-// The same as a table for −1 … 1, at index 128 + 127 · value, in the format of ImageData.
+// The same colours as a lookup table for −1 … 1, with index 128 + 127 · value, in the format of ImageData.
 export const divergingTable = lastCall((theme) => Uint32Array.from({ length: 256 }, (_, level) => {
   const [r, g, b] = diverging(theme, (level - 128) / 127);
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
@@ -53,7 +55,7 @@ export function css(colour) {
   return `rgb(${colour.join(",")})`;
 }
 
-// Black or white, whichever is easier to read on the colour. The contrast is at least 4.5 to 1 (WCAG 2, relative
+// Black or white, whichever is easier to read on the given colour. The contrast is at least 4.5 to 1 (WCAG 2, relative
 // luminance).
 export function readableOn(colour) {
   const [r, g, b] = colour.map((channel) => {

@@ -1,6 +1,6 @@
-// Finds out what a config.json says about positions: it reads the text, its facts, and what follows from them. The
-// rules of ropebook.explain come as data. The Python modules of the same names do the same, and the same cases test
-// both.
+// Explains what a config.json says about positions: reads the text, extracts its facts, and derives others from them.
+// The rules of ropebook.explain arrive as data. The Python modules with the same names work the same way, and both are
+// tested on the same cases.
 
 import { fill, isGiven, isTrue, numberText, quantity, shortText, withCommas } from "./language.js";
 
@@ -19,7 +19,7 @@ const keysOf = (given) => Object.keys(given).sort(byCodePoints);
 
 // ---- The text ----
 
-// The dictionary in a text, or an Error with a message that begins with the error's name.
+// Parses the text as a dictionary, or returns an Error whose message begins with the error's name.
 export function parsedConfig(text, { limits }) {
   if ([...text].length > limits.characters) {
     throw new Error(`too-long: the text has more than ${withCommas(String(limits.characters))} characters`);
@@ -46,7 +46,7 @@ function bracketDepth(text) {
   return deepest;
 }
 
-// ---- Its values ----
+// ---- Values ----
 
 function fits(found, { is, least, most }, rules) {
   const whole = (one, low, high) => Number.isInteger(one) && low <= one && one <= high;
@@ -77,7 +77,7 @@ function badValue(reading, key, how, found) {
   reading.stopped = true;
 }
 
-// Takes the wanted facts from a file. A fact is null if the file does not give it, or gives something unsuitable.
+// Extracts the requested facts from a file. A fact is null if it is missing from the file or has an unsuitable value.
 function take(reading, given, wanted, names = {}, strict = /** @type {string[]} */ ([])) {
   const taken = facts();
   for (const [fact, how] of Object.entries(wanted)) {
@@ -132,7 +132,7 @@ function unknownKeys(reading, part, family) {
   if (unknown.length) say(reading, "unknown-key", { keys: unknown });
 }
 
-// The facts that follow for the whole file.
+// Derives the facts that concern the whole file.
 function following(found, family) {
   const { width, heads, layers } = found;
   const quotient = width && heads ? Math.floor(width / heads) : null;
@@ -194,7 +194,7 @@ function rotatingLayers(found, family, types) {
   return layers;
 }
 
-// ---- Its tables of frequencies ----
+// ---- Frequency tables ----
 
 function tablesOf(reading, part, family) {
   const { rules, facts: found } = reading;
@@ -283,7 +283,7 @@ function baseAndShare(table, family, layers) {
   };
 }
 
-// The trained and the target length, if the file gives them.
+// The trained length and the target length, if the file specifies them.
 function lengthsOf(table, rules) {
   const { kind, maximum, factor } = table;
   const given = first(table.file_original, table.rope_original, table.assumed_original);
@@ -306,7 +306,7 @@ function lengthsOf(table, rules) {
   };
 }
 
-// The facts that only some rope types need.
+// The facts that only certain rope types require.
 function ofKind(table) {
   const lists = [...(table.short_factors ?? []), ...(table.long_factors ?? [])];
   const [begin, end] = rampOf(table);
@@ -323,7 +323,7 @@ function ofKind(table) {
   };
 }
 
-// The pair indices at which the ramp of YaRN's code begins and ends.
+// The pair indices at which the ramp in YaRN's code begins and ends.
 function rampOf({ original, base, rotary_dim: dim, kind, beta_fast, beta_slow, truncate }) {
   if (![original, base, dim].every(isGiven) || base <= 1 || kind !== "yarn") return [null, null];
   const at = (turns) => (dim * Math.log(original / (2 * Math.PI * turns))) / (2 * Math.log(base));
@@ -341,7 +341,7 @@ function unusualBase(base, { usual = {} }, layers) {
   };
 }
 
-// ---- What is said ----
+// ---- Sentences and findings ----
 
 function doubtsOf(reading, found, of) {
   const holding = reading.rules.doubts.filter((doubt) => doubt.of === of && isTrue(doubt.when, found));
@@ -361,8 +361,8 @@ export function sentences(table, found) {
   return [...said].map(([subject, parts]) => [subject, parts.join(" ")]);
 }
 
-// Reads a text. The facts of its tables are complete, except for those that have to be computed. `length`: the number
-// of tokens that the reader asks for, or null.
+// Reads a text and derives the facts about its tables, except for those that have to be computed. `length` is the
+// number of tokens that the reader asks about, or null.
 export function readConfig(text, rules, length) {
   const reading = readFile(parsedConfig(text, rules), rules);
   const stops = [doubtsOf(reading, reading.facts, "file"), ...reading.tables.map((table) => {

@@ -1,8 +1,8 @@
-// Converts a dial's value to text and back and to its slider, and handles keys. This file needs no page.
+// Converts a dial's value to and from text and slider positions, and handles keys. This file doesn't use the page.
 
 import { readNumber } from "./numbers.js";
 
-// A dial is { trait, kind, label, note }, and depending on its kind:
+// A dial is { trait, kind, label, note }, with further properties that depend on its kind:
 //   "number": min, max; whole, and if so step; log, if its slider is logarithmic; below, above, between: reasons for
 //             a refusal; within { dial, times, plus }: at most times · that dial's value + plus
 //   "switch": no other properties
@@ -30,7 +30,7 @@ export function parseDial(dial, text, values) {
   return value;
 }
 
-// The dial with the limits that the other dials' values set.
+// Returns the dial with the limits imposed by the other dials' current values.
 export function present(dial, values) {
   if (!dial.within) return dial;
   const { dial: other, times, plus, label } = dial.within;
@@ -38,7 +38,7 @@ export function present(dial, values) {
   return most < dial.max ? { ...dial, max: most, above: `${label} is ${values[other]}` } : dial;
 }
 
-// Lowers values that are beyond the limits that other dials set.
+// Lowers values that exceed the limits imposed by other dials.
 export function keepWithin(dials, values) {
   const kept = dials.filter((dial) => dial.within).map((dial) => {
     return [dial.trait, Math.min(values[dial.trait], present(dial, values).max)];
@@ -62,14 +62,15 @@ export function limitsOf(dial) {
   return range.charAt(0).toUpperCase() + range.slice(1) + (dial.note ?? "");
 }
 
-// The closest value that the dial can have.
+// Returns the closest value that the dial allows.
 export function snap(dial, value) {
   const inside = Math.min(dial.max, Math.max(dial.min, value));
   const step = dial.step ?? 1;
   return dial.whole ? dial.min + Math.round((inside - dial.min) / step) * step : inside;
 }
 
-// Sliders run from 0 to 1000, on a linear or logarithmic scale (of the value plus one, if the dial begins at 0).
+// Sliders run from 0 to 1000, on a linear or logarithmic scale. (The latter uses the value plus one if the dial begins
+// at 0.)
 export function toSlider(dial, value) {
   const { min, max } = dial;
   const more = min === 0 ? 1 : 0;
@@ -86,8 +87,8 @@ export function fromSlider(dial, at) {
   return snap(dial, dial.whole ? value : Number(value.toPrecision(3)));
 }
 
-// The value after a key: an arrow key moves by a step or a hundredth of the slider, a page key by a factor of 2 or a
-// tenth.
+// The value after a key press. Arrow keys move by one step or by a hundredth of the slider, page keys by a factor of 2
+// or by a tenth.
 export function nudge(dial, value, key) {
   const sign = ["ArrowRight", "ArrowUp", "PageUp"].includes(key) ? 1 : -1;
   const page = key.startsWith("Page");

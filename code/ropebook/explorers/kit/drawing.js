@@ -1,14 +1,14 @@
-// Tools with which the figures draw: canvas, scales, axes, paths.
+// Drawing tools shared by the figures: canvas, scales, axes, paths.
 
 import { mix } from "./colours.js";
 import { redrawn, svg } from "./elements.js";
 import { hundredths } from "./rope.js";
 
-// A stage with fewer px than this is treated as a phone's.
+// A stage narrower than this, in px, is laid out as on a phone.
 export const NARROW = 520;
 
-// Makes the canvas width × height CSS pixels large, and sharp on dense screens. Returns its context, cleared and with
-// its initial settings. (If the size stays the same, the canvas keeps its memory.)
+// Resizes the canvas to width × height CSS pixels, and keeps it sharp on high-density screens. Returns its context,
+// cleared and with default settings. (If the size stays the same, the canvas is reused.)
 export function fitCanvas(canvas, width, height) {
   const density = window.devicePixelRatio || 1;
   const size = { width: Math.round(width * density), height: Math.round(height * density) };
@@ -21,8 +21,8 @@ export function fitCanvas(canvas, width, height) {
   return context;
 }
 
-// Paints an image of columns × rows cells, stretched over a rectangle of the canvas. levelOf(column, row), 0 … 1,
-// gives a colour between the two colours.
+// Paints an image of columns × rows cells, stretched to fill a rectangle of the canvas. levelOf(column, row), 0 … 1,
+// blends the two colours.
 let unscaled;
 
 export function paintCells(context, /** @type {number[]} */ [x, y, width, height], columns, rows, colours, levelOf) {
@@ -56,19 +56,19 @@ export function textWidth(text, size, weight = 400) {
   return widths.get(key);
 }
 
-// A function from a value to its place, on a linear or a logarithmic axis.
+// Returns a function that maps a value to a coordinate, on a linear or a logarithmic axis.
 export function scale(/** @type {number[]} */ [from, to], /** @type {number[]} */ [start, end], log = false) {
   const at = log ? (value) => Math.log(value / from) / Math.log(to / from) : (value) => (value - from) / (to - from);
   return (value) => start + (end - start) * at(value);
 }
 
-// A title, and under it a note of one or more parts that says what is shown.
+// A title and, below it, a note of one or more parts that says what is shown.
 export function titled(x, y, title, ...note) {
   return [svg("text", { x, y: y + 14, "font-size": 14, "font-weight": 600 }, title),
     svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, ...note)];
 }
 
-// Half the width of a framed name, which marks something that can be dragged.
+// Half the width of a framed label, which marks something that can be dragged.
 export function pillHalf(text) {
   return textWidth(text, 13, 600) / 2 + 8;
 }
@@ -82,7 +82,7 @@ export function pill(middle, y, text) {
   ];
 }
 
-// An axis with pair indices along the bottom of a plot; the pairs are at x(0), x(1), …
+// An axis of pair indices along the bottom of a plot, with the pairs at x(0), x(1), …
 export function pairAxis(x, pairs, /** @type {number[]} */ [from, to], floor) {
   const bottom = svg("g", { transform: `translate(0 ${floor})` });
   const step = niceStep(Math.max(1, pairs - 1), (to - from) / 60);
@@ -92,8 +92,9 @@ export function pairAxis(x, pairs, /** @type {number[]} */ [from, to], floor) {
   }, "pair i")];
 }
 
-// Packs count squares into an area [left, top, width, height]: as large as possible, but no larger than 96, in rows of
-// equal length with a gap under each row. Returns the size of a square, and a function for the centre of the i-th.
+// Packs count squares into an area [left, top, width, height], as large as possible but at most 96 wide, in rows of
+// equal length with a gap below each row. Returns the size of a square and a function that gives the centre of the i-th
+// one.
 export function packCells(count, [left, top, width, height], gap) {
   let cell = Math.min(96, width);
   const rowsFor = (size) => Math.ceil(count / Math.floor(width / size));
@@ -105,17 +106,17 @@ export function packCells(count, [left, top, width, height], gap) {
   return { cell, centre };
 }
 
-// The attribute that gives a text the page's colour of this name.
+// The attribute that gives a text the theme colour of this name.
 export function inColour(name) {
   return { style: `fill: var(--rb-${name})` };
 }
 
-// The attribute that gives a line the page's colour of this name; more: further CSS.
+// The attribute that gives a line the theme colour of this name. `more` is additional CSS.
 export function lined(colour, width, more = "") {
   return { style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linecap: round; ${more}` };
 }
 
-// The path of an arrow from one place to another with an open head; short arrows have a shorter head.
+// The path of an arrow with an open head between two points. Short arrows have a smaller head.
 export function arrowPath(/** @type {number[]} */ [x1, y1], /** @type {number[]} */ [x2, y2], head = 10) {
   const [dx, dy] = [x2 - x1, y2 - y1];
   const length = Math.hypot(dx, dy);
@@ -129,20 +130,20 @@ export function arrowPath(/** @type {number[]} */ [x1, y1], /** @type {number[]}
   return `M${hundredths(x1)},${hundredths(y1)}L${tip}M${side(0.45)}L${tip}L${side(-0.45)}`;
 }
 
-// The path of a whole circle.
+// The path of a full circle.
 export function circlePath(/** @type {number[]} */ [x, y], radius) {
   const [r, across] = [hundredths(radius), hundredths(2 * radius)];
   return `M${hundredths(x - radius)},${hundredths(y)}a${r},${r} 0 1 0 ${across},0a${r},${r} 0 1 0 -${across},0`;
 }
 
-// The size of a step, 1, 2 or 5 times a power of ten, for which at most about `most` steps fill the range; at least 1.
+// The step size, 1, 2 or 5 times a power of ten and at least 1, that divides the range into at most about `most` steps.
 export function niceStep(range, most) {
   const power = 10 ** Math.floor(Math.log10(range / most));
   return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);
 }
 
-// The levels of an axis that includes 0 and all values. Its range is a whole number of steps, so that the axis stays
-// the same while the values change a little.
+// The axis levels for a range that includes 0 and all values. The range is a whole number of steps, so that the axis
+// stays the same if the values change only a little.
 export function levelsOf(values) {
   const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
   const step = niceStep(greatest - least || 1, 4);
@@ -152,7 +153,7 @@ export function levelsOf(values) {
 
 /** @typedef {(value: any) => string} Format */
 
-// Draws tick marks and numbers along the bottom or the left, in a separate group that is placed at the axis.
+// Draws tick marks and numbers along the bottom or the left, in a group of their own that is placed at the axis.
 export function axis(group, side, place, ticks, /** @type {Format} */ format = String) {
   redrawn(group, () => ticks.map((tick) => {
     const at = place(tick);
@@ -164,8 +165,8 @@ export function axis(group, side, place, ticks, /** @type {Format} */ format = S
   }));
 }
 
-// The path around a band, which at xs[b] reaches from low[b] to high[b]. Where these are equal, the band is a line, so
-// give it a stroke as well.
+// The path around a band that extends from low[b] to high[b] at xs[b]. Where the two are equal, the band is only a
+// line, so it needs a stroke as well.
 export function bandPath(xs, low, high) {
   const there = xs.map((x, b) => `${hundredths(x)},${hundredths(high[b])}`);
   const back = xs.map((x, b) => `${hundredths(x)},${hundredths(low[b])}`).reverse();

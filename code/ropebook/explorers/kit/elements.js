@@ -1,4 +1,4 @@
-// Makes and changes the elements of a figure.
+// Creates and updates the elements of a figure.
 
 const SVG = "http://www.w3.org/2000/svg";
 const TEXT_NODE = 3;
@@ -13,13 +13,13 @@ export function svg(tag, attributes = {}, ...children) {
   return filled(spareNode(tag) ?? noted(document.createElementNS(SVG, tag)), attributes, children);
 }
 
-// While a group is redrawn: the elements that it had, by tag, and those that were made for it since.
+// While a group is being redrawn, its old elements by tag, and the elements created for it so far.
 let redrawing = null;
 const lastMade = new WeakMap();
 
-// Replaces the content of a group with what make() returns. Meanwhile, html() and svg() reuse the nodes that they made
-// for the group before, with new attributes and texts. That costs a fraction of making new nodes, and nothing for
-// nodes that don't change. So no other code may keep these nodes, or listen to their events.
+// Replaces a group's content with the result of make(). Meanwhile, html() and svg() reuse the nodes that they created
+// for the group last time, with new attributes and texts. That is much cheaper than creating new nodes, and costs
+// nothing for nodes that don't change. No other code may therefore keep these nodes or listen to their events.
 export function redrawn(group, make) {
   const outer = redrawing;
   redrawing = { before: lastMade.get(group) ?? {}, now: {} };
@@ -44,11 +44,11 @@ function noted(node) {
 function filled(node, attributes, children) {
   for (const name in lastPut.get(node)) if (!(name in attributes)) put(node, { [name]: null });
   put(node, attributes);
-  if (children.length) setChildren(node, children); // otherwise whoever filled it before fills it again
+  if (children.length) setChildren(node, children); // otherwise the caller that filled it before fills it again
   return node;
 }
 
-// Sets the node's children, in this order; texts among them are changed in place.
+// Sets the node's children in this order. Text children are updated in place.
 function setChildren(node, children) {
   const now = node.childNodes;
   children.forEach((child, k) => {
@@ -61,7 +61,7 @@ function setChildren(node, children) {
   while (now.length > children.length) node.lastChild.remove();
 }
 
-// Sets the attributes that differ from the last time; the others cost next to nothing. null removes an attribute.
+// Sets the attributes that differ from last time; the others cost almost nothing. null removes an attribute.
 const lastPut = new WeakMap();
 
 export function put(node, attributes) {
@@ -76,7 +76,7 @@ export function put(node, attributes) {
   }
 }
 
-// A small line of text beside a drawing, in the muted colour.
+// A small line of text next to a drawing, in the muted colour.
 export function quietText(x, y, text, more = {}) {
   return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);
 }

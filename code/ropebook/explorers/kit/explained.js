@@ -1,18 +1,18 @@
-// The frequencies that a configuration asks for, what they mean for its pairs, and the snippets with its numbers. The
-// Python modules ropebook.explain.frequencies, report and snippets do the same.
+// The frequencies that a configuration asks for, what they mean for its pairs, and code snippets that use its numbers.
+// The Python modules ropebook.explain.frequencies, report and snippets do the same.
 
 import { fill, isGiven, isTrue, quantity, shortText } from "./language.js";
 import { readConfig, sentences } from "./config.js";
 import { invFreq } from "./rope.js";
 import { keptByTurns } from "./yarn.js";
 
-const LEVELS = ["wrong", "suspicious", "unknown"]; // the levels of findings, in the order in which they are reported
-const NEARLY = 1e-9; // equal angles differ by at most this share
+const LEVELS = ["wrong", "suspicious", "unknown"]; // the levels of findings, in reporting order
+const NEARLY = 1e-9; // angles that differ by at most this share count as equal
 
 const divided = (theta, by) => theta.map((one, i) => one / by(i));
 const mixed = (theta, factor, kept) => theta.map((one, i) => ((1 - kept[i]) / factor + kept[i]) * one);
 
-// θ for short texts and for the target length, and the factor on cosines and sines.
+// θ for short texts and for the target length, and the factor for cosines and sines.
 /** @type {Record<string, (theta: number[], table: any) => { short: number[], long: number[], onCos?: number }>} */
 const SCALED = {
   default: (theta) => ({ short: theta, long: theta }),
@@ -57,8 +57,8 @@ function frequenciesOf(table) {
   return { plain: theta.map((one, i) => (i < still ? one : 0)), short, long, onCos };
 }
 
-// For each pair: whether it completes a turn within the trained length, and how far it exceeds its angles at the
-// target.
+// For each pair: whether it completes a turn within the trained length, and by how much it exceeds its training angles
+// at the target length.
 function pairsOf({ trained, target, reach_window: window }, { plain, long }) {
   const number = (some) => some.filter(Boolean).length;
   const stretches = plain.map((one, i) => one / long[i]).filter((_, i) => long[i] > 0);
@@ -122,7 +122,7 @@ function snippetsOf(table, { snippets }) {
   });
 }
 
-// Explains a text: returns an error, or sentences, tables, findings and snippets.
+// Explains a text. Returns either an error or sentences, tables, findings and snippets.
 export function explained(text, rules, length = /** @type {number | null} */ (null)) {
   let reading;
   try {

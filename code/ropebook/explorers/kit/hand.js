@@ -1,24 +1,24 @@
-// Lets readers move things in the picture, by pointer and by keys.
+// Lets readers move things in the picture with a pointer or the keyboard.
 
 import { nudge } from "./dials.js";
 import { put } from "./elements.js";
 
 const KEYS = ["ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "PageDown", "PageUp", "Home", "End"];
 
-// Makes an empty HTML element into a handle that readers can drag. It lies over the picture and is a child of the
-// picture's box. It can't be part of the SVG, which is one image, and things in an image can't get the focus by name.
-//   at(x, y, event)  the dials for the pointer's place, in pixels from the box's upper left corner; null: no change
-//   keys(key)        the dials for a key; null: the key is left to the page
+// Turns an empty HTML element into a draggable handle. It lies over the picture and is a child of the picture's
+// container. It can't be part of the SVG, because that is a single image, whose parts can't be focused by name.
+//   at(x, y, event)  the dials for a pointer position, in pixels from the container's upper left; null: no change
+//   keys(key)        the dials after a key press; null leaves the key to the page
 //   label            the handle's name: a text, or label(values)
-//   value(values)    for a handle that sets one number: { now, min, max, text }, and the handle is a slider; without
-//                    this it has only its label
+//   value(values)    for a handle that sets one number: { now, min, max, text }, which makes the handle a slider; by
+//                    default it only has a label
 //   area             true: a wide area, on which a thumb may also scroll the page by moving up or down
-//   place(values)    optional, for a small handle: its place, [x, y], so that it does not jump under the pointer
+//   place(values)    optional, for a small handle: its position [x, y], so that it doesn't jump to the pointer
 //   cursor           optional
-// Returns show([left, top, width, height]), which must be called at every drawing.
+// Returns show([left, top, width, height]), which must be called on every redraw.
 export function hand(app, node, /** @type {Record<string, any>} */ options) {
   const { at, keys, label, value, area = false, place, cursor = area ? "pointer" : "grab" } = options;
-  let held = null; // where the drag began, its offset from the handle's place, whether the handle has moved
+  let held = null; // where the drag began, its offset from the handle's position, and whether the handle has moved
   const follow = (event) => {
     const box = node.parentElement.getBoundingClientRect();
     const next = at(event.clientX - box.left - held.off[0], event.clientY - box.top - held.off[1], event);
@@ -26,7 +26,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
     if (next) app.change(next);
   };
   const thumb = (event) => area && event.pointerType === "touch";
-  // A thumb that moves up or down rather than sideways is about to scroll.
+  // A thumb that moves up or down rather than sideways is probably starting to scroll.
   const sideways = ({ clientX: x, clientY: y }) => Math.abs(x - held.from[0]) > Math.max(6, Math.abs(y - held.from[1]));
 
   app.listen(node, "pointerdown", (event) => {
@@ -72,9 +72,9 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
 }
 
-// The keys and the value of a handle for one dial. Arrow and page keys do the same as on the dial's slider; Home and
-// End go to the current limits. limits(values) → [least, greatest], if they are not the dial's own; text(values): the
-// value as it is read out.
+// The keys and the value of a handle for one dial. Arrow and page keys work as on the dial's slider; Home and End go to
+// the current limits. limits(values) returns [smallest, largest] if they aren't the dial's own limits; text(values)
+// returns the value as announced by screen readers.
 export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
   const { limits = () => [dial.min, dial.max], text } = options;
   const now = (values) => values[dial.trait];
@@ -92,8 +92,9 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
   };
 }
 
-// A handle over a wide area of the picture, whose horizontal position sets a dial. valueAt(share) is the dial's value
-// at a share, 0 … 1, of the way between ends() = [left, right], in pixels; limits: the current limits.
+// A handle that covers a wide area of the picture and sets a dial by its horizontal position. valueAt(share) is the
+// dial's value at a share, 0 … 1, of the distance between ends() = [left, right], in pixels; limits: the current
+// limits.
 export function across(app, node, dial, /** @type {Record<string, any>} */ options) {
   const { ends, limits = () => [dial.min, dial.max], valueAt, text, ...more } = options;
   const evenly = (share) => {
@@ -112,8 +113,8 @@ export function across(app, node, dial, /** @type {Record<string, any>} */ optio
   });
 }
 
-// The value to which a key leads: the next of several stops, or for page keys half or double the value, within the
-// limits. null: the key is left to the page.
+// Returns the value that a key selects: the next of several stops or, for page keys, half or double the value, within
+// the limits. null leaves the key to the page.
 export function stopKeys(key, /** @type {number[]} */ stops, now, [least, most]) {
   if (!KEYS.includes(key)) return null;
   const [before, after] = [stops.findLast((stop) => stop < now), stops.find((stop) => stop > now)];

@@ -1,4 +1,4 @@
-// Draws measured values with their limits, on an axis of any range.
+// Draws measured values with their intervals, on an axis with any range.
 
 import { svg } from "./elements.js";
 import { axis, lined } from "./drawing.js";
@@ -8,7 +8,7 @@ export function pathOf(points) {
   return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}` : "";
 }
 
-// Ticks on the left, with horizontal lines.
+// Ticks on the left, with horizontal grid lines.
 export function levels({ from, to }, y, ticks, format) {
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, ticks, format);
@@ -20,7 +20,7 @@ export function range(from, to, step = 1) {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, k) => from + k * step);
 }
 
-// A value with its limits: a filled disc, or a circle that is filled with the background.
+// A value with its interval: a filled disc, or a circle in the background colour.
 export function whisker(x, y, low, high, colour, filled, radius = 4) {
   return [
     svg("path", { d: pathOf([[x, low], [x, high]]), ...lined(colour, 1.5) }),
@@ -29,12 +29,12 @@ export function whisker(x, y, low, high, colour, filled, radius = 4) {
   ];
 }
 
-// A difference with its sign.
+// Formats a difference with its sign.
 export function apartText(value) {
   return `${value > 0 ? "+" : ""}${exact(value)}`;
 }
 
-// The size of a step, 1, 2 or 5 times a power of ten, for which at most about `most` steps fill the size.
+// The step size, 1, 2 or 5 times a power of ten, that divides the given size into at most about `most` steps.
 export function stepOf(size, most) {
   const power = 10 ** Math.floor(Math.log10(Math.max(size, 0.02) / most));
   return [1, 2, 5, 10].find((factor) => factor * power * most >= size) * power;

@@ -1,11 +1,10 @@
-// The dials' controls on the page.
+// The controls for the dials.
 
 import { count } from "./text.js";
 import { formatDial, fromSlider, limitsOf, nudge, present, toSlider } from "./dials.js";
 import { html, put, setText } from "./elements.js";
 
-// A dial with its limits, which are visible while it has the focus, and a place under its field for the reason of a
-// refusal.
+// A dial with its limits, which are visible while it has focus, and with space below its field for an error message.
 export function knob(dial, id, app) {
   const { box, field, show } = KINDS[dial.kind](dial, id, app);
   const limits = html("span", { class: "rb-limits", id: `${id}-limits` });
@@ -13,14 +12,14 @@ export function knob(dial, id, app) {
   box.append(why, limits);
   return {
     box,
-    // idle: the reason why the dial has no effect now, if so.
+    // idle: the reason why the dial currently has no effect, if there is one.
     show(values, idle) {
       const now = present(dial, values);
       setText(limits, idle || limitsOf(now));
       put(box, { class: idle ? "rb-dial rb-idle" : "rb-dial" });
       show(values[dial.trait], now);
     },
-    // Says why the typed text is refused; "" means that it no longer is.
+    // Shows why the typed text is rejected. "" clears the message.
     refuse(reason) {
       setText(why, reason);
       const described = reason ? `${id}-why ${id}-limits` : `${id}-limits`;
@@ -56,7 +55,7 @@ export function numberDial(dial, id, app) {
   slider.setAttribute("aria-label", `${dial.label}, slider`);
   const reset = resetButton(dial, app);
   let now = dial;
-  let typing = false; // the figure may be redrawn meanwhile, and half-typed text must not be lost
+  let typing = false; // The figure may be redrawn while the reader types, and half-typed text must not be lost.
   const current = () => app.values()[dial.trait];
   const turn = (value) => {
     typing = false;
@@ -107,7 +106,7 @@ export function switchDial(dial, id, app) {
   };
 }
 
-// A row of buttons, of which exactly one is pressed. The arrow keys move between them, as with radio buttons.
+// A row of buttons, exactly one of which is pressed. Arrow keys move between them, as with radio buttons.
 export function choiceDial(dial, id, app) {
   const reset = resetButton(dial, app);
   const buttons = dial.options.map((option, k) => {
@@ -129,7 +128,7 @@ export function choiceDial(dial, id, app) {
   };
 }
 
-// A list, for more options than fit in a row or two.
+// A drop-down list, for options that need more than one or two rows of buttons.
 export function listDial(dial, id, app) {
   const reset = resetButton(dial, app);
   const options = dial.options.map((option, k) => html("option", { value: option }, dial.names?.[k] ?? option));
@@ -146,7 +145,7 @@ export function listDial(dial, id, app) {
   };
 }
 
-// A text field that takes effect with every key. Text that is not allowed remains until the reader leaves the field.
+// A text field that takes effect on every keystroke. Invalid text remains until the reader leaves the field.
 export function textDial(dial, id, app) {
   const look = { id, class: "rb-text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-limits` };
   const field = dial.lines ? html("textarea", { ...look, rows: 4 }) : html("input", { ...look, type: "text" });
@@ -176,7 +175,7 @@ const KINDS = {
   choice: (dial, ...more) => (dial.options.length > MOST_BUTTONS ? listDial : choiceDial)(dial, ...more),
 };
 
-// A row of buttons that move a whole-number dial, from limits()[0] to limits()[1]. `noun` names what they count.
+// A row of buttons that change a whole-number dial within limits()[0] … limits()[1]. `noun` names what is counted.
 export function stepButtons({ change, listen, values }, trait, noun, limits) {
   const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
   const steps = [-16, -1, 1, 16].map((by) => {

@@ -1,8 +1,8 @@
-// The small language in which rules are written: conditions, and sentences with facts in them.
-// ropebook.explain.language does the same. A fact that is missing is undefined or null.
+// The small language in which the rules are written: conditions, and sentences that contain facts.
+// ropebook.explain.language does the same. A missing fact is undefined or null.
 
-const MOST_ITEMS = 8; // items shown of a list in a file
-const LONGEST_SHOWN = 60; // characters shown of a text in a file
+const MOST_ITEMS = 8; // maximum number of items shown from a list in a file
+const LONGEST_SHOWN = 60; // maximum number of characters shown from a text in a file
 const UNKNOWN = "unknown";
 
 const COMPARED = {
@@ -27,7 +27,7 @@ export function isGiven(found) {
   return found !== undefined && found !== null;
 }
 
-// Whether a condition is true of the facts.
+// Whether a condition holds for the facts.
 export function isTrue(condition, facts) {
   if (typeof condition === "boolean") return condition;
   if (typeof condition === "string") return facts[condition] === true;
@@ -58,7 +58,7 @@ export function fill(sentence, facts) {
   return sentence.replace(/\{(\w+)(:code)?\}/g, (_, name, code) => (code ? codedFact : shownFact)(facts[name]));
 }
 
-// A fact as readers see it; codedFact gives it as in a line of code.
+// Formats a fact for readers; codedFact formats it for a line of code.
 export function shownFact(found) {
   if (!Array.isArray(found)) return typeof found === "number" ? numberText(found, 4, true) : codedFact(found);
   return found.slice(0, MOST_ITEMS).map(shownFact).join(", ") + (found.length > MOST_ITEMS ? ", …" : "");
@@ -71,7 +71,7 @@ export function codedFact(found) {
   return typeof found === "number" ? numberText(found, 6) : String(found);
 }
 
-// A text from the file, shortened if it is too long, and without invisible characters.
+// A text from the file, shortened if necessary and without invisible characters.
 export function shortText(text) {
   const letters = [...text];
   const plain = letters.slice(0, LONGEST_SHOWN).join("").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Zs}]/gu, " ");
@@ -82,7 +82,7 @@ export function withCommas(digits) {
   return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// Writes a number with this many significant digits; whole numbers are not rounded.
+// Formats a number with this many significant digits; integers are not rounded.
 export function numberText(found, digits, commas = false) {
   const size = Math.abs(found);
   const grouped = (text) => (commas ? withCommas(text) : text);

@@ -1,17 +1,18 @@
-// A legend above a plot: the names of lines with their looks, [colour, width, dashes].
+// A legend above a plot: the names of the lines, and their styles [colour, width, dashes].
 
 import { svg } from "./elements.js";
 import { lined, textWidth } from "./drawing.js";
 
-export const LEGEND = 58; // the top of the legend
+export const LEGEND = 58; // top of the legend
 export const LEGEND_ROW = 20;
 
-// The attribute that gives a line this look.
+// The attribute that gives a line this style.
 export function styled([colour, width, dashes]) {
   return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
 }
 
-// The places of the items { name, look, value }, as many in a row as fit; value is written in bold after the name.
+// The positions of the items { name, look, value }, with as many per row as fit. `value` is written in bold after the
+// name.
 function placed(items, width) {
   let [x, row] = [0, 0];
   return items.map(({ name, look, value }) => {
@@ -23,7 +24,7 @@ function placed(items, width) {
   });
 }
 
-// How many rows the items take.
+// The number of rows that the items need.
 export function legendRows(items, width) {
   return items.length ? placed(items, width).at(-1).row + 1 : 0;
 }

@@ -1,16 +1,16 @@
-// Quantities of the methods for longer contexts that several figures need.
+// Quantities of the context extension methods that several figures need.
 
-// YaRN's factor on cosines and sines, for an extension by s.
+// YaRN's factor for cosines and sines when extending by s.
 export function yarnFactor(s) {
   return 0.1 * Math.log(s) + 1;
 }
 
-// The longest text that Self-Extend reaches with this group.
+// The length of the longest text that Self-Extend can handle with this group.
 export function selfExtendReach(length, window, group) {
   return Math.max(window, group * (length - window + Math.floor(window / group)));
 }
 
-// The smallest group with which Self-Extend reaches the target.
+// The smallest group with which Self-Extend can handle the target length.
 export function selfExtendGroup(length, window, target) {
   let group = 1;
   while (selfExtendReach(length, window, group) < target) group += 1;

@@ -1,17 +1,18 @@
-// The small language model in plain loops: it takes bytes and returns the bits of every byte.
+// The small language model, written in plain loops. It takes bytes and returns the number of bits that each one costs.
 
-// The model's functions, starting with the model itself. They use only one another, because a worker gets their source.
+// The model's functions, starting with the model itself. They may only call one another, because a worker gets their
+// source.
 export const MODEL = [
   languageModel, weightsIn, sizesOf, readings, embedded, attended, fed, project, normed, rotatedRows, attentionOf,
   addMixed, costs,
 ];
 
-// Makes a model from the stored weights: a safetensors file whose matrices are int8, with a scale for each row.
+// Builds a model from the stored weights: a safetensors file of int8 matrices with one scale per row.
 export function languageModel(/** @type {ArrayBuffer} */ stored) {
   const model = sizesOf(weightsIn(stored));
   return {
     run: (what) => readings(model, what),
-    // What a head attends to at place m of a text that was read: a weight for each of the bytes 0 … m.
+    // The attention weights of a head at position m of a text that has been read: one for each of the bytes 0 … m.
     attention(scores, layer, head, m) {
       const row = new Float32Array(m + 1);
       attentionOf(scores[layer], model.headDim, model.dim, head, m, row);
@@ -20,7 +21,7 @@ export function languageModel(/** @type {ArrayBuffer} */ stored) {
   };
 }
 
-// The file's header, and a function that reads the weights of a given name.
+// The file's header, and a function that reads the weights with a given name.
 function weightsIn(stored) {
   const headerSize = Number(new DataView(stored).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(stored, 8, headerSize)));
@@ -40,7 +41,7 @@ function weightsIn(stored) {
   return { header, weightsOf };
 }
 
-// The weights by their places in the model, and the model's sizes.
+// The weights, arranged by their role in the model, and the model's sizes.
 function sizesOf({ header, weightsOf }) {
   const heads = Number(header.__metadata__.n_heads);
   const dim = header["embedding.weight"].shape[1];
@@ -58,10 +59,10 @@ function sizesOf({ header, weightsOf }) {
 }
 
 // A generator that reads a text. Several times a second it yields the share of the work that is done. It returns the
-// bits of each byte except the first, the likeliest byte at each place and its probability, and scores: for each layer,
-// what attention() needs.
-//   bytes; theta: radians per position of each pair; scale: a factor on the scores of each query
-//   far: null, or { window, query, key }: from the distance `window` on, queries and keys have these positions
+// bits of each byte except the first, the most likely byte at each position and its probability, and `scores`, which
+// contains what attention() needs for each layer.
+//   bytes; theta: radians per position for each pair; scale: a factor for the scores of each query
+//   far: null, or { window, query, key }: beyond the distance `window`, queries and keys have these positions
 function* readings(model, { bytes, theta, scale, far }) {
   const { dim, hidden, layers } = model;
   const length = bytes.length - 1;
@@ -88,7 +89,7 @@ function embedded({ embedding, dim }, bytes, { length, x }) {
   for (let m = 0; m < length; m += 1) x.set(embedding.subarray(bytes[m] * dim, (bytes[m] + 1) * dim), m * dim);
 }
 
-// Adds the attention of a layer to x. It yields the share that is done, and returns what attention() needs.
+// Adds a layer's attention to x. Yields the share of the work that is done, and returns what attention() needs.
 function* attended({ heads, dim, headDim }, layer, rooms, { theta, scale, far }, passed) {
   const { length, rows, x, y, q, k, v, mixed } = rooms;
   normed(x, layer.norm, y);
@@ -118,7 +119,7 @@ function* attended({ heads, dim, headDim }, layer, rooms, { theta, scale, far },
   return scores;
 }
 
-// Adds the feed-forward part of a layer to x, one block of rows at a time. It yields the share that is done.
+// Adds a layer's feed-forward part to x, one block of rows at a time. Yields the share of the work that is done.
 function* fed({ dim, hidden }, layer, { rows, x, y, gate, up, mixed }, passed) {
   const block = 64;
   normed(x, layer.mlpNorm, y);
@@ -133,7 +134,8 @@ function* fed({ dim, hidden }, layer, { rows, x, y, gate, up, mixed }, passed) {
   for (let i = 0; i < x.length; i += 1) x[i] += mixed[i];
 }
 
-// Writes the rows first … last − 1 of x, times the matrix, to out. Four rows and two columns share what is read.
+// Multiplies rows first … last − 1 of x by the matrix and writes the result to out. Four rows and two columns share
+// reads.
 function project(x, first, last, matrix, from, out, to) {
   for (let r = first; r < last; r += 4) {
     for (let o = 0; o < to; o += 2) {
@@ -167,7 +169,7 @@ function project(x, first, last, matrix, from, out, to) {
   }
 }
 
-// Divides each row by its root mean square, and multiplies each column by its weight of the norm.
+// Divides each row by its root mean square, and multiplies each column by its norm weight.
 function normed(x, weights, out) {
   const dim = weights.length;
   for (let row = 0; row < x.length; row += dim) {
@@ -178,7 +180,7 @@ function normed(x, weights, out) {
   }
 }
 
-// Rotates entries i and i + pairs of every head in each row, by the angle of pair i at that row's position.
+// Rotates entries i and i + pairs of every head in each row by pair i's angle at that row's position.
 function rotatedRows(x, positions, theta, headDim, dim) {
   const pairs = headDim / 2;
   const out = new Float32Array(x.length);
@@ -195,8 +197,8 @@ function rotatedRows(x, positions, theta, headDim, dim) {
   return out;
 }
 
-// Writes the weights of one query over its keys to row: the softmax of the scaled scores, which for far keys come from
-// the other rotation.
+// Writes one query's weights over its keys to row. They are the softmax of the scaled scores; for distant keys, the
+// scores come from the other rotation.
 function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   const start = head * headDim;
   let highest = -Infinity;
@@ -219,7 +221,7 @@ function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   for (let n = 0; n <= m; n += 1) row[n] /= total;
 }
 
-// Adds a head's values, mixed with these weights, to the row of one query.
+// Adds a head's values, averaged with these weights, to the row of one query.
 function addMixed(weights, v, headDim, dim, head, m, mixed) {
   const [start, end] = [m * dim + head * headDim, m * dim + (head + 1) * headDim];
   for (let n = 0; n <= m; n += 1) {
@@ -228,7 +230,7 @@ function addMixed(weights, v, headDim, dim, head, m, mixed) {
   }
 }
 
-// Computes from logits the bits that each byte cost, the likeliest byte, and its probability.
+// Computes from the logits how many bits each byte cost, the most likely byte, and its probability.
 function costs(logits, bytes) {
   const length = bytes.length - 1;
   const [bits, top, share] = [new Float32Array(length), new Uint8Array(length), new Float32Array(length)];
