@@ -134,13 +134,19 @@ def tried(exercise):
             "4 096",
         ):
             yield [*right[:place], text, *right[place + 1 :]]
-    for times in (1.0049, 0.9951, 1.0051, 1.05):
-        yield [written(times * value for value in field.values) for field in exercise.fields]
+    for times, more in ((1.0049, 0), (0.9951, 0), (1.0051, 0), (1.05, 0), (1, 0.004), (1, 0.009), (1, 0.011)):
+        yield [written(times * value + more for value in field.values) for field in exercise.fields]
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+MADE_UP = {
+    "zero": Numbers([Field("a", (0,), 0.01)], {}, "fine."),
+    "exact": Numbers([Field("a", (46,), 0.0), Field("b", (0, -2))], {"sign": ([None, (0, 2)], "a minus.")}, "fine."),
+}
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, *MADE_UP])
 def test_both_say_the_same_of_numbers(name):
-    exercise = NUMBERS[name]
+    exercise = {**NUMBERS, **MADE_UP}[name]
     cases = list(tried(exercise))
     body = "return input.cases.map((one) => globalThis.answers.mark(one, input.rules));"
     theirs = js.evaluate(SCRIPT, body, {"cases": cases, "rules": exercise.rules()})
