@@ -109,17 +109,14 @@ class Rotation:
         result = _returned(answer, [x.clone(), x.clone(), torch.arange(3)], about)
         if isinstance(result, Feedback):
             return result
-        try:
-            report = diagnose(
-                answer,
-                layout=self.layout,
-                base=self.base,
-                dim=self.dim,
-                call="q, k, positions",
-                order="batch heads seq dim",
-            )
-        except ValueError as error:
-            return Feedback("raises", str(error))
+        report = diagnose(
+            answer,
+            layout=self.layout,
+            base=self.base,
+            dim=self.dim,
+            call="q, k, positions",
+            order="batch heads seq dim",
+        )
         for name, said in report.mistakes.items():
             return Feedback(name, f"{said}. {self.hints.get(name, '')}".strip())
         if report.scaling:
