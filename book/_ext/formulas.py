@@ -33,6 +33,7 @@ AS_THEY_ARE = {"mathrm", "mathbf", "text", "operatorname", "underbrace"}
 ABOVE = {"hat": "\u0302", "bar": "\u0304", "overline": "\u0304"}
 RAISED = dict(zip("0123456789+−nᵀᴴ′", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵀᴴ′", strict=True))
 LOWERED = dict(zip("0123456789ijkmnr", "₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣ", strict=True))
+HYPHEN = re.compile(r"(?<![\w)\].…/−-])-(?=\.?\d)")  # before a number, and not between two
 LAID_OUT = re.compile(r"\\(?:begin|end)\{(?:aligned|gathered)\}|(?<!\\)&|\[[\d.]+(?:em|pt)\]")
 BLANKS = re.compile(r"(?<=[(⟨{]) | (?=[)⟩},ᵢⱼₖₘₙᵣ₀-₉])|(?<=[a-z]{3}) (?=\()|(?<=\bln) (?=\()")
 
@@ -45,6 +46,15 @@ def as_text(formula: str) -> str:
     text = "".join(_parts([command or other for command, other in TOKEN.findall(formula)]))
     text = re.sub(r"\s*([=<>])\s*|(?<=[^\s(^_⟨])([+−])\s", lambda sign: f" {sign[1] or sign[2]} ", text)
     return BLANKS.sub("", " ".join(text.split()))
+
+
+def with_minus(text: str) -> str:
+    """Words in which a number below zero has a minus sign; Python's format writes a hyphen.
+
+    >>> with_minus("-1.3 to 6.8, or 3-4 of float-16")
+    '−1.3 to 6.8, or 3-4 of float-16'
+    """
+    return HYPHEN.sub("−", text)
 
 
 def _parts(tokens: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ import re
 from html import escape
 
 from docutils import nodes
+from formulas import with_minus
 from ledger import LEDGER, entry_id, equation_number, equations
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
@@ -121,8 +122,9 @@ class Seals(SphinxPostTransform):
 
 
 def _words(text: str) -> str:
-    """The text as HTML. Whatever is between backticks becomes code."""
-    return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(text))
+    """The text as HTML, with real minus signs. Whatever is between backticks becomes code."""
+    parts = re.split(r"`+([^`]+)`+", escape(text))
+    return "".join(f"<code>{part}</code>" if k % 2 else with_minus(part) for k, part in enumerate(parts))
 
 
 def setup(app: Sphinx) -> dict:

@@ -15,6 +15,8 @@ from pathlib import Path, PurePosixPath
 import executed  # noqa: F401  (puts the repository's root on the path, before tools is imported)
 import sphinxcontrib.katex
 from docutils import nodes
+from formulas import with_minus
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
@@ -82,6 +84,9 @@ def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, sock
             time.sleep(0.01)
 
 
+LONG_NAME = re.compile(r'(<span class="pre">)(\w*[a-z]_[a-z]\w{8,})<')
+
+
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     def used(asset: object) -> bool:
         attributes = getattr(asset, "attributes", {})
@@ -102,6 +107,8 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     # A column's heading without text is not a heading.
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+    # A long name in code may break behind an underscore.
+    body = LONG_NAME.sub(lambda name: f"{name[1]}{name[2].replace('_', '_<wbr/>')}<", body)
     context["body"] = body.replace(' role="doc-biblioentry"', "")
 
 
@@ -213,6 +220,29 @@ class Letters(SphinxPostTransform):
                 node["classes"].append("letter")
 
 
+class Minuses(SphinxPostTransform):
+    """Numbers that cells hand to the prose have a minus sign, not a hyphen."""
+
+    default_priority = 201
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        for text in list(self.document.findall(nodes.Text)):
+            written = with_minus(text)
+            if written != text and not _in_code(text):
+                text.parent.replace(text, nodes.Text(written))
+
+
+AS_TYPED = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, addnodes.desc_signature)
+
+
+def _in_code(text: nodes.Text) -> bool:
+    node = text.parent
+    while node is not None and not isinstance(node, AS_TYPED):
+        node = node.parent
+    return node is not None
+
+
 # -- alternative text -------------------------------------------------------------------------------------------------
 
 
@@ -281,6 +311,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("build-finished", finish, priority=900)
     app.add_post_transform(FoldedBoxes)
     app.add_post_transform(Letters)
+    app.add_post_transform(Minuses)
     app.add_js_file("page.js", defer="defer")
     app.add_js_file("guide.js", defer="defer")
     for name in (assets.PALETTE, fonts.STYLE, "theme.css", "tables.css", "explorers.css", "sheet.css", "print.css"):

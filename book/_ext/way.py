@@ -2,8 +2,8 @@
 
 `{way}` on the front page becomes the whole map: each chapter with its question, a path for one weekend, and the pages
 for readers who have a model to fix. Each chapter ends with a small map that shows where its reader is, what comes next,
-and what is optional. The contents of the map are in `book/_way.yml`. Reading times are counted in the finished pages
-(`tools.minutes`).
+and what is optional. A chapter whose first figure comes late opens with its picture from the map. The contents of the
+map are in `book/_way.yml`. Reading times are counted in the finished pages (`tools.minutes`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tools.minutes import place
 from tools.paths import BOOK
 
 FOLDER = "way"  # the folder of the thumbnails, under _static
+GOALS = "After this chapter you can"  # the opening picture comes before these words
 LAST = "extrapolation"  # the last page of the story, whose readers may have a model to fix
 
 
@@ -36,6 +37,7 @@ class Chapter:
     name: str
     question: str = ""
     picture: str = ""
+    opening: str = ""
     optional: bool = False
 
 
@@ -89,6 +91,13 @@ def link(one: Chapter, text: str = "", minutes: bool = True) -> str:
     return f"{shown} <small>{place(one.page)} min</small>" if minutes else shown
 
 
+def picture(one: Chapter) -> str:
+    return (
+        f'<span class="way-picture"><img src="../_static/{FOLDER}/{one.page}.svg" alt="" loading="lazy"'
+        f' width="{thumbnails.WIDTH}" height="{thumbnails.HEIGHT}" decoding="async"/></span>'
+    )
+
+
 def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str:
     """The HTML of a chapter on the map."""
     at, comes = one.page == here, one == following
@@ -96,16 +105,17 @@ def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str
     look = [name for name, so in (("way-here", at), ("way-next", comes), ("way-optional", one.optional)) if so]
     question = f'<span class="way-question">{escape(one.question)}</span>' if whole else ""
     marked = f' <em class="way-mark">{marks[0]}</em>' if marks else ""
-    picture = (
-        f'<span class="way-picture"><img src="../_static/{FOLDER}/{one.page}.svg" alt="" loading="lazy"'
-        f' width="{thumbnails.WIDTH}" height="{thumbnails.HEIGHT}" decoding="async"/></span>'
-    )
     current = ' aria-current="page"' if at else ""
     return (
-        f'<li class="{" ".join(look)}"><a href="{one.page}.html"{current}>{picture}'
+        f'<li class="{" ".join(look)}"><a href="{one.page}.html"{current}>{picture(one)}'
         f'<span class="way-name">{escape(one.name)}</span>{question}'
         f'<small class="way-told">{place(one.page)} min{marked}</small></a></li>'
     )
+
+
+def opening(one: Chapter) -> str:
+    """The picture that a chapter opens with, and what it shows."""
+    return f'<div class="opening">{picture(one)}<p>{escape(one.opening)}</p></div>'
 
 
 def tiles(way: Way, here: str, whole: bool) -> str:
@@ -178,6 +188,10 @@ def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             listed.replace_self(nodes.raw("", front_map(way), format="html"))
     if page in {one.page for one in way.chapters[1:]}:
         section = next(iter(doctree.findall(nodes.section)))
+        one = way.named(page)
+        if one.opening:
+            at = next(k for k, part in enumerate(section.children) if part.astext().startswith(GOALS))
+            section.insert(at, nodes.raw("", opening(one), format="html"))
         section += nodes.raw("", end_map(way, page), format="html")
 
 

@@ -6,14 +6,16 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
 from tests.site.figures import settle
 from tools.execute import chapters
-from tools.paths import HTML
+from tools.paths import BOOK, HTML
 
 WIDTHS = [1280, 390]
+FIRST_PICTURES = [one["page"] for one in yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))["chapters"]]
 STORY = ["intro", "lab_reading", "attention", "sinusoidal", "derivation", "efficient", "decay", "extrapolation"]
 
 
@@ -53,7 +55,8 @@ def test_a_total_is_the_sum_of_what_one_sees(visit):
 def test_pictures_come_late_and_nothing_moves(visit, name, width):
     visited = visit(f"book/{name}.html", width=width)
     page = visited.page
-    assert not [address for address in visited.requests if "/_static/way/" in address and width == 1280]
+    early = [address for address in visited.requests if "/_static/way/" in address and f"/{name}.svg" not in address]
+    assert not early or width != 1280
     whole = page.locator(".way ol")
     whole.scroll_into_view_if_needed()
     settle(page)
@@ -107,3 +110,19 @@ def test_the_first_page_has_a_notebook():
     text = (HTML / "notebooks" / "intro.ipynb").read_text(encoding="utf-8")
     assert "front-stage" not in text
     assert "What does attention compute" in text
+
+
+def test_a_chapters_first_picture_is_within_a_screen_and_a_half(visit):
+    late = {}
+    for name in FIRST_PICTURES:
+        page = visit(f"book/{name}.html", width=1366, height=657).page
+        top = page.evaluate(
+            """() => {
+            const [article, first] = [".bd-article", ".bd-article :is(figure, .explorer, .front, .opening)"]
+              .map((one) => document.querySelector(one).getBoundingClientRect().top);
+            return first - article;
+        }"""
+        )
+        if top > 1.5 * 657:
+            late[name] = top
+    assert not late
