@@ -122,17 +122,17 @@ GROUPS = {"table": ("base", "linear", "yarn"), "attention": ("dynamic", *IDLE)}
 
 # Short forms of error messages.
 WHY = {
-    "share one rotary_emb": "no table that all layers share",
+    "share one rotary_emb": "no table shared by all layers",
     "gives cosines and sines": "another kind of table",
-    "must be 'default' for a method": "rotates by a rule of its own",
-    "must have 'full_attention'": "layers that see the whole text have no positions",
+    "must be 'default' for a method": "rotates by its own rule",
+    "must have 'full_attention'": "no positions in layers that see the whole text",
     "attention sinks": "attention sinks",
     "softcap": "capped scores",
-    "indices": "attends to chosen keys only",
+    "indices": "attends only to selected keys",
     "could not be run": "does not run on tokens alone",
-    "whose layers call none": "an attention of its own",
-    "go elsewhere too": "cosines and sines are used outside the attention",
-    "does not": "not rotated last: normalised or scaled afterwards",
+    "whose layers call none": "its own kind of attention",
+    "go elsewhere too": "cosines and sines are also used outside attention",
+    "does not": "normalised or scaled after the rotation",
 }
 
 

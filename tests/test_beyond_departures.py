@@ -261,10 +261,10 @@ def test_what_a_checkpoint_holds_of_the_frequencies():
 
 RELATIVE = (
     "plain RoPE",
-    "normalised, then turned",
-    "turned, then normalised",
+    "normalised, then rotated",
+    "rotated, then normalised",
     "no rotation",
-    "half of the entries turn",
+    "half of the entries rotate",
 )
 
 

@@ -54,13 +54,13 @@ def test_in_short_one_row_for_each_form(measured, layout):
     columns = timings.in_short(measured, layout)
     assert columns["form"] == ["matrix", "sparse", "two lines", "complex", "compiled", "in place", "copy"]
     sparse = row(columns, form="sparse")
-    assert sparse["operations a token"] == 3.5 * 128 * 40
+    assert sparse["operations per token"] == 3.5 * 128 * 40
     assert sparse["2,048 tokens (ms)"] == raw(measured, "float32", "sparse", layout)["ms"]
     assert sparse["1 token (µs)"] == 1000 * raw(measured, "one_token", "sparse", layout)["ms"]
     assert sparse["passes"] == 5
     matrix, copy = row(columns, form="matrix"), row(columns, form="copy")
     assert matrix["2,048 tokens (ms)"] is None
-    assert (copy["operations a token"], copy["passes"]) == (0, 1)
+    assert (copy["operations per token"], copy["passes"]) == (0, 1)
     assert copy["2,048 tokens (ms)"] == raw(measured, "float32", "limit", None)["ms"]
 
 
@@ -69,7 +69,7 @@ def test_decoding_has_a_row_for_each_form_and_both_types(measured):
     columns = timings.decoding(measured)
     assert columns["form"] == [one["name"] for one in part["float32"]["entries"]]
     first, yarn = row(columns, form="transformers"), row(columns, form="YaRN")
-    assert (first["times the first"], first["times its first"]) == (1, 1)
+    assert (first["relative to the first"], first["relative to its first"]) == (1, 1)
     for head, dtype in (("float32 (µs)", "float32"), ("bfloat16 (µs)", "bfloat16")):
         (found,) = [one for one in part[dtype]["entries"] if one["name"] == "YaRN"]
         assert yarn[head] == found["us"]
@@ -84,7 +84,7 @@ def test_forms_that_cost_the_same_in_both_layouts_share_a_row():
             cost = rotation_cost(form, 128, 40, layout)
             assert one["operations"] == cost.flops
             assert one["moved (KiB)"] == cost.bytes / 1024
-            assert one["operations a byte"] == cost.intensity
+            assert one["operations per byte"] == cost.intensity
             assert one["passes"] == timings.passes(form, layout)
     assert [one["layout"] for one in rows(columns) if one["form"] == "complex"] == ["interleaved", "half-split"]
 
@@ -125,7 +125,7 @@ def test_few_tokens_in_microseconds(measured):
 def test_stores_and_shares_are_the_files(measured):
     columns = timings.stores(measured)
     assert columns["what"][0] == "scaled in place"
-    assert columns["times the first"] == [one["times"] for one in measured["cpu"]["stores"]["entries"]]
+    assert columns["relative to the first"] == [one["times"] for one in measured["cpu"]["stores"]["entries"]]
     assert columns["ms"] == [one["ms"] for one in measured["cpu"]["stores"]["entries"]]
     half = row(timings.shares(measured), layout="half-split")
     share = measured["cpu"]["float32"]["shares_ms"]["half"]

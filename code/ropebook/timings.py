@@ -87,7 +87,7 @@ def in_short(measured: dict, layout: str = "interleaved") -> Columns:
     )
     long_head = f"{shape['tokens']:,} tokens (ms)"
     return _columns(
-        ("form", "operations a token", "passes", long_head, "1 token (µs)"), rows
+        ("form", "operations per token", "passes", long_head, "1 token (µs)"), rows
     )
 
 
@@ -122,7 +122,7 @@ def counts(head_dim: int, n_heads: int) -> Columns:
             "operations",
             "moved (KiB)",
             "passes",
-            "operations a byte",
+            "operations per byte",
         ),
         rows,
     )
@@ -201,9 +201,9 @@ def decoding(measured: dict) -> Columns:
     heads = (
         "form",
         "float32 (µs)",
-        "times the first",
+        "relative to the first",
         "bfloat16 (µs)",
-        "times its first",
+        "relative to its first",
     )
     return _columns(
         heads,
@@ -270,7 +270,7 @@ def stores(measured: dict) -> Columns:
     """A table of how long products, sums and copies take on one thread, depending on where the result is written."""
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
-        ("what", "ms", "times the first"),
+        ("what", "ms", "relative to the first"),
         [(one["name"], one["ms"], one["times"]) for one in found],
     )
 

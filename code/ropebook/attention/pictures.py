@@ -45,10 +45,11 @@ def gradient_sizes(
     powers(ax.yaxis)
     display_figure(
         fig,
-        "Median size of the gradient by the dot products against the head dimension, both logarithmic, for 16, 256 and 4096 "
-        "keys. With the scale the lines fall evenly. Without it they begin above those, and then drop steeply, the later the "
-        "more keys there are: only that of 16 keys drops far below its line with the scale.",
-        "Solid: no scale; dashed: with 1/√d. Where a solid line is above the dashed one of its colour, the typical row has the larger gradient without the scale.",
+        "Median size of the gradient with respect to the dot products, against the head dimension, on logarithmic axes, for 16, "
+        "256 and 4096 keys. With the scale the lines fall evenly. Without it they begin higher and then drop steeply, later "
+        "if there are more keys. Only the line for 16 keys drops far below its counterpart with the scale.",
+        "Solid lines: without a scale. Dashed lines: with the scale 1/√d. Where a solid line is above the dashed line of the same "
+        "colour, a typical row has a larger gradient without the scale.",
     )
 
 
@@ -62,7 +63,7 @@ def mask_panels(masks: Mapping[str, Tensor]) -> None:
     display_figure(
         fig,
         f"Masks of attention as grids of cells, {', '.join(masks)}: a row for each query, a column for each key.",
-        "Filled cells may be attended to. The sentence has four tokens, so the last two columns are padding.",
+        "In a filled cell, the query may attend to the key. The sentence has four tokens, so the last two columns are padding.",
     )
 
 
@@ -89,7 +90,7 @@ def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
         fig,
         "Eight query heads in a row, each joined by a line to the head of keys and values that it reads: one each in "
         "multi-head attention, one for every four in grouped-query attention, one for all in multi-query attention.",
-        "Which query head reads which head of keys and values.",
+        "Each line joins a query head to the key/value head that it uses.",
     )
 
 
@@ -118,7 +119,7 @@ def memory_and_time(
         powers(ax.yaxis)
     display_figure(
         fig,
-        "Memory and time against the length, all logarithmic. Our memory rises ever more steeply and nears the line of "
-        "the formula, PyTorch's rises half as steeply. Both times rise with the length.",
-        f"Memory is counted, time is measured: {where}.",
+        "Memory and time against the length, on logarithmic axes. The memory of our code rises ever more steeply and "
+        "approaches the line of the formula; PyTorch's memory rises half as steeply. Both times rise with the length.",
+        f"The memory was counted, and the time was measured on {where}.",
     )

@@ -213,34 +213,34 @@ def departures(dim: int) -> list[Departure]:
             "plain RoPE", "Llama", lambda q, k, m: plain(turned(q, m), turned(k, m))
         ),
         Departure(
-            "normalised, then turned",
+            "normalised, then rotated",
             "Qwen3",
             lambda q, k, m: plain(
                 normed_before(q, m, one), normed_before(k, m, two)
             ),
         ),
         Departure(
-            "turned, then normalised",
+            "rotated, then normalised",
             "Llama 4",
             lambda q, k, m: plain(normed_after(q, m), normed_after(k, m)),
         ),
         Departure(
-            "turned, then normalised with weights",
+            "rotated, then normalised with weights",
             "HunYuan",
             lambda q, k, m: plain(normed_after(q, m, one), normed_after(k, m, two)),
         ),
         Departure(
-            "queries that grow with the place",
+            "queries that grow with their position",
             "Llama 4",
             lambda q, k, m: plain(tempered(q, m, every=64), k),
         ),
         Departure(
-            "turned, then projected",
+            "rotated, then projected",
             "Wav2Vec2-Conformer",
             lambda q, k, m: plain(heads(q, m, w_q), heads(k, m, w_k)),
         ),
         Departure(
-            "some keys exempt",
+            "some keys without rotation",
             "SAM 2",
             lambda q, k, m: plain(
                 turned(q, m), partly_exempt(k, m, k.shape[-2] // 4)
@@ -252,7 +252,7 @@ def departures(dim: int) -> list[Departure]:
             lambda q, k, m: plain(q, k),
         ),
         Departure(
-            "half of the entries turn",
+            "half of the entries rotate",
             "GPT-NeoX (a quarter)",
             lambda q, k, m: plain(partly(q, m, half), partly(k, m, half)),
         ),

@@ -65,7 +65,8 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
         fig,
         f"Three maps of {side} times {side} patches. In a line: a short bar along the row of the middle patch, and next to nothing above "
         "and below it. Axial: a cross through the middle patch, dark along its row and its column. Mixed: a round spot.",
-        f"The score of the middle patch with every patch, q = k = (1, …, 1), d = {dim}, base {base:g}; blue above zero, orange below.",
+        f"Score of every patch for a query in the middle patch, with q = k = (1, …, 1), d = {dim} and base {base:g}. Blue is positive, "
+        "orange negative.",
     )
 
 
@@ -94,7 +95,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
-        "Blue: time, dark grey: row, light grey: column.",
+        "The axis that each pair follows: blue for time, dark grey for the row, light grey for the column.",
     )
 
 
@@ -131,5 +132,6 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
         "Four lines over moves of 1 to a million tokens, each with a dotted line above it. Float64: rises from below 10⁻¹⁴ to 10⁻¹². "
         "Float32 with angles in float64: level near 10⁻⁸. Bfloat16: level near 10⁻³. Float32 with angles in float32: "
         "rises with the move and passes bfloat16.",
-        f"Median (lines) and largest (dotted) of {trials} random pairs of unit vectors, d = {dim}, at positions below 4096.",
+        f"Change of the score: median (lines) and largest change (dotted) of {trials} random pairs of unit vectors, d = {dim}, at "
+        "positions below 4096.",
     )

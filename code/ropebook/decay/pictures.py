@@ -49,8 +49,8 @@ def trends(length: int = 10**6) -> None:
         "Two panels over a logarithmic axis of distances up to a million. For d = 8 a wide band around a mean that falls to "
         "zero in steps; the band reaches up to one again. For d = 256 a narrow band around a mean that falls from one to "
         "zero in a straight line.",
-        "Mean (line), least and greatest value (band) of the score in windows of distance, q = k = (1, …, 1), base 10000. "
-        "The mean falls. The score swings about it, and with fewer pairs it swings more.",
+        "The score in windows of distance, for q = k = (1, …, 1) and base 10000: mean (line), and smallest to largest value "
+        "(band). The mean falls. The score swings around it, and more widely if there are fewer pairs.",
     )
 
 
@@ -74,8 +74,8 @@ def random_band(dim: int, samples: int = 2000) -> None:
         f"Scores over a logarithmic axis of distance. The curve for equal vectors falls from {dim} in swings to zero. The "
         f"band for random vectors is level around zero from the first distance to the last, about {math.sqrt(dim):.0f} to "
         "each side.",
-        f"d = {dim}, base 10000. What falls is the score of equal vectors. Between random ones the mean is zero and the "
-        "spread √d, at every distance.",
+        f"d = {dim}, base 10000. The score of equal vectors falls with distance. Scores of random vectors have mean zero and "
+        "standard deviation √d at every distance.",
     )
 
 
@@ -106,8 +106,8 @@ def sweep_grid(length: int = 4096) -> None:
         "Sixty small panels, ten bases from 1 to ten million by six dimensions from 8 to 256. At base 1 a full band from "
         "minus one to one everywhere. As the base grows, the curves fall later; as d grows, the band around the mean "
         "becomes narrower.",
-        f"S(Δ)/S(0) for q = k = (1, …, 1), from −1 to 1, at distances from 1 to {length}: mean (line), least and greatest "
-        "value (band) in windows. The base decides how soon it falls, d how much it swings.",
+        f"S(Δ)/S(0) for q = k = (1, …, 1), between −1 and 1, at distances from 1 to {length}: mean (line), and smallest to "
+        "largest value (band), in windows. The base decides how soon the score falls, and d how widely it swings.",
     )
 
 
@@ -125,8 +125,8 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
         fig,
         f"Three walks of {dim // 2} steps. At the first distance a short curl and then a long nearly straight line. At the "
         "second a larger tangle and then a bent line. At the third a tangle from beginning to end.",
-        f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). Mind the scales: all three "
-        f"walks are {dim // 2} steps long. The bound depends on how far each walk gets from its start.",
+        f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). Note the different scales: all "
+        f"three walks have {dim // 2} steps. The bound depends on how far each walk gets from its start.",
     )
 
 
@@ -159,8 +159,8 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
         "The mean length of the partial sums on two logarithmic axes: it falls from about 30 in a straight line to about 5 "
         "near distance ten thousand and stays level from there to a million, inside a band that becomes wider. Dashed "
         "lines mark the random walk's level and the floor.",
-        f"The part of the bound that knows the distance, d = {dim}, base 10000: mean (line), least and greatest value "
-        f"(band) in windows. At Δ = 0 it is {(dim // 2 + 1) / 2}; it falls to about {random_walk_level(dim):.1f}, and no "
+        f"The factor of the bound that depends on the distance, for d = {dim} and base 10000: mean (line), and smallest to "
+        f"largest value (band), in windows. At Δ = 0 it is {(dim // 2 + 1) / 2}; it falls to about {random_walk_level(dim):.1f}, and no "
         "further.",
     )
 
@@ -194,9 +194,9 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         "Two panels on logarithmic axes. On the left the paper's bound runs above the dashed line of the triangle "
         "inequality at every distance. On the right it starts on the dashed line and falls to about a seventh of it. The "
         "dots of the score's size lie below both, often far below.",
-        "The size of the score (dots), the paper's bound (line) and the triangle inequality (dashed, = 1), d = "
-        f"{vector.shape[-1]}. Left: the last step, down to 0, spoils the bound. Right: all steps are small, and it is the "
-        "better one.",
+        "The absolute value of the score (dots) and the paper's bound (line), both divided by the bound of the triangle "
+        f"inequality (dashed, at 1), for d = {vector.shape[-1]}. Left: the last step, down to 0, spoils the paper's bound. "
+        "Right: all steps are small, so the paper's bound is the better one.",
     )
 
 
@@ -236,9 +236,9 @@ def islands(
         fig,
         "For each context length a row of bars on a logarithmic axis of bases: thin islands first, then a long bar with "
         "gaps, then a solid bar to the right end. Longer contexts begin further right. Triangles mark the paper's and our "
-        "least base.",
-        "Admissible bases, d = 128, on a grid of three significant digits (blue; islands are drawn a little wider than they are). In "
-        f"each row there are bases that fail above bases that hold. {measured}",
+        "smallest base.",
+        "Blue: bases that meet the criterion for d = 128, on a grid of three significant digits. Islands are drawn a little "
+        f"wider than they are. In each row, some bases fail although smaller ones pass. {measured}",
     )
 
 

@@ -74,7 +74,7 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         fig,
         f"By how much each of {pairs} pairs is stretched by six methods, on a logarithmic axis from 1 to 16. Interpolation is "
         "level at 4. NTK-aware and dynamic NTK are straight rising lines that end at 4 and at 13. The by-parts methods stay "
-        "at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs that have not turned once.",
-        f"d = {2 * pairs}, L = {trained_length}, at {factor:g} times that length. Pairs right of the dashed line never "
-        f"completed a turn in training; a curve below {factor:g} there goes beyond the trained angles.",
+        "at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs that have not completed a turn.",
+        f"d = {2 * pairs}, L = {trained_length}, at {factor:g} times that length. Pairs to the right of the dashed line "
+        f"never completed a turn in training. Where a curve is below {factor:g} there, the angles go beyond those of training.",
     )

@@ -58,8 +58,8 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         "each less steep than the one before. T5 buckets: the same as stairs, level from about 91 on. Sandwich: lines "
         "that fall in swings, all of one shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
         "line for all heads that falls in large swings.",
-        f"What each scheme adds to a score, compared with distance 0: {heads} heads, d = {dim}, base 10,000; for RoPE and xPos with "
-        "q = k = (1, …, 1). KERPLE with p = a = 1.",
+        f"What each scheme adds to a score, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. RoPE and xPos are "
+        "drawn for q = k = (1, …, 1), KERPLE for p = a = 1.",
     )
 
 
@@ -69,8 +69,8 @@ def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
     return {
         "scheme": [FACTS[name].title for name in found],
         "learned": [one.learned for one in found.values()],
-        "operations a score": [round(one.flops, 1) for one in found.values()],
-        "a token and head": [round(one.per_token) for one in found.values()],
+        "operations per score": [round(one.flops, 1) for one in found.values()],
+        "per token and head": [round(one.per_token) for one in found.values()],
         "held (MiB)": [round(4 * one.held / 2**20) for one in found.values()],
         "fused (KiB)": [
             None if one.fused is None else round(4 * one.fused / 1024, 2)

@@ -41,8 +41,8 @@ def draw_binary_waves(bits: int = 4) -> None:
         f"{bits} rows, one for each binary digit of the positions 0 to {2**bits - 1}. Each row shows a block pattern of "
         "zeros and ones and a sine wave of the same period through it; the wave is above the middle exactly where the "
         f"digit is 1. The lowest digit repeats every 2 positions, the highest every {2**bits}.",
-        "Pale blocks: the digit, 1 up and 0 down. Line: the wave, with a dot at each whole position. The digit keeps "
-        "the dot's sign and drops its height.",
+        "The pale blocks show the digit, up for 1 and down for 0. The line is the wave, with a dot at each whole position. "
+        "The digit says whether the dot is above or below the middle, but not how far.",
     )
 
 
@@ -76,7 +76,7 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
         "straight lines from 6 upwards, the steeper the larger the base, and a dashed line across at the length of a "
         "text.",
         "On a logarithmic axis the wavelengths are a straight line: each is the same factor longer than the one "
-        "before. Hands above the dashed line do not finish a single turn within the text. Every seventh hand has a dot.",
+        "before. Hands above the dashed line do not complete a turn within the text. Every seventh hand has a dot.",
     )
 
 
@@ -111,8 +111,8 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
         f"The sum of cosines K against the distance from minus {reach} to {reach}: a sharp symmetric peak at distance "
         "zero, falling within ten tokens, then a slow descent with small waves. Four large dots, two on each side, "
         "lie on one level.",
-        f"K for d = {dim}. It falls, but in swings. The large dots are four distances with one value: two pairs that "
-        "are equal exactly, left and right, and two that differ by less than the eye can see.",
+        f"K for d = {dim}. It falls, but not steadily. The four large dots seem to lie at one height. K is exactly the same at "
+        "opposite distances; the two dots on one side differ by less than the eye can see.",
     )
 
 
@@ -142,7 +142,7 @@ def draw_terms(terms: FourTerms) -> None:
     ax.set(xlabel="position of the key; the query moves with it")
     display_figure(
         fig,
-        "Five curves against the place in the text. The terms position-position and token-token are level lines. The "
+        "Five curves against the position in the text. The terms position-position and token-token are level lines. The "
         "two cross terms swing up and down irregularly, and the score, the sum of all, swings with them by tens of "
         "units.",
         "Two random tokens at a fixed distance. If their score were relative, it would be a level line. The cross terms, "
@@ -178,6 +178,6 @@ def draw_turns(dim: int = 128, length: int = 512) -> None:
         fig,
         f"The number of turns that each of {dim // 2} hands makes in {length - 1} steps, on a logarithmic axis: a "
         "straight line that falls and crosses the dashed line of one whole turn half way.",
-        f"Blue hands have been all the way round within {length} tokens. Orange hands go on, in a longer text, to "
-        "angles that were never seen.",
+        f"Blue hands complete a turn within {length} tokens. In a longer text, orange hands reach angles that were "
+        "never seen.",
     )
