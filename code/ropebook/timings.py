@@ -338,7 +338,7 @@ def roofline(measured: dict) -> Figure:
     ax.text(1.15, 0.5, "interleaved", color=INK, ha="right")
     ax.set(xscale="log", yscale="log", xlim=(0.05, 1.2), ylim=(0.4, 30))
     ax.set_xlabel("operations per byte moved, counted")
-    ax.set_ylabel("billion operations a second")
+    ax.set_ylabel("billion operations per second")
     ax.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"])
     ax.set_yticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
     ax.minorticks_off()

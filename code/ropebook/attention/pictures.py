@@ -38,7 +38,7 @@ def gradient_sizes(
         xscale="log",
         yscale="log",
         xlabel="head dimension d",
-        ylabel="gradient by q·k, median",
+        ylabel="median gradient w.r.t. q·k",
         ylim=(1e-4, 1),
     )
     powers(ax.xaxis, 2)

@@ -121,7 +121,7 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
     ax.set(
         xscale="log",
         yscale="log",
-        xlabel="moved by, tokens",
+        xlabel="move (tokens)",
         ylabel="change of the score",
         ylim=(1e-16, 1),
     )

@@ -38,7 +38,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "not at all",
             "what came before",
             "nothing",
-            "weight spread over more keys",
+            "the weight is spread over more keys",
             "some layers of Llama 4",
             "haviv2022",
         ),
