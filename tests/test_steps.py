@@ -1,5 +1,5 @@
-"""Tests of what pages ask their readers to try: every step can be set up, isn't yet done when it begins, and can be
-done."""
+"""What pages ask their readers to try: every step can be set up, is not done then, can be done, and its right answer is
+right."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import importlib.util
 import re
 
 import pytest
+import torch
 from docutils import nodes
 
+from ropebook.explorers.alive import TRAINED, text_of
+from ropebook.explorers.measured import Measured
+from ropebook.lab import reading
 from tests.explorers import js
 from tests.explorers.registry import ALL
+from tests.step_truths import HELPERS, TRUTHS
 from tools.markdown import Writer
 from tools.paths import ROOT, pages
 
@@ -19,7 +24,7 @@ steps = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(steps)
 
 BLOCK = re.compile(r"^```\{try\} (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-KINDS = {entry.name: entry.kind for entry in ALL}
+KINDS = {entry.name: entry.kind for entry in ALL} | {"measured": Measured}  # the registry's has made-up numbers
 
 STEPS = [
     (path.stem, explorer, k, step)
@@ -28,46 +33,72 @@ STEPS = [
     for k, step in enumerate(steps.steps_of(body.split("\n")), start=1)
 ]
 
-# Where a step begins, and whether it can be done with one or two dials. The search tries a slider's stops and ends, and
-# all options.
-LOOK = """
-  const { start, goal } = input;
+# Where a step begins and where "just show me" leads; `at` computes what the figure shows at such settings.
+SET = """
+  const { start, show, goal } = input;
   const opening = Object.fromEntries(figure.dials.map(({ trait }) => [trait, input.opening[trait]]));
-  const at = (values) => isMet(goal, figure.dials, values, figure.compute({ ...input.opening, ...values }));
-  const found = readDials(figure.dials, opening, settingsOf(start));
-  const home = figure.settle ? figure.settle(found.values) : found.values;
-  const lost = figure.dials.filter(({ trait }) => !same(home[trait], found.values[trait])).map(({ trait }) => trait);
-  const answer = { refusals: found.refusals, lost, done: at(home), possible: false };
-  const named = settingsOf(goal.replace(/[<>!]/g, "=")).map(([trait]) => trait);
-  const stops = (dial) => {
-    if (dial.kind === "switch") return [true, false];
-    if (dial.kind === "choice") return dial.options;
-    if (dial.kind === "text") return Array.isArray(home[dial.trait]) ? [[...home[dial.trait]].reverse()] : [];
-    return Array.from({ length: 61 }, (_, k) => fromSlider(dial, (k * 1000) / 60));
-  };
-  const turns = (values, dials) => dials.flatMap((dial) => stops(dial).map((stop) => {
-    const turned = { ...values, [dial.trait]: stop };
-    return figure.settle ? figure.settle(turned) : turned;
-  }));
-  const one = turns(home, figure.dials);
-  const few = figure.dials.filter(({ trait }) => named.includes(trait));
-  const tried = function* () { yield* one; for (const values of turns(home, few)) yield* turns(values, few); };
-  for (const values of tried()) if (at(values)) { answer.possible = true; break; }
-  return answer;
+  const settled = (values) => (figure.settle ? figure.settle(values) : values);
+  const read = (text) => readDials(figure.dials, opening, settingsOf(text));
+  const valuesAt = (text) => ({ ...input.opening, ...settled(read(text).values) });
+  const home = read(start);
+  const shown = read(together(start, show));
+  const met = (text) => isMet(goal, figure.dials, valuesAt(text), figure.compute(valuesAt(text)));
+  const at = (text) => figure.compute(valuesAt(together(start, text)));
 """
+LOOK = """
+  const lost = [[home, start], [shown, together(start, show)]].flatMap(([{ values }, text]) => {
+    return figure.dials.filter(({ trait }) => !same(valuesAt(text)[trait], values[trait])).map(({ trait }) => trait);
+  });
+  return { refusals: [...home.refusals, ...shown.refusals], lost, done: met(start), shown: met(together(start, show)) };
+"""
+WAITS = "&fresh=1"  # the small model has to have read, which it does beside the page
+
+
+def told(explorer: str, step: steps.Step) -> dict:
+    return {**step._asdict(), "goal": step.goal.removesuffix(WAITS), "opening": KINDS[explorer]().dials()}
 
 
 def test_the_book_has_steps():
     figures = {explorer for _, explorer, _, _ in STEPS}
-    assert len(figures) >= 13
-    assert figures <= set(KINDS)
+    assert figures == set(KINDS), "every figure asks something"
 
 
 @pytest.mark.parametrize("page, explorer, number, step", STEPS, ids=lambda one: str(one) if str(one).isalnum() else "")
 def test_a_step_can_be_set_up_and_done(page, explorer, number, step):
-    told = {"start": step.start, "goal": step.goal, "opening": KINDS[explorer]().dials()}
-    found = js.inside(KINDS[explorer], LOOK, told)
-    assert found == {"refusals": [], "lost": [], "done": False, "possible": True}
+    found = js.inside(KINDS[explorer], SET + LOOK, told(explorer, step))
+    assert found == {"refusals": [], "lost": [], "done": False, "shown": True}
+
+
+@pytest.mark.parametrize("page, explorer, number, step", STEPS, ids=lambda one: str(one) if str(one).isalnum() else "")
+def test_the_right_answer_is_right(page, explorer, number, step):
+    if explorer == "alive":
+        return  # see below
+    condition = TRUTHS[page, explorer, number]
+    body = f"{SET} {HELPERS} const [a, b] = [at(''), at(show)]; return Boolean({condition});"
+    assert js.inside(KINDS[explorer], body, told(explorer, step)), condition
+
+
+def test_no_truth_is_left_over():
+    asked = {(page, explorer, number) for page, explorer, number, _ in STEPS if explorer != "alive"}
+    assert asked == set(TRUTHS)
+
+
+def test_what_the_small_model_reads_is_as_its_steps_say():
+    def bits(length, base=10_000.0, method="none"):
+        read = reading.read(text_of("classes", "", length), reading.reader(method=method, base=base, factor=4.0)).bits
+        return torch.as_tensor(read)
+
+    plain = bits(768)
+    within = plain[:TRAINED].mean()
+    assert plain[TRAINED + 64 : TRAINED + 128].mean() > 1.5 * within  # soon after the trained length
+    assert plain[TRAINED + 128 :].mean() > 3 * within
+    stretched = bits(768, method="linear")
+    assert stretched[:TRAINED].mean() > 3 * within
+    assert stretched[TRAINED:].mean() == pytest.approx(stretched[:TRAINED].mean(), rel=0.1)  # no break
+    for base in (50_000.0, 100_000.0, 320_000.0):
+        raised = bits(1024, base)
+        assert raised[TRAINED:].mean() < 0.5 * bits(1024)[TRAINED:].mean()
+        assert raised[:TRAINED].mean() > 1.1 * within
 
 
 def test_a_page_asks_before_it_tells():
@@ -80,22 +111,50 @@ def test_a_page_asks_before_it_tells():
 # ---- The directive ----
 
 
+ONE = ["Do this.", "And that?", "answers: Yes | *No", "start: a=1", "show: b=on", "goal: a>=2", "why: So.", "Or so."]
+
+
+def without(field: str) -> list[str]:
+    return [line for line in ONE if not line.startswith(field)]
+
+
+def changed(field: str, text: str) -> list[str]:
+    return [text if line.startswith(field) else line for line in ONE]
+
+
 def test_steps_are_read():
-    found = steps.steps_of(["Do this.", "And that?", "start: a=1&b=on", "goal: a>=2", "", "Then?", "goal: b=off", ""])
-    assert found == [
-        steps.Step("Do this.\nAnd that?", 0, "a=1&b=on", "a>=2"),
-        steps.Step("Then?", 5, "", "b=off"),
-    ]
+    first, second = steps.steps_of([*ONE, "", "Then?", *without("start")[2:-1], ""])
+    assert first == steps.Step("Do this.\nAnd that?", 0, ("Yes", "No"), 1, "a=1", "b=on", "a>=2", "", "So.\nOr so.", 6)
+    assert (second.sentence, second.line, second.start, second.why, second.why_line) == ("Then?", 9, "", "So.", 13)
+
+
+def test_the_right_answer_is_the_one_with_an_asterisk_too_many():
+    for text, answers, right in [
+        ("*A | B", ("A", "B"), 0),
+        ("*m* stays | *It *moves* | Both", ("*m* stays", "It *moves*", "Both"), 1),
+        ("None | **m* stays", ("None", "*m* stays"), 1),
+    ]:
+        assert steps.answers_of(text) == (answers, right)
 
 
 @pytest.mark.parametrize(
     "lines, complaint",
     [
         ([""], "a figure has 1 to 3 steps, got 0"),
-        (["Do.", "goal: a=1", ""] * 4, "a figure has 1 to 3 steps, got 4"),
-        (["Do."], "a step is a sentence, start: and goal:, in this order; got 'Do.'"),
-        (["start: a=1", "goal: a=2"], "a step is a sentence"),
-        (["goal: a=2", "Do."], "a step is a sentence"),
+        ([*ONE, ""] * 4, "a figure has 1 to 3 steps, got 4"),
+        (without("answers"), "a step needs answers:, missing from 'Do this."),
+        (without("why")[:-1], "a step needs why:"),
+        (without("show"), "a step needs show:"),
+        (without("goal"), "a step needs goal:"),
+        (changed("why", "why:")[:-1], "a step needs why:"),
+        (ONE[2:], "a step begins with its question, got 'answers: Yes | *No'"),
+        ([*ONE, "why: Again."], "a step has one why:, got two in 'Do this.'"),
+        (changed("answers", "answers: *Yes"), "a step has 2 to 4 answers, got '*Yes'"),
+        (changed("answers", "answers: *A | B | C | D | E"), "a step has 2 to 4 answers"),
+        (changed("answers", "answers: *A | "), "a step has 2 to 4 answers"),
+        (changed("answers", "answers: Yes | No"), "one answer is right and has an asterisk before it, got 0 in"),
+        (changed("answers", "answers: *Yes | *No"), "one answer is right and has an asterisk before it, got 2 in"),
+        ([*ONE, "hides: all"], "hides: must be words or curves, got 'all'"),
     ],
 )
 def test_what_is_no_step_is_refused(lines, complaint):
@@ -127,11 +186,19 @@ def test_goals_compare_dials_and_numbers():
             js.kit(body, [dials, [goal]])
 
 
-def test_in_a_notebook_the_sentences_stand_as_a_list():
+def test_a_question_is_a_list_with_its_answer_in_a_notebook():
     listed = nodes.enumerated_list()
-    for sentence in ("Turn it.", "Turn it back."):
-        listed += steps.Item("", nodes.paragraph("", sentence), explorer="turn", start="", goal="position>3")
+    for sentence in ("Turn it?", "Turn it back?"):
+        answers = nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", one)) for one in ("Yes", "No")))
+        why = nodes.container("", nodes.paragraph("", "", nodes.strong("", "No."), nodes.Text(" It is fixed.")))
+        told = {name: "" for name in ("start", "show", "hides")}
+        listed += steps.Item(
+            "", nodes.paragraph("", sentence), answers, why, explorer="turn", goal="position>3", right="1", **told
+        )
     title = nodes.paragraph("", "", nodes.strong("", "Try this"))
     block = nodes.container("", title, listed, classes=["try"])
     writer = Writer(None, "book/turn", lambda index, shown: [], lambda page: False, {})
-    assert writer.block(block) == "**Try this**\n\n1. Turn it.\n2. Turn it back."
+    found = writer.block(block)
+    assert found.startswith("**Try this**\n\n1. Turn it?\n")
+    assert "   - Yes\n   - No\n" in found
+    assert found.count("**No.** It is fixed.") == 2

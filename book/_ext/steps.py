@@ -1,15 +1,21 @@
-"""`{try}`: what to try with a figure, in a few steps. For each step the page's script adds a button that
-sets the figure up.
+"""`{try}`: what to try with a figure, in a few steps. Each asks first, and says why once the reader has tried it.
 
     ```{try} lock
-    Slide both tokens by 50. Which curve will move?
+    Slide both tokens by 50. Will RoPE's score move?
+    answers: It rises | It falls | *It stays the same
     start: shift=0
+    show: shift=50
     goal: shift>=50
+    why: Both arrows turn by the same angle, so the angle between them stays.
     ```
 
-A step has one or two sentences. Then comes `start:` with the dials, written as in a link to the figure; without it, the
-figure starts as it opens. Then comes `goal:`, which says when the step is done: conditions on dials and on the figure's
-numbers, joined by `&`. An empty line ends the step.
+A step is a question of a sentence or two. Then come, each on a line of its own that may go on in the next ones:
+`answers:`, two to four of them, with an asterisk before the right one; `start:`, the dials as a link to the figure has
+them (left out: as it opens); `show:`, which of them "just show me" turns; `goal:`, when the step is done, conditions on
+dials and on the figure's numbers, joined by `&`; `hides:`, left out or what gives the answer away until the reader has
+guessed, `words` or `curves`; and `why:`. An empty line ends a step.
+
+Without the page's script, question, answers and the reason are text; with it, the figure asks in its own card.
 """
 
 from __future__ import annotations
@@ -22,23 +28,33 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 MOST = 3
+FEWEST_ANSWERS, MOST_ANSWERS = 2, 4
+FIELDS = ("answers", "start", "show", "goal", "hides", "why")
+HIDDEN = ("", "words", "curves")
 
 
 class Step(NamedTuple):
-    """One step: its sentence, the line of the block where it begins, and the settings at its start and for its goal."""
+    """What the reader is asked, the answers and which is right, how the figure is set, and why it is so; `line` and
+    `why_line` count within the block."""
 
     sentence: str
     line: int
+    answers: tuple[str, ...]
+    right: int
     start: str
+    show: str
     goal: str
+    hides: str
+    why: str
+    why_line: int
 
 
 def steps_of(lines: list[str]) -> list[Step]:
-    """The steps of a `{try}` block. Raises `ValueError` if a step has no sentence or no goal, or if there are no steps
-    or too many.
+    """The steps of a `{try}` block. `ValueError` if there are none or too many, or one lacks something.
 
-    >>> steps_of(["Slide both.", "Which moves?", "start: shift=0", "goal: shift>=50"])
-    [Step(sentence='Slide both.\\nWhich moves?', line=0, start='shift=0', goal='shift>=50')]
+    >>> block = ["Does it move?", "answers: Yes | *No", "start: m=0", "show: m=5", "goal: m>=5", "why: It is fixed."]
+    >>> steps_of(block)[0].answers, steps_of(block)[0].right
+    (('Yes', 'No'), 1)
     """
     steps, first = [], 0
     for end in [*(i for i, line in enumerate(lines) if not line.strip()), len(lines)]:
@@ -51,11 +67,43 @@ def steps_of(lines: list[str]) -> list[Step]:
 
 
 def _step(block: list[str], line: int) -> Step:
-    said = [one for one in block if not one.startswith(("start:", "goal:"))]
-    told = dict(one.split(":", 1) for one in block[len(said) :] if ":" in one)
-    if not said or block[: len(said)] != said or "goal" not in told:
-        raise ValueError(f"a step is a sentence, start: and goal:, in this order; got {' '.join(block)!r}")
-    return Step("\n".join(said), line, told.get("start", "").strip(), told["goal"].strip())
+    told: dict[str, list[str]] = {"": []}
+    places: dict[str, int] = {}
+    name = ""
+    for at, text in enumerate(block):
+        field, colon, rest = text.partition(":")
+        if colon and field in FIELDS:
+            if field in told:
+                raise ValueError(f"a step has one {field}:, got two in {block[0]!r}")
+            name, text = field, rest.strip()
+            places[name] = line + at
+        told.setdefault(name, []).append(text)
+    sentence = "\n".join(told[""])
+    for field in ("answers", "show", "goal", "why"):
+        if not "".join(told.get(field, [])).strip():
+            raise ValueError(f"a step needs {field}:, missing from {sentence or block[0]!r}")
+    if not sentence:
+        raise ValueError(f"a step begins with its question, got {block[0]!r}")
+    answers, right = answers_of(" ".join(told["answers"]))
+    one = {field: "".join(told.get(field, [])) for field in ("start", "show", "goal", "hides")}
+    if one["hides"] not in HIDDEN:
+        raise ValueError(f"hides: must be {' or '.join(filter(None, HIDDEN))}, got {one['hides']!r}")
+    return Step(sentence, line, answers, right, **one, why="\n".join(told["why"]), why_line=places["why"])
+
+
+def answers_of(text: str) -> tuple[tuple[str, ...], int]:
+    """The answers, and which is right: the one with an asterisk before it, which leaves an odd number of them.
+
+    >>> answers_of("It falls | *It rises | *m* stays")
+    (('It falls', 'It rises', '*m* stays'), 1)
+    """
+    parts = [part.strip() for part in text.split("|")]
+    marked = [k for k, part in enumerate(parts) if part.startswith("*") and part.count("*") % 2]
+    if not FEWEST_ANSWERS <= len(parts) <= MOST_ANSWERS or not all(part.strip("*") for part in parts):
+        raise ValueError(f"a step has {FEWEST_ANSWERS} to {MOST_ANSWERS} answers, got {text!r}")
+    if len(marked) != 1:
+        raise ValueError(f"one answer is right and has an asterisk before it, got {len(marked)} in {text!r}")
+    return tuple(part[1:] if k in marked else part for k, part in enumerate(parts)), marked[0]
 
 
 class Item(nodes.list_item):
@@ -74,17 +122,35 @@ class Try(SphinxDirective):
         except ValueError as error:
             raise self.error(str(error)) from None
         listed = nodes.enumerated_list() if len(steps) > 1 else nodes.bullet_list()
-        for step in steps:
-            item = Item(explorer=self.arguments[0], start=step.start, goal=step.goal)
-            source = StringList(step.sentence.split("\n"), self.content.source(0))
-            self.state.nested_parse(source, self.content_offset + step.line, item)
-            listed += item
+        listed += [self._item(step) for step in steps]
         title = nodes.paragraph("", "", nodes.strong("", "Try this"), classes=["try-title"])
         return [nodes.container("", title, listed, classes=["try"], is_div=True)]
 
+    def _item(self, step: Step) -> Item:
+        told = {"start": step.start, "show": step.show, "goal": step.goal, "hides": step.hides}
+        item = Item(explorer=self.arguments[0], right=str(step.right), **told)
+        item += self._parsed(step.sentence, step.line)
+        answers = nodes.bullet_list(classes=["try-answers"])
+        answers += [nodes.list_item("", *self._parsed(answer, step.line)) for answer in step.answers]
+        # The right answer first, so that what follows is its reason.
+        lead = self._parsed(step.answers[step.right], step.line)[0].children
+        stop = "" if step.answers[step.right].endswith((".", "?", "!")) else "."
+        reason, *more = self._parsed(step.why, step.why_line)
+        reason[:0] = [nodes.strong("", "", *lead, nodes.Text(stop), classes=["try-right"]), nodes.Text(" ")]
+        return item + [answers, nodes.container("", reason, *more, classes=["try-why"], is_div=True)]
+
+    def _parsed(self, text: str, line: int) -> list[nodes.Node]:
+        around = nodes.Element()
+        self.state.nested_parse(
+            StringList(text.split("\n"), self.content.source(0)), self.content_offset + line, around
+        )
+        return around.children
+
 
 def visit_item(writer, item: Item) -> None:
-    told = {f"data-{name}": item[name] for name in ("explorer", "start", "goal")}
+    told = {f"data-{name}": item[name] for name in ("explorer", "start", "show", "goal", "right")}
+    if item["hides"]:
+        told["data-hides"] = item["hides"]
     writer.body.append(writer.starttag(item, "li", "", CLASS="try-step", **told))
 
 

@@ -103,32 +103,32 @@
     return before.at(-1) ?? all[0];
   }
 
-  // Give a step a button that sets up its figure, and a mark that appears when the goal is met.
-  function equip(step, { el, model }) {
-    const { start: settings, goal } = step.dataset;
-    const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
-    const button = make("button", { type: "button", className: "try-button", textContent: "Set up" });
-    const mark = make("span", { className: "try-mark", role: "status" });
-    let begun = settings === ""; // without settings, the step begins as the figure opens
-    const tell = (done) => {
-      step.classList.toggle("try-done", done);
-      mark.textContent = done ? "✓ Done" : "";
-    };
-    const look = () => begun && !step.classList.contains("try-done") && el.ropebook.isMet(goal) && tell(true);
-    button.addEventListener("click", () => {
-      el.ropebook.begin(settings);
-      begun = true;
-      tell(false);
-      el.querySelector(".rb-stage").scrollIntoView({ block: "nearest" });
+  // The figure asks its steps in its own card; the page keeps those that were answered, with what was guessed.
+  function equip(items, { el }) {
+    const steps = items.map((item) => {
+      const { start: settings, show, goal, right, hides = "" } = item.dataset;
+      const answers = [...item.querySelectorAll(".try-answers > li")].map(inside);
+      const [reason, ...more] = item.querySelector(".try-why").children;
+      const why = [...[...reason.childNodes].slice(1), ...more];
+      const question = [...item.children].filter((child) => child.localName === "p");
+      return { question, answers, right: Number(right), why, start: settings, show, goal, hides };
     });
-    button.setAttribute("aria-label", `Set up: ${step.textContent.trim()}`);
-    step.append(make("span", { className: "try-row" }));
-    step.lastChild.append(button, mark);
-    let frame = 0;
-    model.on("change", () => {
-      cancelAnimationFrame(frame); // look only once when several dials change together, after the figure has computed
-      frame = requestAnimationFrame(look);
+    el.ropebook.ask(steps, (at, guess) => {
+      const item = items[at];
+      item.classList.add("try-told");
+      item.querySelector(".try-guess")?.remove();
+      if (guess === null) return;
+      const said = document.createElement("p");
+      said.className = "try-guess";
+      said.append("You said: ", ...steps[at].answers[guess].map((node) => node.cloneNode(true)));
+      item.querySelector(".try-why").before(said);
     });
+  }
+
+  // What a list's item says, without the paragraph that may be around it.
+  function inside(item) {
+    return [...(item.children.length === 1 && item.firstElementChild.localName === "p" ? item.firstElementChild : item)
+      .childNodes];
   }
 
   function readModels() {
@@ -182,7 +182,9 @@
       await turn;
       const [place, key] = places[at];
       await (before = before.then(idle).then(() => start(place, key, models)));
-      for (const [step, its] of steps) if (its === place && place.ropebook) equip(step, place.ropebook);
+      const own = [...steps].filter(([, its]) => its === place).map(([step]) => step);
+      if (own.length && place.ropebook) equip(own, place.ropebook);
+      else for (const step of own) step.closest(".try").classList.add("try-plain");
     });
     await Promise.all(alive);
 

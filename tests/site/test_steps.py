@@ -1,7 +1,8 @@
-"""Tests of the suggested steps for a figure on a page: a button sets the figure up, and a check mark shows that the
-goal has been met."""
+"""A figure's questions, on a page: they stand in its card one at a time, and each says why once it has been tried."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import pytest
 from docutils.frontend import get_default_settings
@@ -9,19 +10,38 @@ from docutils.utils import new_document
 from docutils.writers import html5_polyglot
 from playwright.sync_api import expect
 
+from ropebook.explorers.lock import Lock
 from ropebook.explorers.turn import Turn
 from tests.site.figures import STATIC, dials, enter, page_of, settle
 from tests.test_steps import steps
 from tools import assets
 
 
-def listed(*asked: tuple[str, str, str]) -> str:
-    """Return the page's HTML for steps of the Turn explorer, each given as (sentence, start, goal)."""
+class Asked(NamedTuple):
+    """A step of a page: of Turn, unless it says otherwise."""
+
+    sentence: str = "Turn the position. How far is it?"
+    start: str = "position=3&dim=8&pair=1"
+    show: str = "position=100"
+    goal: str = "position>=100&dim=8"
+    hides: str = ""
+    explorer: str = "turn"
+    answers: tuple[str, ...] = ("Near", "Far", "Nowhere")
+    right: int = 1
+    why: str = "It takes many positions."
+
+
+def listed(*asked: Asked) -> str:
+    """The page's HTML for these steps."""
     document = new_document("page", get_default_settings(html5_polyglot.Writer))
     writer = html5_polyglot.HTMLTranslator(document)
-    for sentence, start, goal in asked:
-        steps.visit_item(writer, steps.Item(explorer="turn", start=start, goal=goal))
-        writer.body.append(f"<p>{sentence}</p>")
+    for one in asked:
+        told = {name: getattr(one, name) for name in ("explorer", "start", "show", "goal", "hides")}
+        steps.visit_item(writer, steps.Item(right=str(one.right), **told))
+        answers = "".join(f"<li><p>{answer}</p></li>" for answer in one.answers)
+        lead = f'<strong class="try-right">{one.answers[one.right]}.</strong>'
+        writer.body.append(f'<p>{one.sentence}</p><ul class="try-answers">{answers}</ul>')
+        writer.body.append(f'<div class="try-why"><p>{lead} {one.why}</p></div>')
         steps.depart_item(writer, None)
     return f'<div class="try"><p class="try-title"><strong>Try this</strong></p><ol>{"".join(writer.body)}</ol></div>'
 
@@ -31,7 +51,7 @@ def tried(context, folder, root):
     """Open a page of figures with steps below them, or, if ``between``, with the steps after the first figure."""
     pages = []
 
-    def open_(asked, figures=(Turn,), between=False, **options):
+    def open_(asked, figures=(Turn,), between=False, width=1280, height=800, **options):
         text, block = page_of([kind() for kind in figures]), listed(*asked)
         text = (
             text.replace('<h2 id="part-1">', block + '<h2 id="part-1">')
@@ -40,12 +60,12 @@ def tried(context, folder, root):
         )
         style = (STATIC / "steps.css").read_text()
         (folder / "steps.html").write_text(text.replace("</head>", f"<style>{style}</style></head>"), encoding="utf-8")
-        page = context(viewport={"width": 1280, "height": 800}, **options).new_page()
+        page = context(viewport={"width": width, "height": height}, **options).new_page()
         pages.append(page)
         page.set_default_timeout(30_000)
         page.goto(f"{root}/steps.html")
         if options.get("java_script_enabled", True):
-            expect(page.locator(".try-button")).to_have_count(len(asked))
+            expect(page.locator(".rb-try")).to_have_count(1)
         return page
 
     yield open_
@@ -53,72 +73,190 @@ def tried(context, folder, root):
         page.close()
 
 
-FAR = ("Guess, then turn the position.", "position=3&dim=8&pair=1", "position>=100&dim=8")
+# Where the question stands in the page, wherever that is scrolled to.
+PLACE = """() => {
+  const { x, y } = document.querySelector('.rb-try').getBoundingClientRect();
+  return [x, Math.round(y + scrollY)];
+}"""
 
 
-def test_a_button_sets_the_figure_up_and_the_goal_is_seen(tried):
-    page = tried([FAR])
-    mark = page.locator(".try-mark")
-    page.get_by_role("button", name="Set up: Guess, then turn the position.").click()
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def test_it_asks_then_the_reader_does_it_and_then_it_says_why(tried):
+    page = tried([Asked()])
+    mark, why = page.locator(".rb-try-mark"), page.locator(".rb-try-why")
+    expect(mark).to_have_text("Guess first")
+    expect(why).to_be_hidden()
+    button(page, "Near").click()
+    expect(mark).to_have_text("Now try it in the figure")
+    expect(button(page, "Near")).to_have_attribute("aria-pressed", "true")
+    expect(why).to_be_hidden()
+    button(page, "Set up").click()
     assert {name: dials(page)[name] for name in ("position", "dim", "pair")} == {"position": 3, "dim": 8, "pair": 1}
     enter(page, "Position m", 99)
     settle(page)
-    expect(mark).to_be_empty()
+    expect(why).to_be_hidden()
     enter(page, "Position m", 100)
     expect(mark).to_have_text("✓ Done")
-    expect(mark).to_have_attribute("role", "status")
-    enter(page, "Position m", 5)  # the check mark doesn't disappear
+    expect(why).to_have_text("You said: Near. But: Far. It takes many positions.")
+    enter(page, "Position m", 5)  # it stays done
     settle(page)
     expect(mark).to_have_text("✓ Done")
-    page.get_by_role("button", name="Set up").click()
-    expect(mark).to_be_empty()
+    button(page, "Try it again").click()
+    expect(mark).to_have_text("Guess first")
     assert dials(page)["position"] == 3
-
-
-def test_a_step_that_was_not_begun_is_not_done(tried):
-    page = tried([FAR, ("From where it opens.", "", "position>=100")])
+    button(page, "Far").click()
     enter(page, "Position m", 200)
+    expect(why).to_have_text("You said: Far. That is right. It takes many positions.")
+
+
+def test_what_is_done_without_set_up_or_a_guess_counts(tried):
+    page = tried([Asked(), Asked("Now less?", "", "position=1", "position<=2")])
     enter(page, "Dimension d", 8)
     settle(page)
-    expect(page.locator(".try-mark")).to_have_text(["", "✓ Done"])
+    expect(page.locator(".rb-try-mark")).to_have_text("Guess first")
+    enter(page, "Position m", 200)
+    expect(page.locator(".rb-try-mark")).to_have_text("✓ Done")
+    expect(page.locator(".rb-try-why")).to_have_text("The answer: Far. It takes many positions.")
+    assert dials(page)["position"] == 200
+
+
+def test_a_goal_that_is_met_already_has_to_be_met_anew(tried):
+    page = tried([Asked(start="position=1", show="position=3", goal="position>=3")])  # it opens at 5
+    mark = page.locator(".rb-try-mark")
+    enter(page, "Position m", 4)
+    settle(page)
+    expect(mark).to_have_text("Guess first")
+    enter(page, "Position m", 2)
+    enter(page, "Position m", 3)
+    expect(mark).to_have_text("✓ Done")
+
+
+def test_just_show_me_shows_it(tried):
+    page = tried([Asked()])
+    button(page, "Just show me").click()
+    expect(page.locator(".rb-try-mark")).to_have_text("This is how it goes")
+    expect(page.locator(".rb-try-why")).to_have_text("The answer: Far. It takes many positions.")
+    assert {name: dials(page)[name] for name in ("position", "dim", "pair")} == {"position": 100, "dim": 8, "pair": 1}
+    expect(button(page, "Try it again")).to_be_focused()
+
+
+def test_the_next_question_comes_in_the_same_place_and_the_page_keeps_the_last(tried):
+    page = tried([Asked(), Asked("And back?", "position=50", "position=1", "position<=2")])
+    expect(page.locator(".try")).to_be_hidden()  # it would tell
+    expect(page.locator(".rb-try-place")).to_have_text("Try this, 1 of 2")
+    expect(button(page, "Next question")).to_be_hidden()
+    button(page, "Near").click()
+    enter(page, "Dimension d", 8)
+    enter(page, "Position m", 100)
+    place = page.evaluate(PLACE)
+    kept = page.locator(".try-told")
+    expect(kept).to_have_count(1)
+    expect(kept).to_contain_text("You said: Near")
+    expect(kept).to_contain_text("Far. It takes many positions.")
+    button(page, "Next question").click()
+    expect(page.locator(".rb-try-place")).to_have_text("Try this, 2 of 2")
+    expect(page.locator(".rb-try-question")).to_have_text("And back?")
+    expect(button(page, "Near")).to_be_focused()
+    assert dials(page)["position"] == 50
+    assert page.evaluate(PLACE) == place
+    expect(kept).to_be_visible()  # the first stays open
+
+
+def test_nothing_moves_when_a_goal_is_met(tried):
+    page = tried([Asked()])
+    button(page, "Set up").click()
+    before = page.locator(".rb-dials").first.bounding_box()
+    for change in (lambda: button(page, "Near").click(), lambda: enter(page, "Position m", 100)):
+        change()
+        settle(page)
+        assert page.locator(".rb-dials").first.bounding_box() == before
+
+
+def test_what_would_tell_is_hidden_until_the_reader_guesses_or_turns_a_dial(tried):
+    asked = Asked("Which moves?", "m=20&n=4&shift=0", "shift=50", "shift>=50", "curves", "lock")
+    page = tried([asked], figures=(Lock,))
+    words, curves = page.locator(".rb-summary"), page.locator(".rb-stage .rb-tells path").first
+    expect(words).to_be_hidden()
+    expect(curves).to_be_hidden()
+    button(page, "Near").click()
+    expect(words).to_be_visible()
+    expect(curves).to_be_visible()
+    page.reload()
+    expect(words).to_be_hidden()
+    page.get_by_role("slider", name="Shift t, slider").press("ArrowRight")
+    expect(words).to_be_visible()
+    expect(curves).to_be_visible()
+
+
+def test_set_up_shows_the_dial_that_is_asked_for(tried):
+    page = tried([Asked("Move m.", "m=20&n=4&shift=50", "m=30", "m!=20", "", "lock")], figures=(Lock,))
+    dial = page.get_by_role("slider", name="Query position m, slider")
+    expect(dial).to_be_hidden()  # under "More dials"
+    button(page, "Set up").click()
+    expect(dial).to_be_visible()
 
 
 def test_what_a_step_leaves_out_is_as_the_figure_opens(tried):
-    page = tried([("Another base.", "base=50", "base<2")])
+    page = tried([Asked("Another base?", "base=50", "base=1", "base<2")])
     enter(page, "Position m", 77)
-    page.get_by_role("button", name="Set up").click()
+    button(page, "Set up").click()
     assert dials(page) == {**Turn().dials(), "base": 50}
 
 
 def test_steps_belong_to_the_figure_before_them(tried):
-    page = tried([FAR], figures=(Turn, Turn), between=True)
-    page.get_by_role("button", name="Set up").click()
+    page = tried([Asked()], figures=(Turn, Turn), between=True)
+    button(page, "Set up").click()
     assert [dials(page, which)["position"] for which in (0, 1)] == [3, Turn().position]
-    page = tried([FAR], figures=(Turn, Turn))
-    page.get_by_role("button", name="Set up").click()
+    page = tried([Asked()], figures=(Turn, Turn))
+    button(page, "Set up").click()
     assert [dials(page, which)["position"] for which in (0, 1)] == [Turn().position, 3]
 
 
-def test_the_picture_comes_into_sight(tried):
-    page = tried([FAR])
-    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<div style=\"height: 4000px\"></div>')")
-    page.locator(".try").evaluate("e => window.scrollTo(0, e.offsetTop - 80)")
-    page.get_by_role("button", name="Set up").click()
-    page.wait_for_function("document.querySelector('.rb-stage').getBoundingClientRect().y >= 0")
-
-
-def test_without_javascript_and_in_print_there_are_the_sentences(tried):
-    page = tried([FAR], java_script_enabled=False)
-    expect(page.get_by_text("Guess, then turn the position.")).to_be_visible()
+def test_without_javascript_and_in_print_all_of_it_is_text(tried):
+    page = tried([Asked()], java_script_enabled=False)
+    block = page.locator(".try")
+    for text in ("Turn the position. How far is it?", "Nowhere", "Far. It takes many positions."):
+        expect(block.get_by_text(text)).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(0)
-    page = tried([FAR])
+    page = tried([Asked()])
     page.emulate_media(media="print")
-    expect(page.get_by_text("Guess, then turn the position.")).to_be_visible()
-    expect(page.locator(".try-button")).to_be_hidden()
+    expect(page.locator(".try").get_by_text("Far. It takes many positions.")).to_be_visible()
+    expect(button(page, "Set up")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width, least", [(1280, 24), (390, 44)])
+def test_what_is_clicked_is_large_enough(tried, width, least):
+    page = tried([Asked(), Asked()], width=width)
+    for name in ("Near", "Far", "Nowhere", "Set up", "Just show me"):
+        assert button(page, name).bounding_box()["height"] >= least, name
+    button(page, "Just show me").click()
+    for name in ("Next question", "Try it again"):
+        assert button(page, name).bounding_box()["height"] >= least, name
+
+
+def test_it_works_by_keys_alone(tried):
+    page = tried([Asked()])
+    button(page, "Near").focus()
+    page.keyboard.press("Enter")
+    expect(button(page, "Near")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(button(page, "Set up")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert dials(page)["position"] == 3
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".rb-try-why")).to_be_visible()
 
 
 def test_axe_finds_nothing(tried):
-    page = tried([FAR, FAR])
+    page = tried([Asked(), Asked()])
     page.add_script_tag(content=assets.axe())
-    found = page.evaluate("axe.run(document.querySelector('.try'))")
-    assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in found["violations"]] == []
+    for name in ("Near", "Just show me", "Next question"):
+        button(page, name).click()
+        found = page.evaluate("axe.run(document.querySelector('.rb-try'))")
+        assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in found["violations"]] == []

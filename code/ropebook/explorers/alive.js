@@ -282,7 +282,9 @@ function curves(plot, data, { result }, width) {
     svg("path", { d: `M${limit},${top}V${floor}`, ...lined("muted", 1.5) }),
     svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
-    ...items.map(({ look }, k) => svg("path", { d: pathOf(points([own, plain][k])), ...styled(look) })).reverse(),
+    ...items.map(({ look }, k) => {
+      return svg("path", { d: pathOf(points([own, plain][k])), ...styled(look), ...(k && { class: "rb-tells" }) });
+    }).reverse(),
     svg("path", { d: `M${x(data.byte)},${top}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
 }

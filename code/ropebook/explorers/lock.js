@@ -242,7 +242,7 @@ function buildCurves() {
     marker: svg("path", lined("ink", 1.5)),
     dots: svg("g"),
   };
-  return { ...curves, group: svg("g", {}, ...Object.values(curves)) };
+  return { ...curves, group: svg("g", { class: "rb-tells" }, ...Object.values(curves)) };
 }
 
 function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve, addedCurve }, { shift, dim }) {

@@ -6,6 +6,7 @@ import { readTheme, watchTheme } from "./colours.js";
 import { NARROW } from "./drawing.js";
 import { html, put, redrawn, setText } from "./elements.js";
 import { knob } from "./knobs.js";
+import { asking } from "./asking.js";
 import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 import { takeaway } from "./takeaway.js";
@@ -76,6 +77,7 @@ export function mount(spec, { model, el, page }) {
   app.below.hidden = app.below.children.length === 0;
   const telling = teller(spec, knobs, frame, count, page, app);
   const around = { theme: readTheme(frame.root), width: 0 };
+  let look = () => {}; // after each drawing, whether the page's question is answered by it
 
   // passing: the only dials that have changed, if this is one of many drawings in a row.
   function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
@@ -88,6 +90,7 @@ export function mount(spec, { model, el, page }) {
     draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
     count.draws += 1;
     telling.later(() => data, waits);
+    look();
   }
 
   const deaf = followModel(model, dials, state, redraw);
@@ -95,10 +98,18 @@ export function mount(spec, { model, el, page }) {
   const open = (entries) => openAt(spec, app, frame, entries);
   followAddress(page, stop.signal, open);
   if (!count.draws) redraw(true);
+  const met = (goal) => isMet(goal, dials, app.values(), data);
+  const begin = (settings, turned = []) => {
+    open(settingsOf(settings));
+    if (dials.some(({ more, trait }) => more && turned.includes(trait))) frame.more.open = true;
+    frame.stage.scrollIntoView({ block: "nearest" });
+  };
   el.ropebook = {
-    work, data: () => data, values: app.values,
-    begin: (settings) => open(settingsOf(settings)),
-    isMet: (goal) => isMet(goal, dials, app.values(), data),
+    work, data: () => data, values: app.values, begin, isMet: met,
+    ask: (steps, told) => {
+      const setting = () => JSON.stringify(dials.map(({ trait }) => model.get(trait)));
+      look = asking(steps, { root: frame.root, place: frame.side, begin, met, setting }, told);
+    },
   };
   return () => {
     stop.abort();
@@ -197,16 +208,17 @@ function frameOf(spec, app) {
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
   const words = html("div", { class: "rb-words-all" }, stats, summary, says, spoken, app.below);
   const note = typeof spec.note === "string" ? spec.note : spec.note(app.initial);
+  const side = html("div", { class: "rb-side" }, app.tools, panel, more);
   const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("div", { class: "rb-body" },
       html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
-      html("div", { class: "rb-work" }, stage, html("div", { class: "rb-side" }, app.tools, panel, more)), words));
-  // What a dial says when it refuses is shown under its field; here it is only read out.
+      html("div", { class: "rb-work" }, stage, side), words));
+  // What a dial refused stands under its field; here it is only read out.
   const say = (text, seen = true) => {
     setText(says, text);
     put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
   };
-  return { root, stage, stats, summary, panel, further, more, spoken, words, say };
+  return { root, stage, side, stats, summary, panel, further, more, spoken, words, say };
 }
 
 // The dials' controls. Those that the figure's story needs are visible from the start.

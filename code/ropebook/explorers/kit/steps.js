@@ -9,6 +9,16 @@ export function settingsOf(text) {
   return readAddress(`#.${text.replaceAll("&", "&.")}`, "");
 }
 
+// The settings of the first text, but for the dials that the second names, and its own.
+export function together(first, second) {
+  const named = settingsOf(second).map(([trait]) => trait);
+  const kept = first.split("&").filter((one) => one && !named.includes(one.split("=")[0]));
+  return [...kept, second].filter(Boolean).join("&");
+}
+
+// true and false count as 1 and 0.
+const counted = (value) => (typeof value === "boolean" ? Number(value) : value);
+
 const CONDITION = /^(\w+)(>=|<=|!=|>|<|=)([^<>=!]+)$/;
 
 // Whether a goal "name>=number&name=text" (>=, <=, >, <, = or !=) is met by the dials and the figure's computed
@@ -19,7 +29,7 @@ export function isMet(goal, dials, values, data) {
     if (!found) throw new Error(`a goal must look like name>=number or name=text, got “${condition}”`);
     const [, name, sign, wanted] = found;
     const dial = dials.find(({ trait }) => trait === name);
-    const value = dial ? values[name] : data[name];
+    const value = dial ? values[name] : counted(data[name]);
     if (!dial && typeof value !== "number") throw new Error(`this figure has no dial and no number “${name}”`);
     if (sign === "=" || sign === "!=") {
       const same = dial ? formatDial(dial, value) === wanted : value === Number(wanted);

@@ -210,6 +210,33 @@ ${variables((_, [, dark]) => dark)}
 .rb-panels .rb-button[aria-pressed="true"] { background: var(--rb-1); color: var(--rb-paper); }
 .rb-stage > svg + .rb-note { margin-block-start: 1rem; }
 
+/* The page's question. What asks and what tells share one room, so that nothing moves when it is done. */
+.rb-try {
+  margin-block-end: 0.75rem; padding: 0.5rem 0.75rem; border: 1px solid var(--rb-grid); border-radius: 0.5rem;
+  font-size: 0.875rem;
+}
+.rb .rb-try-head { display: flex; flex-wrap: wrap; gap: 0 0.75rem; color: var(--rb-muted); font-size: 0.8125rem; }
+.rb-try-mark { font-weight: 600; }
+.rb-try[data-phase="done"] .rb-try-mark { color: var(--rb-3); }
+.rb-try-question { margin-block: 0.125rem 0.375rem; font-weight: 600; }
+.rb-try-both { display: grid; }
+.rb-try-both > * { grid-area: 1 / 1; }
+.rb-try-both > [inert] { visibility: hidden; }
+.rb-try-answers { display: flex; flex-wrap: wrap; gap: 0.375rem; }
+.rb .rb-answer { min-height: 1.75rem; padding: 0.125rem 0.625rem; text-align: start; }
+.rb-try-row { display: flex; flex-wrap: wrap; align-items: center; gap: 0 0.75rem; margin-block-start: 0.25rem; }
+.rb-try-row:has(.rb-button:not([hidden])) { margin-block-start: 0.5rem; }
+.rb .rb-try-quiet {
+  min-height: 1.75rem; padding: 0; border: 0; background: transparent; color: var(--rb-muted); font-size: 0.8125rem;
+  text-decoration: underline; text-decoration-color: var(--rb-grid); text-underline-offset: 0.2em; cursor: pointer;
+}
+.rb .rb-try-quiet:hover { color: var(--rb-1); text-decoration-color: currentcolor; }
+.rb-try-why strong { font-weight: 650; }
+@container (max-width: 32.5rem) {
+  .rb .rb-try :is(.rb-answer, .rb-button, .rb-try-quiet) { min-height: 2.75rem; }
+}
+.rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells { visibility: hidden; }
+
 .rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }
 .rb-takeaway button {
   min-height: 2rem; padding: 0.125rem 0.5rem; border: 0; border-radius: 0.5rem; background: transparent;

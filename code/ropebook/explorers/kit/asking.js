@@ -1,0 +1,135 @@
+// A page's questions, in the figure's card, one at a time: it asks, the reader does, and then it says why.
+
+import { settingsOf, together } from "./steps.js";
+import { html, put, setText } from "./elements.js";
+
+const ASKED = "Guess first";
+const GUESSED = "Now try it in the figure";
+const DONE = "✓ Done";
+const SHOWN = "This is how it goes";
+
+// What was said of a guess; both answers are given as they stand on the page, as sentences or parts of one.
+export function verdict(guess, right) {
+  const ended = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
+  if (guess === null) return `The answer: ${ended(right)}`;
+  if (guess === right) return `You said: ${ended(guess)} That is right.`;
+  return `You said: ${ended(guess)} But: ${ended(right)}`;
+}
+
+// steps: of each the nodes of its question, its answers and its reason, which answer is right, `start`, `show` and
+// `goal` as texts, and `hides`, what the figure keeps back until the reader has guessed or turned a dial.
+// figure: begin(settings, turned) sets the dials, with those that are to be turned in sight; setting(), how they are
+// set, as a text; met(goal); root, the figure's element, which hides what would tell; place, where the questions go.
+// told(at, guess) hears of each step that is answered, so that the page can keep it. Returns what is to be called after
+// each drawing.
+export function asking(steps, figure, told) {
+  const state = { at: 0, guess: null, phase: "asked", armed: false, touched: false, setting: figure.setting() };
+  const parts = made();
+  const step = () => steps[state.at];
+
+  function show() {
+    const { phase, guess, at } = state;
+    const over = phase === "done" || phase === "shown";
+    const said = { asked: ASKED, guessed: GUESSED, done: DONE, shown: SHOWN }[phase];
+    setText(parts.place, steps.length > 1 ? `Try this, ${at + 1} of ${steps.length}` : "Try this");
+    setText(parts.mark, said);
+    put(parts.root, { "data-phase": phase });
+    [...parts.answers.children].forEach((button, k) => put(button, { "aria-pressed": String(k === guess) }));
+    parts.asks.inert = over;
+    parts.tells.inert = !over;
+    parts.next.hidden = at === steps.length - 1;
+    const hides = phase === "asked" && !state.touched ? step().hides : "";
+    figure.root.classList.toggle("rb-hides-words", hides !== "");
+    figure.root.classList.toggle("rb-hides-curves", hides === "curves");
+  }
+
+  function say() {
+    const { answers, right, why } = step();
+    const texts = answers.map((nodes) => textOf(nodes));
+    const said = verdict(state.guess === null ? null : texts[state.guess], texts[right]);
+    parts.why.replaceChildren(html("strong", {}, said), " ", ...copies(why));
+  }
+
+  function finish(phase) {
+    state.phase = phase;
+    say();
+    show();
+    setText(parts.spoken, parts.why.textContent);
+    told(state.at, state.guess);
+  }
+
+  function open(at) {
+    Object.assign(state, { at, guess: null, phase: "asked", touched: false });
+    parts.question.replaceChildren(...copies(step().question));
+    parts.answers.replaceChildren(...step().answers.map((nodes, k) => {
+      const button = html("button", { type: "button", class: "rb-button rb-answer" }, ...copies(nodes));
+      button.addEventListener("click", () => {
+        Object.assign(state, { guess: k, phase: "guessed" });
+        say();
+        show();
+      });
+      return button;
+    }));
+    say(); // its room is kept from the start, so that nothing moves under the hand when the goal is met
+    state.armed = !figure.met(step().goal);
+    setText(parts.spoken, "");
+    show();
+  }
+
+  function setUp(settings) {
+    figure.begin(settings, settingsOf(step().show).map(([trait]) => trait));
+    Object.assign(state, { touched: false, setting: figure.setting() });
+    show();
+  }
+
+  parts.setUp.addEventListener("click", () => setUp(step().start));
+  parts.tell.addEventListener("click", () => {
+    state.phase = "shown"; // before the dials turn, since the reader did not turn them
+    figure.begin(together(step().start, step().show), settingsOf(step().show).map(([trait]) => trait));
+    finish("shown");
+    (parts.next.hidden ? parts.again : parts.next).focus({ preventScroll: true });
+  });
+  parts.again.addEventListener("click", () => {
+    open(state.at);
+    setUp(step().start);
+    parts.answers.firstChild.focus({ preventScroll: true });
+  });
+  parts.next.addEventListener("click", () => {
+    open(state.at + 1);
+    setUp(step().start);
+    parts.answers.firstChild.focus({ preventScroll: true });
+  });
+  open(0);
+  figure.place.prepend(parts.root);
+
+  return () => {
+    const met = figure.met(step().goal);
+    if (!met) state.armed = true;
+    if (figure.setting() !== state.setting) {
+      Object.assign(state, { touched: true, setting: figure.setting() });
+      if (step().hides) show();
+    }
+    if (met && state.armed && (state.phase === "asked" || state.phase === "guessed")) finish("done");
+  };
+}
+
+function made() {
+  const place = html("span", { class: "rb-try-place" });
+  const mark = html("span", { class: "rb-try-mark", role: "status" });
+  const question = html("div", { class: "rb-try-question" });
+  const answers = html("div", { class: "rb-try-answers", role: "group", "aria-label": "Your guess" });
+  const quiet = (text) => html("button", { type: "button", class: "rb-try-quiet" }, text);
+  const [setUp, tell, again] = [quiet("Set up"), quiet("Just show me"), quiet("Try it again")];
+  const why = html("p", { class: "rb-try-why" });
+  const next = html("button", { type: "button", class: "rb-button" }, "Next question");
+  const asks = html("div", { class: "rb-try-asks" }, answers, html("div", { class: "rb-try-row" }, setUp, tell));
+  const tells = html("div", { class: "rb-try-tells" }, why, html("div", { class: "rb-try-row" }, next, again));
+  const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
+  const root = html("section", { class: "rb-try", "aria-label": "Try this" },
+    html("p", { class: "rb-try-head" }, place, mark), question, html("div", { class: "rb-try-both" }, asks, tells),
+    spoken);
+  return { root, place, mark, question, answers, setUp, tell, again, why, next, asks, tells, spoken };
+}
+
+const copies = (nodes) => nodes.map((node) => node.cloneNode(true));
+const textOf = (nodes) => nodes.map((node) => node.textContent).join("").trim();

@@ -1,0 +1,112 @@
+"""Why each step's right answer is right, in the figure's own numbers: JavaScript that must hold, by page, figure and
+number of the step. `a` is what the figure computes where the step begins, `b` where "just show me" leads, and
+`at(text)` where it begins but for these dials. What the small model reads is tested by itself, as it runs beside them.
+"""
+
+from __future__ import annotations
+
+HELPERS = """
+  const near = (x, y, off) => Math.abs(x - y) <= off;
+  const most = (list) => Math.max(...list);
+  const least = (list) => Math.min(...list);
+  const top = (list) => list.indexOf(most(list));
+"""
+
+TRUTHS = {
+    ("attention", "shuffle", 1): "b.change < 1e-12",
+    ("attention", "shuffle", 2): "b.change > 0.1 && at('order=1,0,2,3,4').change > 0.1",
+    ("attention", "shuffle", 3): "b.change > 0.1 && at('order=1,0,2,3,4').change > 0.1",
+    ("attention_scale", "saturation", 1): "most(a.weights) < 0.5 && most(b.weights) > 0.9",
+    (
+        "attention_scale",
+        "saturation",
+        2,
+    ): "most(b.weights) < 0.5 && most(a.weights) > 0.9 && top(a.weights) === top(b.weights)",
+    (
+        "attention_scale",
+        "saturation",
+        3,
+    ): "most(b.weights) < 0.5 && [...b.weights].sort((x, y) => y - x)[1] > 0.8 * most(b.weights)",
+    ("beyond", "patches", 1): "b.below < 0.5 * b.beside && near(a.below, a.beside, 1e-12)",
+    ("choose", "advice", 1): "b.raised > 2 * a.raised && a.least > 4",
+    ("choose", "advice", 2): "b.least > a.least && b.young > a.young",
+    (
+        "complex_plane",
+        "fourier",
+        1,
+    ): "Math.cos(2) < 0 && Array.from({ length: 16 }, (_, i) => Math.cos(2 * 10000 ** (-i / 16))).filter((c) => c < 0)"
+    ".length === 1 && b.score < a.score",
+    (
+        "complex_plane",
+        "fourier",
+        2,
+    ): "[...Array(201).keys()].filter((d) => Math.abs(d - 100) > 2)"
+    ".every((d) => at(`summed=16&distance=${d}`).score < 0.95 * b.highest)"
+    " && [94, 106].every((d) => at(`distance=${d}`).score > 0.9 * a.highest)",
+    (
+        "complex_plane",
+        "fourier",
+        3,
+    ): "[81, 94, 106, 119].every((d) => at(`base=1&distance=${d}`).score > 0.9 * b.highest)",
+    ("decay", "bank", 1): "b.turned < a.turned",
+    ("decay", "distance", 1): "b.least < -20 && most([...b.high].slice(b.leastAt / b.per)) > 0",
+    ("decay", "distance", 2): "b.home === 8 && b.least < -0.9 * b.home",
+    ("decay", "distance", 3): "Math.abs(b.home) < -b.least",
+    ("decay", "sweep", 1): "b.least < -0.99 && most([...b.values].slice(2000)) > 0.99",
+    (
+        "decay",
+        "sweep",
+        2,
+    ): "b.belowHalf < a.belowHalf && ['base=50', 'base=100'].map(at).every((one) => one.least < -0.1"
+    " && most([...one.values].slice(600)) > 0.1 && most([...one.values].slice(600)) < 0.5)",
+    ("decay", "sweep", 3): "a.firstNegative > 0 && b.firstNegative < 0 && at('base=20000').firstNegative > 0",
+    ("derivation", "lock", 1): "near(a.rope, b.rope, 1e-9) && Math.abs(a.added - b.added) > 1",
+    ("derivation", "lock", 2): "[21, 30, 40].every((m) => Math.abs(a.rope - at(`m=${m}`).rope) > 1e-3)",
+    ("derivation", "turn", 1): "near(b.matrix[2], Math.sin(Math.PI / 4), 1e-3) && at('position=250').matrix[2] < 0.1",
+    ("derivation", "turn", 2): "b.young === 0 && at('base=1000').young > 0 && a.young > 0",
+    ("derivation_laws", "turn", 1): "b.angles.every((one) => one === b.angles[0]) && a.angles[0] > a.angles[1]",
+    ("efficient", "pairing", 1): "near(a.score, a.reference, 1e-12)"
+    " && [0, 5, 20].every((n) => { const one = at(`permute_k=on&m=${n}&n=${n}`);"
+    " return Math.abs(one.score - one.reference) > 0.1; })",
+    ("efficient", "pairing", 2): "[0, 5, 20].every((n) => { const one = at(`permute_q=on&m=${n}&n=${n}`);"
+    " return near(one.score, one.reference, 1e-12); }) && b.difference > 1",
+    ("efficient", "pairing", 3): "b.difference < 1e-12 && at('permute_q=off').difference > 0.1"
+    " && at('permute_k=off').difference > 0.1",
+    ("efficient_precision", "precision", 1): "b.different === 1 && a.different > 1 && a.different < 64",
+    ("efficient_precision", "precision", 2): "b.different === 64 && a.different < 64",
+    ("explain", "explain", 1): "a.fresh > 0 && b.fresh === a.fresh && b.far > a.far",
+    ("explain", "explain", 2): "b.findings.map(([kind]) => kind).join() === 'wrong,suspicious,unknown' && !b.error",
+    ("extrapolation", "ladder", 1): "b.stretch[0].every((one) => near(one, 4, 1e-9))",
+    ("extrapolation", "ladder", 2): "near(b.stretch[0][0], 1, 1e-12) && near(b.stretch[0].at(-1), 4, 1e-6)"
+    " && b.stretch[0].slice(1, -1).every((one) => one > 1 && one < 4)",
+    ("extrapolation", "ladder", 3): "b.stretch[0].every((one, i) => b.wavelengths[i] * 32 > 4096 || near(one, 1, 1e-9))"
+    " && b.stretch[0].every((one, i) => b.wavelengths[i] <= 4096 || near(one, 4, 1e-9))",
+    ("extrapolation_configured", "ramp", 1): "b.largest < a.largest && at('factor=2').largest < b.largest",
+    ("extrapolation_distances", "timelapse", 1): "top(b.errors) > 56 && top(b.errors) < 72 && b.errors[0] < 0.1"
+    " && b.errors.at(-2) < 0.1",
+    ("intro", "arrows", 1): "near(a.between, b.between, 1e-9) && near(a.score, b.score, 1e-9)",
+    ("intro", "arrows", 2): "b.between < 0.1 && [...Array(24).keys()].every((m) => at(`m=${m}`).score <= b.score)",
+    ("intro", "arrows", 3): "[...Array(24).keys()].every((m) => near(at(`m=${m}`).score, a.score, 0.02))",
+    (
+        "lab",
+        "measured",
+        1,
+    ): "[100, 150, 200, 250].map((byte) => at(`position=${byte}`)).every(({ lines, here, against }) =>"
+    " lines[1] === against && here[0] > here[1]) && a.here[0] < a.here[1]",
+    ("real", "penalty", 1): "b.changedLowest > 1.5 * a.changedLowest",
+    ("real", "penalty", 2): "b.changedLowest === b.plainLowest && most([...b.changed].map((one, k) =>"
+    " Math.abs(one - b.plain[k]))) < 0.05 * (most([...b.plain]) - least([...b.plain]))",
+    ("real", "penalty", 3): "(() => { const rise = (k) => { const { changed } = at(`first=${k}&last=${k}&factor=2`);"
+    " return changed.at(-1) - least([...changed]); }; return [...Array(32).keys()].every((k) => k === 23 || rise(k) >"
+    " rise(23)) && near(rise(23) / (b.plain.at(-1) - least([...b.plain])), 0.5, 0.05); })()",
+    (
+        "relatives",
+        "rivals",
+        1,
+    ): "[1, 2, 3, 4, 6, 7, 8].every((head) => Math.abs(at(`head=${head}`).here[0] - b.here[1]) >"
+    " Math.abs(b.here[0] - b.here[1]))",
+    ("relatives", "rivals", 2): "b.here[1] > b.mirrored[1] && near(a.here[1], a.mirrored[1], 1e-9)",
+    ("relatives", "rivals", 3): "[-256, -100, 0, 100, 255].every((k) => at(`offset=${k}`).here[1] < b.here[1])",
+    ("sinusoidal", "clocks", 1): "a.young === 5 && b.young === 3",
+    ("sinusoidal", "heatmap", 1): "b.turned === 32 && a.turned < 32",
+}
