@@ -54,7 +54,7 @@ export function asking(steps, figure, told) {
     state.phase = phase;
     say();
     show();
-    setText(parts.spoken, parts.why.textContent);
+    parts.spoken.replaceChildren(...copies([...parts.why.childNodes]));
     told(state.at, state.guess);
   }
 
@@ -72,7 +72,7 @@ export function asking(steps, figure, told) {
     }));
     say(); // its room is kept from the start, so that nothing moves under the hand when the goal is met
     state.armed = !figure.met(step().goal);
-    setText(parts.spoken, "");
+    parts.spoken.replaceChildren();
     show();
   }
 
