@@ -4,9 +4,9 @@ import { settingsOf, together } from "./steps.js";
 import { html, put, setText } from "./elements.js";
 
 const ASKED = "Guess first";
-const GUESSED = "Now try it in the figure";
+const GUESSED = "Now try it";
 const DONE = "✓ Done";
-const SHOWN = "This is how it goes";
+const SHOWN = "Shown";
 
 // What was said of a guess; both answers are given as they stand on the page, as sentences or parts of one.
 export function verdict(guess, right) {
@@ -26,6 +26,9 @@ export function asking(steps, figure, told) {
   const state = { at: 0, guess: null, phase: "asked", armed: false, touched: false, setting: figure.setting() };
   const parts = made();
   const step = () => steps[state.at];
+  // The dials that are to be turned; none of them where a hand drags something in the picture.
+  const drags = () => /\bdrag\b/i.test(textOf(step().question));
+  const turned = () => (drags() ? [] : settingsOf(step().show).map(([trait]) => trait));
 
   function show() {
     const { phase, guess, at } = state;
@@ -77,7 +80,7 @@ export function asking(steps, figure, told) {
   }
 
   function setUp(settings) {
-    figure.begin(settings, settingsOf(step().show).map(([trait]) => trait));
+    figure.begin(settings, turned());
     Object.assign(state, { touched: false, setting: figure.setting() });
     show();
   }
@@ -85,7 +88,7 @@ export function asking(steps, figure, told) {
   parts.setUp.addEventListener("click", () => setUp(step().start));
   parts.tell.addEventListener("click", () => {
     state.phase = "shown"; // before the dials turn, since the reader did not turn them
-    figure.begin(together(step().start, step().show), settingsOf(step().show).map(([trait]) => trait));
+    figure.begin(together(step().start, step().show), turned());
     finish("shown");
     (parts.next.hidden ? parts.again : parts.next).focus({ preventScroll: true });
   });

@@ -100,8 +100,9 @@ export function mount(spec, { model, el, page }) {
   if (!count.draws) redraw(true);
   const met = (goal) => isMet(goal, dials, app.values(), data);
   const begin = (settings, turned = []) => {
+    const wide = frame.more.open || dials.some(({ more, trait }) => more && turned.includes(trait));
     open(settingsOf(settings));
-    if (dials.some(({ more, trait }) => more && turned.includes(trait))) frame.more.open = true;
+    frame.more.open = wide;
     frame.stage.scrollIntoView({ block: "nearest" });
   };
   el.ropebook = {
