@@ -23,9 +23,9 @@ def test_an_answer_is_marked_and_its_mistake_is_named(visit):
     fields.nth(2).fill("19%")
     fields.nth(2).press("Enter")
     expect(said).to_contain_text("Right: dog gains.")
-    fields.nth(1).fill("1/20")
+    fields.nth(1).fill("1/14")
     fields.nth(1).press("Enter")
-    expect(said).to_contain_text("the first that differs is “weight of bites”: 1/20 isn't right")
+    expect(said).to_contain_text("the first that differs is “weight of bites”: 1/14 isn't right")
     assert visited.problems == []
 
 

@@ -29,7 +29,7 @@ def _fields(labels: list[str], right: list, within: float = 0.005) -> list[Field
 
 ATTENTION = {
     "attention: without the scale": Numbers(
-        _fields(["weight of dog", "weight of bites", "weight of man"], _softmax(4**2, 1, 4)),
+        _fields(["weight of dog", "weight of bites", "weight of man"], _softmax(4**2, 1, 4), 0.06),
         {
             "scaled": (_softmax(4, 1, 2), "these are the weights with the scale: leave out the division by √d."),
             "exponentials": (_each(4**2, 1, 4), "these are the exponentials: divide each by their sum."),
