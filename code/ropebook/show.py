@@ -293,7 +293,9 @@ def _html(
         for column, head in enumerate(texts):
             tag = '<th scope="row"' if column == 0 else "<td"
             # A hyphen is lower and narrower than a minus sign.
-            text = escape(re.sub(r"^-(?=[\d.∞])", "−", texts[head][row]))
+            text = escape(
+                re.sub(r"(?:^|(?<=\s))-(?=[\d.∞])", "−", texts[head][row])
+            )
             if row in marked.get(head, ()):
                 text = f"<strong>{text}{SPOKEN}</strong>"
             cells.append(f"{tag}{kinds[head]}>{text}</{tag[1:3]}>")

@@ -37,8 +37,8 @@ def test_code_is_read_at_14_px(visit, width):
 
 LOOKS = """(kind) => ["thead", "thead tr", "thead th", "tbody tr", "tbody td"].map((part) => {
   const style = getComputedStyle(document.querySelector(`article table.${kind} ${part}`));
-  return [part, ...["fontSize", "backgroundColor", "color", "borderTop", "borderBottom", "borderLeft", "boxShadow",
-    "paddingTop", "fontWeight"].map((name) => style[name])];
+  return [part, ...["fontSize", "backgroundColor", "color", "borderTopWidth", "borderBottomWidth", "borderLeftWidth",
+    "boxShadow", "paddingTop", "fontWeight"].map((name) => style[name])];
 })"""
 
 
