@@ -1,0 +1,48 @@
+"""Fresh mistakes that the diagnosis learnt from are named by their authors' rules, and no sound function is accused."""
+
+import random as chance
+import re
+
+import pytest
+
+from ropebook.diagnose import diagnose
+from tests import diagnose_world
+from tests import fresh_mistakes_second as second
+from tests import fresh_mistakes_third as third
+
+HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
+MISTAKES = {**second.FRESH, **third.FRESH}
+SOUND = {**second.SOUND, **third.SOUND}
+# No score sees it, so the verdict waits for what only its user can say.
+UNSEEN = ("step_starts_at_minus_one",)
+# It shows from position 64 on.
+LONGER = ("table_too_short",)
+
+
+def diagnosed(world, rotation):
+    return diagnose(rotation, dim=world.dim, **HOW, **world.declared)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_named_by_its_author_s_rule(name):
+    generator = chance.Random(name)
+    fresh = MISTAKES[name]
+    world = diagnose_world.world_at_random(generator)
+    while not fresh.when(world) or (name in LONGER and world.length <= 64):
+        world = diagnose_world.world_at_random(generator)
+    report = diagnosed(world, fresh.build(world))
+    said = report.undetermined if name in UNSEEN else report.mistakes
+    said = [f"{one}: {sentence}" for one, sentence in said.items()]
+    assert report.verdict == ("undetermined" if name in UNSEEN else "wrong"), str(report)
+    assert any(re.search(form, text, re.IGNORECASE) for form in fresh.accept for text in said), (world, said)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_function_in_an_unusual_style_is_not_accused(name):
+    generator = chance.Random(name)
+    world = diagnose_world.world_at_random(generator)
+    # some of these styles are slow
+    while world.length > 300 or world.dim > 48:
+        world = diagnose_world.world_at_random(generator)
+    report = diagnosed(world, SOUND[name](world))
+    assert report.verdict == "sound", (world, str(report))
