@@ -88,7 +88,8 @@ def code_of_today() -> str:
 def resumed(draws: Iterator, journal: Path, run: Callable[[Iterator], Iterable]) -> Iterator[tuple]:
     """The reports on all draws: those that an unfinished run left in ``journal``, then those of ``run``."""
     today = code_of_today()
-    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    # a run that was killed may have left half a line at the end
+    lines = journal.read_text(encoding="utf-8").split("\n")[:-1] if journal.exists() else []
     done = [json.loads(line) for line in lines[1:]] if lines[:1] == [today] else []
     journal.parent.mkdir(parents=True, exist_ok=True)
     journal.write_text("\n".join([today, *map(json.dumps, done)]) + "\n", encoding="utf-8")

@@ -266,6 +266,8 @@ def test_an_unfinished_run_goes_on_where_it_stopped(tmp_path):
     unfinished = tried.resumed(iter(range(5)), journal, reports)
     seen = [next(unfinished) for _ in range(3)]
     unfinished.close()
+    with journal.open("a") as file:
+        file.write('[["name"], "wro')
 
     def others(rest):
         return ((("name",), "sound", []) for _ in rest)
