@@ -1,4 +1,4 @@
-// The wavelengths of all pairs against the length of the texts in training, and how each method changes them.
+// The wavelengths of all pairs relative to the length of the training texts, and how each method changes them.
 
 import { dials, METHODS, SHORTEST } from "./ladder.py";
 import { invFreq, turnedPairs } from "./kit/rope.js";
@@ -49,10 +49,10 @@ function compute(dials) {
     target,
     wavelengths: theta.map((one) => (2 * Math.PI) / one),
     turned, // the number of pairs that complete a turn within L
-    beyond: overshoot(theta.map(() => 1)), // the largest excess over an angle in training, without a method
+    beyond: overshoot(theta.map(() => 1)), // the largest excess over a training angle, without a method
     shown,
-    stretch, // for each method shown, λ′/λ of each pair
-    left: stretch.map(overshoot), // the same with each method
+    stretch, // λ′/λ of each pair, for each method shown
+    left: stretch.map(overshoot), // the largest excess with each method
   };
 }
 
@@ -67,7 +67,7 @@ function build(stage, app) {
   const handles = { trained_length: html("div"), factor: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
   let plot;
-  let longest = 0; // the axis's end is fixed while the reader drags one of its lines
+  let longest = 0; // the end of the axis, kept while the reader drags one of its lines
   for (const node of Object.values(handles)) {
     app.listen(node, "pointerdown", () => (longest = plot.longest));
     app.listen(node, "lostpointercapture", () => {
@@ -94,7 +94,7 @@ function build(stage, app) {
     showModel(values);
     const panel = panelAt(width);
     const top = 50 + legendRows(itemsOf(data.shown), width) * LEGEND_ROW;
-    const low = data.shown.length > 0 && panel === null; // whether the stretch is drawn under the wavelengths
+    const low = data.shown.length > 0 && panel === null; // whether the stretch is drawn below the wavelengths
     const lowFloor = most - 42;
     const floor = low ? lowFloor - 158 : lowFloor;
     const lowTop = panel === 1 ? top + 4 : floor + 44;
@@ -131,8 +131,8 @@ function names({ width }, { shown, wavelengths, turned }) {
   return [...titled(0, 0, "Wavelength of each pair", ...note), ...legend(itemsOf(shown), width)];
 }
 
-// The names of L and L′, which the reader can drag. They are side by side if they are too close to be above their
-// lines.
+// Labels for L and L′, which the reader can drag. They are side by side if there is no room for each above its
+// line.
 function lengthMarks({ from, y }, { target }, { trained_length }) {
   const width = (text) => 2 * pillHalf(text);
   const [known, wanted] = [`L = ${trained_length}`, `L′ = ${target}`];
@@ -147,7 +147,7 @@ function level({ from, to }, height) {
   return `M${from},${height.toFixed(1)}H${to}`;
 }
 
-// The area of the pairs that never completed a turn.
+// The area of the pairs that don't complete a turn within L.
 function young({ pairs, x, to }, { turned }, [upper, lower]) {
   if (turned === pairs) return [];
   return [svg("rect", { x: x(turned - 0.5), width: to - x(turned - 0.5), y: upper, height: lower - upper,
@@ -184,7 +184,7 @@ function ladder(plot, data, dials) {
   ];
 }
 
-// Draws by how much each method stretches each pair.
+// Draws the factor by which each method stretches each pair.
 function stretches(plot, data, { factor }) {
   const { upper, width, from, to, lowTop, lowFloor, below } = plot;
   const left = svg("g", { transform: `translate(${from} 0)` });
@@ -216,7 +216,7 @@ function tidyFactor(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-// By how much an angle exceeds those in training, in radians.
+// Formats the amount by which an angle exceeds those in training, in radians.
 function radians(angle) {
   if (angle > 0 && angle < 0.0005) return "< 0.001";
   return angle > 0 && angle < 1 ? exact(angle) : tidy(angle);

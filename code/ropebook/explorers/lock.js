@@ -1,4 +1,4 @@
-// A query and a key slide through a text at a fixed distance, rotated by RoPE and with a sinusoidal encoding added.
+// A query and a key move through a text at a fixed distance, with RoPE and with an added sinusoidal encoding.
 
 import { dials, SHIFTS } from "./lock.py";
 import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
@@ -30,7 +30,7 @@ function addedTo(x, position, dim, base) {
   return x.map((value, entry) => value + code[entry]);
 }
 
-// ⟨R_{m+t} q, R_{n+t} k⟩ for every shift t. Both vectors are rotated anew at each shift.
+// ⟨R_{m+t} q, R_{n+t} k⟩ for every shift t. Both vectors are rotated from scratch at each shift.
 function ropeScores(q, k, m, n, theta) {
   const total = new Float64Array(SHIFTS);
   const [atM, atN] = [0, 1].map(() => ({ cos: new Float64Array(SHIFTS), sin: new Float64Array(SHIFTS) }));
@@ -75,7 +75,7 @@ function compute({ m, n, shift, base, dim, pair, draw }) {
   const [summedQ, summedK] = [addedTo(q, m + shift, dim, base), addedTo(k, n + shift, dim, base)];
   const ofPair = (x) => x.subarray(2 * pair, 2 * pair + 2);
   return {
-    rope: dot(turnedQ, turnedK), // scores over all pairs with the shift; …Home is without it
+    rope: dot(turnedQ, turnedK), // scores over all pairs at the shift; …Home at shift 0
     ropeHome: dot(rotate(q, m, theta), rotate(k, n, theta)),
     added: dot(summedQ, summedK),
     addedHome: dot(addedTo(q, m, dim, base), addedTo(k, n, dim, base)),
@@ -83,17 +83,17 @@ function compute({ m, n, shift, base, dim, pair, draw }) {
     bare: [...ofPair(q), ...ofPair(k)], // x and y of the query, x and y of the key
     turned: [...ofPair(turnedQ), ...ofPair(turnedK)],
     summed: [...ofPair(summedQ), ...ofPair(summedK)],
-    turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // the pair's part of each score
+    turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // the pair's contribution to each score
     summedProduct: dot(ofPair(summedQ), ofPair(summedK)),
   };
 }
 
 // ---- On the page ----
 
-const TOP = 48; // the top of the planes
-const UNDER = 46; // the space for words under the planes
+const TOP = 48; // top of the planes
+const UNDER = 46; // space for text below the planes
 const INK = { query: "3", key: "4" };
-const PACE = 12; // positions per second
+const PACE = 12; // speed in positions per second
 
 function build(stage, app) {
   const shown = panels(app, ["Score", "One pair"]);
@@ -111,7 +111,7 @@ function build(stage, app) {
   picture.append(turned.group, summed.group, curves.group);
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let area; // the place of the curves
+  let area; // where the curves are
   const grip = across(app, handle, dials.find(({ trait }) => trait === "shift"), {
     label: "Shift of query and key",
     ends: () => [area[0], area[0] + area[2]],
@@ -144,8 +144,8 @@ function build(stage, app) {
   };
 }
 
-// The range of places for a pair's tips: circles around the origin if the pair is rotated, unit circles around the tips
-// if an encoding is added. (The origin is always visible.)
+// The coordinate range of a pair's tips. They lie on circles around the origin if the pair is rotated, or on unit
+// circles around the original tips if an encoding is added. (The origin is always visible.)
 function turnedReach(bare) {
   const radius = Math.max(Math.hypot(bare[0], bare[1]), Math.hypot(bare[2], bare[3]));
   return { left: -radius, right: radius, down: -radius, up: radius };
@@ -174,8 +174,8 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Draws query and key of the pair at the shift, over the same without a position. Circles show all places that the tips
-// can have when an encoding is added, or when the vectors are rotated.
+// Draws the pair's query and key at the shift, over the same vectors without a position. Circles show all points that
+// the tips can reach when an encoding is added, or when the vectors are rotated.
 function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n, shift, pair }, summed) {
   const centre = [left + size / 2 - (unit * (reach.left + reach.right)) / 2,
     TOP + size / 2 + (unit * (reach.down + reach.up)) / 2];

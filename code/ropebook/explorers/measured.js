@@ -1,4 +1,4 @@
-// The second experiment: with every method, bits per byte at each position, or records found at each distance.
+// The second experiment: for every method, the bits per byte at each position or the records found at each distance.
 
 import {
   CHOSEN, dials, FOLLOWING, LAST, LONGER, METHODS, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
@@ -17,25 +17,26 @@ function keyOf(run, method, factor, tuned) {
   return [run, method, factor, tuned && "tuned"].filter(Boolean).join("/");
 }
 
-// The cell for the dials. If it is missing, the cell without fine-tuning, then without a factor, then without a method.
+// The cell for the dials. If it doesn't exist, tries the cell without fine-tuning, then without a factor, then without
+// a method.
 function chosenKey({ method, factor, tuned, measured }) {
   return [tuned && keyOf(LONGER, method, factor, true), keyOf(LONGER, method, factor), keyOf(LONGER, method), LONGER]
     .find((key) => key in measured.cells);
 }
 
-// The rows of `count` numbers in a text that packed() in measured.py made.
+// The rows of `count` numbers in a text made by packed() in measured.py.
 function unpacked(text, count) {
   const found = text.match(/.../g).map((digits) => (digits === "---" ? null : parseInt(digits, 36) / 1000));
   return Array.from({ length: found.length / count }, (_, row) => found.slice(row * count, (row + 1) * count));
 }
 
-// The mean of each column over the rows, or null if a row has no value.
+// The mean of each column, or null if a row is missing a value.
 function meanOf(rows) {
   return rows[0].map((_, k) => (rows.some((row) => row[k] === null) ? null
     : rows.reduce((sum, row) => sum + row[k], 0) / rows.length));
 }
 
-// `measured`, the numbers to choose from, comes together with the dials; compact() in measured.py describes it.
+// `measured`, the data to choose from, is passed with the dials; compact() in measured.py describes it.
 function compute(dials) {
   const { position, measured, text } = dials;
   const { cells, edges, bands, distances, length } = measured;
@@ -68,18 +69,18 @@ function compute(dials) {
   const ratio = (distance) => Math.max(distance / position, position / distance);
   return {
     lines,
-    against, // the line that the others are compared with
-    factor, // the factor of the chosen cell; 0: none
+    against, // the line with which the others are compared
+    factor, // the factor of the chosen cell, or 0 if it has none
     tuned,
-    follows: method.startsWith(FOLLOWING), // whether it follows the text’s length
-    idle: Object.keys(effects).filter((name) => !effects[name]), // the dials without effect
-    at: edges.slice(1).map((stop, i) => Math.sqrt((edges[i] + 1) * stop)), // the middles of the windows
+    follows: method.startsWith(FOLLOWING), // whether it adapts to the text’s length
+    idle: Object.keys(effects).filter((name) => !effects[name]), // the dials that currently have no effect
+    at: edges.slice(1).map((stop, i) => Math.sqrt((edges[i] + 1) * stop)), // the centres of the windows
     seeds, // the bits in each window, by line and seed
     means,
     here,
     hereSeeds: seeds.map((rows) => rows.map((row) => row[k])),
     window: k, // the window for which the figure shows values
-    bytes: [edges[k] + 1, edges[k + 1]], // the bytes of this window
+    bytes: [edges[k] + 1, edges[k + 1]], // the first and last byte of this window
     hereApart: here.filter((_, i) => lines[i] !== against)
       .map((value) => (value === null ? null : value - here[lines.indexOf(against)])),
     // for each line except `against`, and each band: mean and interval; for a scheme, the difference for each seed
@@ -87,7 +88,7 @@ function compute(dials) {
     last: lastBits && lastBits.map((bits, i) => (edges[i] < length ? null : bits)), // bits with only the last L bytes
     lastApart: last && bands.map(([start], b) => (start < length ? null : last.apart[text][b])),
     band: bands.findIndex(([, stop]) => position <= stop),
-    far: farSeeds.map(meanOf), // the share found at each distance, in the long texts
+    far: farSeeds.map(meanOf), // the share found at each distance in the long texts
     farSeeds,
     near: nearSeeds.map(meanOf), // the same in texts of the trained length
     nearSeeds,
@@ -107,7 +108,7 @@ function build(stage, app) {
   const readAt = (values) => {
     return values.show === "loss" ? values.position : values.measured.distances[compute(values).distance];
   };
-  let placeAt; // a function from a place in the picture to the position, or to the end of its band
+  let placeAt; // a function from a point in the picture to the position, or to the end of its band
   const showPad = hand(app, pad, {
     label: ({ show }) => (show === "loss" ? "Position in the picture" : "Distance in the picture"),
     area: true,
@@ -129,14 +130,14 @@ function build(stage, app) {
 
   return ({ data, values, width, most }) => {
     const task = values.show !== "loss";
-    const panel = panelAt(task ? Infinity : width); // the figure of a task has only one panel
+    const panel = panelAt(task ? Infinity : width); // the figure for a task has only one panel
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;
     const lowFloor = most - 44;
-    const apart = panel === 1; // only the differences
+    const apart = panel === 1; // whether only the differences are shown
     const lowTop = apart ? top : lowFloor - 120;
-    const both = !task && panel === null; // one above the other, with a common axis
+    const both = !task && panel === null; // one above the other, with a shared axis
     const floor = task ? most - 42 : both ? lowTop - 62 : lowFloor;
     const x = scale([START, MOST_TEXT], [from, to], true);
     const { bands } = values.measured;
@@ -159,7 +160,7 @@ function build(stage, app) {
   };
 }
 
-// The place of the line at which values are shown: the middle of the window, or the distance.
+// The coordinate of the line at which values are shown: the centre of the window, or the distance.
 function placeOf({ show, measured }, { at, window, distance }) {
   return show === "loss" ? at[window] : measured.distances[distance];
 }
@@ -177,13 +178,13 @@ function titleOf({ show, run, measured }, wide) {
     : `● texts of ${MOST_TEXT}   ○ of ${measured.length}   · each seed`];
 }
 
-// The name of the line with which readers compare the others; "" if there is none.
+// The name of the line with which the others are compared; "" if there is none.
 function referenceOf({ show, run, measured }) {
   if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes only`;
   return show === "retrieval" ? "guessing" : "picking one at random";
 }
 
-// The names of the lines with their looks, and for schemes also their values at the chosen place.
+// The names and styles of the lines and, for schemes, their values at the chosen position.
 function legendOf(dials, data) {
   const reference = referenceOf(dials);
   return [...data.lines.map((key, k) => {
@@ -192,7 +193,7 @@ function legendOf(dials, data) {
   }), ...(reference ? [{ name: reference, look: LAST, value: "" }] : [])];
 }
 
-// The greatest number of rows for any setting of the other dials, so that nothing below moves.
+// The largest number of rows for any setting of the other dials, so that nothing below the legend moves.
 function rowsOf(dials, width) {
   const { show, run } = dials;
   const value = run !== "schemes" ? "" : show === "loss" ? "0.00" : "100 %";
@@ -206,7 +207,7 @@ function lookOf({ run }, { lines }, key) {
   return key === lines[0] ? CHOSEN : PLAIN;
 }
 
-// Draws the axis of positions, lines at L and s·L, and the line at which values are shown.
+// Draws the axis of positions, the lines at L and s·L, and the line at which values are shown.
 function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials, { factor }, here) {
   const { length } = dials.measured;
   const powers = Array.from({ length: Math.log2(MOST_TEXT / START) + 1 }, (_, k) => START * 2 ** k);
@@ -237,13 +238,13 @@ function faint(look, paths) {
   return paths.map((d) => svg("path", { d, ...lined(look[0], 1, "opacity: 0.4") }));
 }
 
-// A dot for each seed at one place.
+// A dot for each seed at one position.
 function dots(x, ys, colour, radius = 2) {
   return ys.map((y) => svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: radius,
     style: `fill: var(--rb-${colour}); opacity: 0.7` }));
 }
 
-// Draws the bits at each position: all lines and their seeds, and the model that sees only the last L bytes.
+// Draws the bits at each position: all lines and their seeds, and the model that only sees the last L bytes.
 function losses(plot, dials, data) {
   const { top, floor, x } = plot;
   const schemes = dials.run === "schemes";
@@ -332,7 +333,7 @@ function differences(plot, dials, data, head) {
   ];
 }
 
-// Draws the shares of right answers at each distance: lines for long texts, and rings beside them for texts of the
+// Draws the share of correct answers at each distance: lines for long texts, and rings next to them for texts of the
 // trained length.
 function shares(plot, dials, data) {
   const { from, to, top, floor, x } = plot;

@@ -10,12 +10,12 @@ import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
 
-// The channel at each place of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
+// The channel at each index of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
 function halfOrder(dim) {
   return Array.from({ length: dim }, (_, place) => (place < dim / 2 ? 2 * place : 2 * place - dim + 1));
 }
 
-// The places that the rotation treats as pair 0, 1, …
+// The indices that the rotation treats as pair 0, 1, …
 function pairsOf(dim, layout) {
   return Array.from({ length: dim / 2 }, (_, i) => (layout === "half" ? [i, i + dim / 2] : [2 * i, 2 * i + 1]));
 }
@@ -45,21 +45,21 @@ function compute({ permute_q: permuteQ, permute_k: permuteK, pairing, dim, m, n 
   const scores = scoresOf(storedQ, storedK, links);
   const references = scoresOf(q, k, pairsOf(dim, "interleaved"));
   return {
-    qChannels, // the channel in each place
+    qChannels, // the channel at each index
     kChannels,
     q: storedQ,
     k: storedK,
-    links, // the places that the rotation treats as a pair
+    links, // the indices that the rotation treats as pairs
     scores, // for keys at 0 … MOST_POSITION
-    references, // the same scores with everything interleaved
+    references, // the same scores with both vectors and the rotation interleaved
     score: scores[n],
     reference: references[n],
     difference: scores.reduce((most, score, at) => Math.max(most, Math.abs(score - references[at])), 0),
   };
 }
 
-// Which of the rotation's pairs are real pairs of q and of k, and which channels of q are multiplied with the same of
-// k.
+// Which of the rotation's pairs are true pairs of q and of k, and which channels of q are multiplied by the same
+// channel of k.
 function fits({ qChannels, kChannels, links }) {
   const whole = (channels) => links.map(([one, other]) => channels[one] >> 1 === channels[other] >> 1);
   const products = qChannels.map((channel, at) => channel === kChannels[at]);
@@ -68,7 +68,7 @@ function fits({ qChannels, kChannels, links }) {
 
 // ---- On the page ----
 
-const CELL = 36; // a cell's height
+const CELL = 36; // height of a cell
 const Q_TOP = 106;
 const K_TOP = Q_TOP + CELL + 54;
 const ARCS_END = K_TOP + CELL + 58;
@@ -79,16 +79,16 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let box; // the curves' place
+  let box; // where the curves are
   const grip = across(app, handle, dials.find(({ trait }) => trait === "n"), {
     label: "Position of the key",
     ends: () => [box.left, box.right],
   });
-  let pieces; // the cells of q and k by channel, kept so that they can glide
+  let pieces; // the cells of q and k by channel, kept so that they can be animated
   const behind = svg("g");
   const channels = svg("g");
   const front = svg("g");
-  // Highlight the pair under the pointer.
+  // Highlights the pair under the pointer.
   const point = (event) => {
     const pair = event.type === "pointerleave" ? undefined : event.target.closest("[data-pair]")?.dataset.pair;
     for (const node of picture.querySelectorAll("[data-pair]")) {
@@ -185,7 +185,8 @@ function words({ left }, data, { pairing }) {
   ];
 }
 
-// The score for a key at every position: the reference as a broad grey line, and on it the score with the dials' order.
+// The score for a key at every position: a thick grey line for the reference, and on top of it the score in the chosen
+// order.
 function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { m, n }) {
   const { scores, references, score, reference } = data;
   const levels = levelsOf([...scores, ...references]);

@@ -1,4 +1,4 @@
-// The score of one patch of an image with all others, and which pairs depend on rows and on columns.
+// The scores between one image patch and all others, and which pairs depend on rows and which on columns.
 
 import { dials, FORMS, GOLDEN, SIDE } from "./patches.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -8,7 +8,8 @@ import { inColour, textWidth } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// The axis that each pair depends on: 0 rows, 1 columns. Interleaved axes alternate for as long as both have pairs.
+// The axis on which each pair depends: 0 for rows, 1 for columns. Interleaved axes alternate while both have pairs
+// left.
 function axesOf(interleaved, rows, columns) {
   const left = [rows, columns];
   return Array.from({ length: rows + columns }, (_, i) => {
@@ -19,7 +20,7 @@ function axesOf(interleaved, rows, columns) {
   });
 }
 
-// How far each pair rotates per row and per column, and its axis: 0 rows, 1 columns, 2 both.
+// How far each pair rotates per row and per column, and its axis: 0 for rows, 1 for columns, 2 for both.
 function wavesOf({ form, base, dim, base_columns, dim_columns }) {
   if (form === "axial") {
     const [rows, columns] = [[...invFreq(dim, base)], [...invFreq(dim_columns, base_columns)]];
@@ -74,7 +75,7 @@ function compute(values) {
 // ---- On the page ----
 
 const TOP = 46;
-const UNDER = 78; // the space under the map, for the strip of pairs and its names
+const UNDER = 78; // space below the map for the strip of pairs and its labels
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -139,7 +140,7 @@ function ring({ left, side }, { row, column }) {
     style: "fill: none; stroke: var(--rb-ink); stroke-width: 2" })];
 }
 
-// The pairs of each axis from fast to slow, in the colour of what they depend on.
+// Each axis's pairs from fast to slow, in the colour of the axis on which they depend.
 const NAMES = ["rows", "columns", "both"];
 const AXES = ["1", "muted", "ink"];
 

@@ -16,7 +16,7 @@ function scoreAt({ real, imag }, rates, distance) {
   }, 0);
 }
 
-// The numbers, `bias`, come together with the dials; load() in penalty.py describes them.
+// The numbers in `bias` are passed with the dials; load() in penalty.py describes them.
 function compute({ first, last, factor, distance, bias }) {
   const [from, to] = first <= last ? [first, last] : [last, first];
   const slowed = bias.theta.map((rate, i) => (i >= from && i <= to ? rate / factor : rate));

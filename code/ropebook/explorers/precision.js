@@ -1,5 +1,5 @@
-// Tables of cosines and sines for neighbouring positions, exact and with rounding on the way, exactly as PyTorch
-// rounds.
+// Tables of cosines and sines at neighbouring positions, both exact and computed with rounding. The rounding is
+// bit-for-bit the same as PyTorch's.
 
 import { dials, MOST_FIRST } from "./precision.py";
 import { cosSinGrid, evenEdges, invFreq, lastCall } from "./kit/rope.js";
@@ -15,8 +15,8 @@ import { explorer } from "./kit/mount.js";
 const oneFloat = new Float32Array(1);
 const itsBits = new Uint32Array(oneFloat.buffer);
 
-// bfloat16 is the upper half of a float32, rounded to the nearest number, ties to even. The lower half carries into the
-// upper half, as it should. A result beyond the largest number automatically becomes infinite.
+// bfloat16 is the upper half of a float32, rounded to nearest, ties to even. The lower half carries into the upper
+// half, as it should. A result beyond the largest finite number becomes infinite without special treatment.
 function toBfloat16(value) {
   oneFloat[0] = value;
   if (value !== value) return value; // the rounding below would change NaN
@@ -24,9 +24,9 @@ function toBfloat16(value) {
   return oneFloat[0];
 }
 
-// Rounds to float16 by way of float32, as PyTorch does. Numbers with exponent e are 2^(e − 10) apart; below 2^−14 they
-// get no closer. The float64 numbers around `shift` are the same distance apart, so adding `shift` and subtracting it
-// again rounds to this spacing.
+// Rounds to float16 via float32, as PyTorch does. Numbers with exponent e are 2^(e − 10) apart; below 2^−14 the spacing
+// doesn't decrease any further. float64 numbers near `shift` have the same spacing, so adding `shift` and subtracting
+// it again rounds to it.
 function toFloat16(value) {
   oneFloat[0] = value;
   const exponent = Math.max(-14, ((itsBits[0] >>> 23) & 0xff) - 127);
@@ -38,9 +38,9 @@ function toFloat16(value) {
 
 const ROUND = { float64: (value) => value, float32: Math.fround, bfloat16: toBfloat16, float16: toFloat16 };
 
-// The types with 16 bits have so few numbers that the cosine and sine of each are computed only once. SPARE: how many
-// bits of such a number's float32 are 0. The other bits are the index of its cosine and sine, which are rounded too
-// (NaN: not computed yet). No angle is < 0.
+// The 16-bit types have so few numbers that each cosine and sine is computed only once. SPARE: how many trailing bits
+// of such a number are 0 in float32. The other bits are the index of its cosine and sine, which are also rounded (NaN:
+// not computed yet). No angle is < 0.
 const SPARE = { bfloat16: 16, float16: 13 };
 const waves = {};
 
@@ -60,10 +60,10 @@ function placeOf({ spare, cos, sin }, angle, round) {
   return place;
 }
 
-// Both tables, with a row for each position: first cosines, then sines. If a position is not finite, its row remains 0.
+// Both tables, with a row for each position: first the cosines, then the sines. Rows of non-finite positions stay 0.
 function tables(dtype, rounded, first, count, dim, base) {
   const round = ROUND[dtype];
-  const all = rounded === "everything" && dtype !== "float64"; // whether the angles are rounded, too
+  const all = rounded === "everything" && dtype !== "float64"; // whether the angles are also rounded
   const roundPosition = all || rounded === "positions" ? round : ROUND.float64;
   const used = Array.from({ length: count }, (_, p) => roundPosition(first + p));
   const pairs = dim / 2;
@@ -115,25 +115,25 @@ function compute({ dtype, rounded, first, count, dim, base }) {
   return {
     exact,
     cells,
-    used: used.map((position) => (Number.isFinite(position) ? position : 0)), // positions as the angles use them
-    errors, // for each position, the largest error of any cosine
-    fresh, // whether a row differs from the one before
+    used: used.map((position) => (Number.isFinite(position) ? position : 0)), // the positions used for the angles
+    errors, // the largest error of any cosine at each position
+    fresh, // whether a row differs from the previous one
     different: fresh.reduce((total, one) => total + one, 0),
-    lost, // the number of positions beyond float16's range; they come last
+    lost, // the number of positions beyond float16's range, which come last
     error: errors.reduce((most, one) => Math.max(most, one), 0),
   };
 }
 
 // ---- On the page ----
 
-const TOP = 62; // the top of the pictures
-const UNDER = 52; // the space under them, for their names and the scale
-const SECONDS = 1.5; // how long a playing position takes to double
-const NAMES = 70; // the width of a column of positions
-const [LEAST_ERROR, MOST_ERROR] = [2 ** -30, 2]; // the ends of the logarithmic scale of errors
-const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary digits after the first
+const TOP = 62; // top of the pictures
+const UNDER = 52; // space below them for their names and the scale
+const SECONDS = 1.5; // playback time for a position to double
+const NAMES = 70; // width of a column of positions
+const [LEAST_ERROR, MOST_ERROR] = [2 ** -30, 2]; // the limits of the logarithmic error scale
+const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary digits after the leading one
 
-// Says in words how far apart the type's numbers are at a position.
+// Describes how far apart the type's numbers are at a position.
 function spacing(dtype, position) {
   const gap = 2 ** (Math.floor(Math.log2(position)) - DIGITS[dtype]);
   return gap < 1 ? tidy(gap) : String(gap);
@@ -153,10 +153,10 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, names));
   const groups = Array.from({ length: 4 }, () => picture.appendChild(svg("g")));
   const [showTitles, showFrames, showLevels] = [titles, frames, levels].map((make, k) => {
-    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // these seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // redrawn only when the arguments change
   });
   const dial = dials.find(({ trait }) => trait === "first");
-  let row; // the height of a row
+  let row; // height of a row
   const showNames = hand(app, names, { // the table is dragged up and down like a long text
     label: "First position, at the table’s edge",
     cursor: "ns-resize",
@@ -198,12 +198,12 @@ function build(stage, app) {
   };
 }
 
-// The upper edge of a table's row.
+// The top edge of a table row.
 function rowTop(p, count, tall) {
   return TOP + (p / count) * tall;
 }
 
-// The place of the strip with all shades, under the errors: left, top, width.
+// Where the strip of all shades is, below the errors: left, top, width.
 /** @returns {[number, number, number]} */
 function scaleOf({ errors, panel, tall }) {
   return [errors, TOP + tall + 24, panel];
@@ -211,9 +211,9 @@ function scaleOf({ errors, panel, tall }) {
 
 const lastImage = lastCall((width, height) => new ImageData(width, height));
 
-// There are eight shades per octave of the error; they are found from the upper bits of the error's float32.
+// There are eight shades per octave of the error, looked up by the upper bits of the error as a float32.
 const SHADES = 8 * 31;
-const TURN = 150; // the shade with the full colour, for about 10⁻³; further shades approach the ink's
+const TURN = 150; // the shade with full colour, for about 10⁻³; later shades approach the ink colour
 
 function shadeOf(error) {
   oneFloat[0] = error;
@@ -244,9 +244,9 @@ function largestOff(values, wanted, from, to) {
   return most;
 }
 
-// Paints the first rows of a table. paintOf(from, to) is the colour of the entries from one index up to, but not
-// including, another. A row that is not `fresh` is the same as the row before. Columns that share a pixel become a
-// single column, but cosines are not mixed with sines.
+// Paints the first rows of a table. paintOf(from, to) is the colour of entries k with from ≤ k < to. A row that
+// is not `fresh` is the same as the previous one. Columns that share a pixel become one column, but cosines and sines
+// never share one.
 function paintTable(context, small, [x, width, tall], { count, dim }, rows, fresh, paintOf) {
   if (!rows) return;
   const pairs = dim / 2;
@@ -280,7 +280,7 @@ function titles({ wide, left, right, errors }, dtype, rounded) {
   ];
 }
 
-// Frames around the pictures, with names for their halves.
+// Draws frames around the pictures and labels their halves.
 function frames({ left, right, errors, panel, tall }) {
   const bottom = TOP + tall;
   return [left, right, errors].flatMap((x) => [
@@ -294,7 +294,7 @@ function frames({ left, right, errors, panel, tall }) {
 }
 
 // Writes positions beside the exact table. Beside the rounded table, the first row of each run of equal rows gets the
-// position to which it was rounded. It also marks the rows of positions that are no longer numbers.
+// position to which it was rounded. Also marks the rows whose positions are no longer finite numbers.
 function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { first, count }) {
   const y = (p) => rowTop(p, count, tall);
   const step = Math.max(1, niceStep(count, 8));
@@ -304,7 +304,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   const middle = (p) => y(p + 0.5) + 4;
   const merged = fresh.includes(0);
   const runs = [];
-  let free = 0; // the free space begins here, below the last number
+  let free = 0; // where the free space below the last number begins
   for (let p = 0; wide && p < count - lost; p += 1) {
     if (merged ? !fresh[p] || middle(p) < free : (first + p) % step) continue;
     runs.push(p);
@@ -325,7 +325,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   ];
 }
 
-// Writes what the shades of the errors mean.
+// Writes what the error shades mean.
 function levels(place) {
   const [left, top, width] = scaleOf(place);
   const at = scale([LEAST_ERROR, MOST_ERROR], [left, left + width], true);

@@ -1,4 +1,4 @@
-// YaRN's ramp from pairs that are kept to pairs that are interpolated, as in the paper and as in the code.
+// YaRN's ramp from pairs that are kept to pairs that are interpolated, as defined in the paper and in the code.
 
 import { dials } from "./ramp.py";
 import { invFreq } from "./kit/rope.js";
@@ -18,13 +18,13 @@ function compute(dials) {
   const paper = interpolated(keptByTurns(theta, trained_length, alpha, beta));
   const code = interpolated(keptByIndex(theta, trained_length, base, alpha, beta, truncate));
   const [low, high] = rampEnds(dim, trained_length, base, alpha, beta, truncate);
-  const mixed = (share) => share / factor + (1 - share); // the share of a frequency that is left
+  const mixed = (share) => share / factor + (1 - share); // the remaining share of a frequency
   const ratio = theta.map((_, i) => mixed(code[i]) / mixed(paper[i]));
   const apart = ratio.map((one) => Math.abs(Math.log(one)));
   const most = Math.max(...apart);
   const mixes = (shares) => shares.filter((share) => share > 0 && share < 1).length;
   return {
-    paper, // how much each pair is interpolated
+    paper, // how much each pair is interpolated in the paper
     code,
     low, // the pair indices at which the code's ramp begins and ends
     high,
@@ -70,7 +70,7 @@ function build(stage, app) {
     const lowTop = panel === null ? most - 142 : 54;
     const [least, greatest] = [Math.min(...data.ratio), Math.max(...data.ratio)];
     const ticks = [1, largestTick(greatest)];
-    if (least < 0.9) ticks.unshift(1 / largestTick(1 / least)); // else the axis ends just below 1, with no number
+    if (least < 0.9) ticks.unshift(1 / largestTick(1 / least)); // else the axis ends just below 1, without a number
     plot = {
       width, from, to, floor, lowTop, lowFloor, pairs, ticks,
       x: scale([-0.5, pairs - 0.5], [from, to]),
@@ -90,12 +90,12 @@ function build(stage, app) {
   };
 }
 
-// The index at which a pair completes β or α turns, within the range of pairs.
+// The index at which a pair completes β or α turns, clamped to the range of pairs.
 function pairOf({ dim, trained_length, base, ...ends }, trait) {
   return Math.min(dim / 2 - 0.5, Math.max(-0.5, pairAt(ends[trait], dim, trained_length, base)));
 }
 
-// The first of 1.25, 1.5, 2, 3, 4, 6, 8, 12, … that is not below `largest`.
+// The first of 1.25, 1.5, 2, 3, 4, 6, 8, 12, … that is not less than `largest`.
 function largestTick(largest) {
   const ticks = [1.25, 1.5, ...[1, 2, 3, 4, 5, 6, 7].flatMap((power) => [2 ** power, 1.5 * 2 ** power])];
   return ticks.find((tick) => tick >= largest);
@@ -147,7 +147,7 @@ function quotients(plot, { ratio, largest, pair }) {
   ];
 }
 
-// The names of β and α above the pairs with that many turns, side by side: [β, α].
+// Labels for β and α above the pairs that complete that many turns, placed side by side: [β, α].
 function endMarks({ width, x }, dials) {
   const [beta, alpha] = [["β", "beta"], ["α", "alpha"]].map(([name, trait]) => {
     const text = `${name}: ${count(dials[trait], "turn")}`;

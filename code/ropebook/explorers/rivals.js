@@ -1,4 +1,4 @@
-// What two schemes add to a score, against the key's place: a curve for each head, with one head of each highlighted.
+// What two schemes add to a score as a function of the key's position: a curve for each head, with one highlighted.
 
 import { BUCKETS, BY_HEAD, dials, FARTHEST, SCHEMES, SPAN, TURNING, ZETA } from "./rivals.py";
 import { fourierSum, hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -10,7 +10,7 @@ import { explorer } from "./kit/mount.js";
 
 const OFFSETS = Array.from({ length: 2 * SPAN + 1 }, (_, k) => k - SPAN); // n − m
 
-// 2^(−8h/H). If H is not a power of two, every other slope for twice the largest power below H is added.
+// 2^(−8h/H). If H is not a power of two, the largest power below H is used, and every other slope for twice that power
 function slopes(heads) {
   const power = 2 ** Math.floor(Math.log2(heads));
   return Array.from({ length: heads }, (_, k) => {
@@ -18,7 +18,7 @@ function slopes(heads) {
   });
 }
 
-// T5's range of a distance, for one side of the query.
+// T5's bucket for a distance, on one side of the query.
 function bucket(apart) {
   const side = BUCKETS / 2;
   const own = side / 2;
@@ -27,8 +27,8 @@ function bucket(apart) {
   return Math.min(side - 1, own + Math.floor(share * (side - own)));
 }
 
-// For each distance, the distance that represents its range: the range's middle, or the first distance of the last
-// range.
+// For each distance, the one that represents its bucket: the bucket's middle or, in the last bucket, its first
+// distance.
 const STAND_IN = (() => {
   const ends = [];
   for (let apart = 0; apart <= FARTHEST; apart += 1) {
@@ -93,7 +93,7 @@ function compute({ first, second, head, heads, offset, base, dim }) {
   return {
     first: rows[0], // a row for each head, or one for all heads, at n − m = −256 … 256
     second: rows[1],
-    here: chosen.map((curve) => curve[offset + SPAN]), // the value of both schemes, in the chosen head
+    here: chosen.map((curve) => curve[offset + SPAN]), // the value of both schemes in the chosen head
     mirrored: chosen.map((curve) => curve[SPAN - offset]), // the value at the same distance on the other side
   };
 }
@@ -101,7 +101,7 @@ function compute({ first, second, head, heads, offset, base, dim }) {
 // ---- On the page ----
 
 const TOP = 76;
-const UNDER = 44; // the space under the axis
+const UNDER = 44; // space below the axis
 const LEFT = 44;
 
 function build(stage, app) {
@@ -137,7 +137,7 @@ function placeOf(offset) {
   return `${far} token${far === 1 ? "" : "s"} ${offset < 0 ? "before" : "after"} the query`;
 }
 
-// Draws the shaded future, and the levels.
+// Draws the shaded future and the grid lines.
 function ground({ width, floor, from, to, levels, x, y }) {
   const wide = width >= 620;
   const word = (at, anchor, text) => svg("text", { x: at, y: floor - 8, "font-size": 12, "text-anchor": anchor,
@@ -151,14 +151,14 @@ function ground({ width, floor, from, to, levels, x, y }) {
   ];
 }
 
-// A line through its corners only: a point on the straight line between its neighbours is left out. The line is cut off
-// where it leaves the axis.
+// A line through its corners only: points on the straight line between their neighbours are left out. The line is
+// clipped where it leaves the axis.
 function path({ x, y, levels }, curve) {
   const corners = curve.map((value, k) => [OFFSETS[k], value]).filter(([, value], k) => {
     return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;
   });
   let drawn = "";
-  let pen = false; // whether the last point drawn can be continued
+  let pen = false; // whether the line can be continued from the last point drawn
   for (let k = 1; k < corners.length; k += 1) {
     const [[at, value], [atNext, next]] = [corners[k - 1], corners[k]];
     const shares = [levels[0], levels.at(-1)].map((level) => (level - value) / (next - value || 1e-12));
@@ -172,14 +172,14 @@ function path({ x, y, levels }, curve) {
   return drawn;
 }
 
-// Schemes that rotate queries and keys by their places are blue, and their rivals are grey.
+// Schemes that rotate queries and keys by their positions are blue, and their rivals are grey.
 function coloursOf({ first, second }) {
   const rotates = [first, second].map((name) => name === "rope" || name === "xpos");
   if (rotates[0] === rotates[1]) return rotates[0] ? ["1", "ink"] : ["muted", "ink"];
   return rotates.map((own) => (own ? "1" : "muted"));
 }
 
-// Draws the chosen heads highlighted over the others.
+// Draws the chosen heads highlighted on top of the others.
 function curves(plot, { first, second }, values) {
   const pale = [];
   const strong = [];
@@ -219,7 +219,7 @@ function legendRow(items) {
   });
 }
 
-// Marks the place at which values are shown.
+// Marks the offset at which values are shown.
 function reading({ floor, from, to, x, y }, { here }, values) {
   const { offset } = values;
   const colours = coloursOf(values);

@@ -1,4 +1,4 @@
-// Why scores are divided by √d: without that, the softmax picks a single key as vectors get longer.
+// Why scores are divided by √d: otherwise, the softmax picks a single key as vectors get longer.
 
 import { dials, DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
 import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
@@ -10,8 +10,8 @@ import {
 import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// For each draw and key: q·k over the first d numbers, at [d − 1]. A shorter vector is the beginning of a longer one,
-// so that moving the dial d changes little. This is computed only once.
+// For each draw and key: q·k over the first d numbers, at index d − 1. A shorter vector is the beginning of a longer
+// one, so that small changes of the dial d have little effect. This is computed only once.
 const products = lastCall(() => Array.from({ length: DRAWS }, (_, draw) => {
   const query = normals(`query ${draw}`, MOST_DIMS);
   return Array.from({ length: MOST_KEYS }, (__, n) => {
@@ -26,18 +26,19 @@ function scoresOf(draw, keys, dim, scaled) {
   return products()[draw].slice(0, keys).map((sums) => sums[dim - 1] * factorOf(dim, scaled));
 }
 
-// How much the weights change if the dot products q·k change. By the chain rule it includes the factor on q·k.
+// How strongly the weights respond to changes in the dot products q·k. By the chain rule, this includes the factor on
+// q·k.
 function gradientOf(weights, dim, scaled) {
   return softmaxGradientNorm(weights) * factorOf(dim, scaled);
 }
 
-// The results of one draw at every d.
+// The results for one draw at every d.
 const everyDim = lastCall((draw, keys, scaled) => {
   const weights = Array.from({ length: MOST_DIMS }, (_, i) => softmax(scoresOf(draw, keys, i + 1, scaled)));
   return { weights, gradient: weights.map((row, i) => gradientOf(row, i + 1, scaled)) };
 });
 
-// The median size of the gradient over all draws, at some values of d.
+// The median gradient size over all draws, at some values of d.
 const medians = lastCall((keys) => {
   const [scaled, raw] = [true, false].map((divided) => MEDIAN_DIMS.map((d) => {
     const sizes = Array.from({ length: DRAWS },
@@ -68,10 +69,10 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
 const LEFT = 38;
 const MAP_TOP = 46;
 const POWERS = ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
-const LEAST = 1e-4; // a smaller gradient is drawn at the lower edge
+const LEAST = 1e-4; // smaller gradients are drawn at the lower edge
 
-// A picture of three parts with common axes: a map of every key's weight at every d; beside it, bars for the weights at
-// one d; under it, the size of the gradient at every d.
+// A picture of three parts with shared axes: a map of every key's weight at every d; next to it, bars for the weights
+// at one d; below it, the size of the gradient at every d.
 function build(stage, app) {
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
@@ -97,7 +98,7 @@ function build(stage, app) {
   };
 }
 
-// The places of all parts: the map's columns and height, the bars to its right, the curve's top and floor.
+// The layout of all parts: the map's columns and height, the bars to its right, the curve's top and bottom.
 function placesOf(width, most) {
   const wide = width >= NARROW;
   const height = Math.min(most, 480);
@@ -113,7 +114,7 @@ function placesOf(width, most) {
   };
 }
 
-// The keys' weights at one d. Each is in the row that its key has in the map.
+// The keys' weights at one d. Each is in the same row as its key in the map.
 function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights }, { dim, n_keys: keys, scaled }) {
   const x = scale([0, 1], [barsLeft, barsLeft + barsWidth]);
   const pitch = mapHeight / keys;
@@ -122,7 +123,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   const winner = weights.indexOf(Math.max(...weights));
   const word = tidy(weights[winner]);
   const inside = x(weights[winner]) + 10 + textWidth(word, 13, 600) > barsLeft + barsWidth + 10;
-  const over = inside && pitch - gap < 18; // no room for a word in the bar or behind it
+  const over = inside && pitch - gap < 18; // no room for a word in the bar or next to it
   const across = svg("g", { transform: `translate(0 ${mapFloor})` });
   axis(across, "bottom", x, wide ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]);
   const upright = (share, colour, more = "") => svg("path", { d: `M${x(share)},${MAP_TOP}V${mapFloor}`,
@@ -141,8 +142,8 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   ];
 }
 
-// Draws the parts that don't change with d. If a column of pixels has several values of d, the map shows the mean of
-// their weights, and the curve becomes a band from the least to the greatest value.
+// Draws the parts that don't change with d. If a column of pixels covers several values of d, the map shows their mean
+// weights, and the curve becomes a band from the smallest to the largest value.
 function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) {
   const { width, wide, height, mapHeight, mapFloor, floor, columns, x, y } = places;
   const here = scaled ? "1" : "2";
@@ -156,7 +157,7 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
     return sum / (to - from);
   });
 
-  const edges = [0]; // the d − 1 at which a new column of pixels begins
+  const edges = [0]; // the values of d − 1 at which a new column of pixels begins
   for (let i = 1; i < MOST_DIMS; i += 1) if (Math.floor(x(i + 1)) > Math.floor(x(edges.at(-1) + 1))) edges.push(i);
   const { low, high } = minMaxBand(data.everyGradient, [...edges, MOST_DIMS]);
   const middles = edges.map((i, b) => (x(i + 1) + x(edges[b + 1] ?? MOST_DIMS)) / 2);
@@ -187,7 +188,7 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
   ]);
 }
 
-// Says what the dots are, in the corner beside them.
+// Explains the dots, in the corner next to them.
 function legend({ wide, barsLeft, top, floor }) {
   const line = (k, colour, text) => [
     svg("circle", { cx: barsLeft + 5, cy: (top + floor) / 2 - 10 + 24 * k, r: 3, ...inColour(colour) }),

@@ -1,4 +1,5 @@
-// Readers shuffle the words of a sentence. Self-attention's outputs move with the words, unless it can see the places.
+// Readers shuffle the words of a sentence. Self-attention's outputs move with the words, unless positions are visible
+// to it.
 
 import { BASE, dials, LONGEST_WORD, MOST_WORDS, WIDTH } from "./shuffle.py";
 import {
@@ -39,7 +40,7 @@ function parseOrder(text, { words }) {
 
 const projections = lastCall(() => ["q", "k", "v"].map((name) => weightMatrix(name, WIDTH)));
 
-// A head of self-attention over the words at the given places.
+// A self-attention head over the words at the given positions.
 function attend(words, position, causal) {
   const inputs = words.map((word, place) => {
     const signal = position ? sinusoidalEncoding(place, WIDTH, BASE) : new Float64Array(WIDTH);
@@ -63,20 +64,20 @@ function compute({ words, order, position, causal }) {
     weights: after.weights,
     outputs: after.outputs.map((row) => [...row]),
     typedOutputs: before.outputs.map((row) => [...row]),
-    changes, // the change of each word's output: the largest difference in any number
+    changes, // the change in each word's output: the largest difference in any entry
     change: Math.max(...changes),
     weightChange: Math.max(...moved.map((row, place) => gap(after.weights[place], row))),
   };
 }
 
-const NUMBERS = 84; // the width of the last column
-const HEAD = 44; // the space above the rows of a narrow stage
+const NUMBERS = 84; // width of the last column
+const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
   const shown = panels(app, ["Weights", "Outputs"]);
   const shelf = buildShelf(app);
   const picture = svg("svg", { role: "img", class: "rb-moves" });
-  const legend = html("p", { class: "rb-note", style: "min-height: 2.9em" }); // enough for two lines
+  const legend = html("p", { class: "rb-note", style: "min-height: 2.9em" }); // room for two lines
   stage.append(html("div", { style: "position: relative" }, shelf.list, picture), legend);
   let pieces;
   return ({ data, values: { words, order, causal }, width, most, theme, jump }) => {
@@ -84,7 +85,7 @@ function build(stage, app) {
     const count = typed.length;
     const panel = shown(width);
     const wide = panel === null;
-    const row = wide ? 0 : Math.min(44, Math.floor((most - HEAD - 44) / count)); // under the words, which form a column
+    const row = wide ? 0 : Math.min(44, Math.floor((most - HEAD - 44) / count)); // the words form a column
     const shelfWidth = wide ? 0 : Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14)))) + 30;
     const picked = shelf.show(typed, order, jump, wide ? null : [HEAD, row, shelfWidth]);
     picture.classList.toggle("rb-at-once", jump || pieces?.count !== count);
@@ -99,7 +100,7 @@ function build(stage, app) {
     const turn = !wide || longest <= cell ? 0 : -38; // slanted labels need room on the right
     const top = wide ? 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22) : HEAD;
     const pitch = wide ? cell : row;
-    const left = wide ? Math.max(176, labels + count * cell + 32) : labels; // the left end of the strips
+    const left = wide ? Math.max(176, labels + count * cell + 32) : labels; // left edge of the strips
     const square = Math.min(26, Math.floor((width - left - NUMBERS) / WIDTH));
     const height = top + count * pitch + 4;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": app.alt });
@@ -190,8 +191,8 @@ function makePieces(count) {
   return { count, rows, columns, cells, strips, weightsTitle, outputsTitle, changesTitle, weights, outputs, group };
 }
 
-// The words as buttons, which readers move by dragging, with arrow keys, or with the buttons of the tools. They are in
-// lines above the picture, or, on a narrow stage, are the names of its rows.
+// The words as buttons, which readers move by dragging, with arrow keys, or with the toolbar buttons. They are in lines
+// above the picture or, on a narrow stage, label its rows.
 function buildShelf({ change, listen, values, tools }) {
   const list = html("ol", { class: "rb-words", "aria-label": "The words, in the order that attention sees them" });
   const button = (text, name = text) => {
@@ -207,7 +208,7 @@ function buildShelf({ change, listen, values, tools }) {
   let upright = false;
   let shuffles = 0;
 
-  // Moves the word that was typed at place `from` to `place`.
+  // Moves the word that was typed at index `from` to `place`.
   const take = (from, place) => {
     const { order } = values();
     const rest = order.filter((one) => one !== from);
@@ -261,13 +262,13 @@ function buildShelf({ change, listen, values, tools }) {
     return html("li", {}, node);
   };
 
-  // How many of the other words come before the pointer: those in a line above, or further left in the same line.
+  // How many of the other words precede the pointer: those in a line above, or further left in the same line.
   const placeUnder = (event, from) => {
     const box = list.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     return values().order.filter((other) => other !== from).filter((other) => {
       const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = chips[other].firstChild;
-      if (upright) return offsetTop + offsetHeight / 2 < y; // the list is then positioned by itself
+      if (upright) return offsetTop + offsetHeight / 2 < y; // the list is then a positioned element
       const [dx, dy] = [offsetLeft - list.offsetLeft, offsetTop - list.offsetTop];
       return dy + offsetHeight < y || (dy <= y && dx + offsetWidth / 2 < x);
     }).length;
@@ -304,8 +305,8 @@ function buildShelf({ change, listen, values, tools }) {
   return { list, show };
 }
 
-// Puts the items in order without ever removing `kept` from the list, because it would lose the focus and the pointer.
-// The items glide to their places, unless the reader wants no motion.
+// Puts the items in order without ever removing `kept` from the list, because it would lose focus and the pointer.
+// The items glide to their new positions unless the reader prefers reduced motion.
 function arrange(list, items, kept, jump) {
   if (items.every((item, i) => item === list.children[i])) return;
   const glide = !jump && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,4 +1,5 @@
-// The score of equal vectors against distance: small panels for ten bases, and a large one for the reader's own base.
+// The score of equal vectors as a function of distance: small panels for ten bases, and a large one for the reader's
+// base.
 
 import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
 import { cosSinGrid, countMaxima, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
@@ -11,9 +12,9 @@ import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
 
-// Σ cos Δθ_i divided by d/2, at the distances 0 … 127, and in each octave at twice the distances of the octave before.
-// As in fourierSums we compute in blocks, of 16 distances A ± B. Doubling A and B doubles the angles, and that needs no
-// further cosines.
+// Σ cos Δθ_i divided by d/2, at the distances 0 … 127, and in each further octave at twice the distances of the
+// previous octave. As in fourierSums, we compute in blocks, here of 16 distances A ± B. Doubling A and B doubles the
+// angles, which needs no further cosines.
 function octaveCurve(dim, base, octaves) {
   const half = 8;
   const middles = NEAR / (2 * half);
@@ -55,8 +56,8 @@ const lastCurves = lastCall((dim) => BASES.map((base) => {
   return { curve, half: firstHalf(curve, dim, base) };
 }));
 
-// The first of all distances, not only of those in the curve, at which the curve is below ½; −1 if there is none. We
-// look in stretches that double in length, because most curves soon fall below ½.
+// The first distance at which the curve is below ½, among all distances and not only the displayed ones, or −1. We
+// search ranges that double in length, because most curves soon fall below ½.
 function firstHalf(curve, dim, base) {
   const early = curve.subarray(0, NEAR).findIndex((value) => value < 0.5);
   if (early >= 0) return early;
@@ -86,7 +87,7 @@ function compute({ base, dim, length }) {
   let leastAt = 0;
   for (let k = 1; k < length; k += 1) if (values[k] < values[leastAt]) leastAt = k;
   return {
-    distances, // the distances of the ten curves
+    distances, // the distances at which the ten curves are sampled
     curves: ten.map(({ curve }) => curve.subarray(0, shown)),
     halves: ten.map(({ half }) => (half < length ? half : -1)), // where each curve is first below ½
     values, // the curve of the chosen base, at every distance
@@ -101,10 +102,10 @@ function compute({ base, dim, length }) {
 
 // ---- On the page ----
 
-const TOP = 56; // the top of the large curve, under its title
-const UNDER = 42; // the space under the large curve, for its axis
-const HEAD = 46; // the space above the ten, for their title
-const NAME = 22; // the space above each of the ten, for its name
+const TOP = 56; // top of the large curve, below its title
+const UNDER = 42; // space below the large curve for its axis
+const HEAD = 46; // space above the ten panels for their title
+const NAME = 22; // space above each of the ten panels for its name
 
 // b = 10⁴, b = 5·10⁴, b = 500
 function baseName(base) {
@@ -115,7 +116,7 @@ function baseName(base) {
   return `b = ${leading === 1 ? "" : `${leading}·`}10${raised}`;
 }
 
-// The places [left, top, width, height] of ten panels of the same size, in rows of five or two, within [top, bottom].
+// The rectangles [left, top, width, height] of ten equal panels, in rows of five or two, within [top, bottom].
 function tenBoxes(width, top, bottom) {
   const columns = width >= 620 ? 5 : 2;
   const rows = Math.ceil(BASES.length / columns);
@@ -149,7 +150,7 @@ function build(stage, app) {
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons, handle));
   const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
   const [showNames, showAxes, showBases] = [names, axes, baseNames].map((make, k) => {
-    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // these seldom change
+    return lastCall((...given) => redrawn(groups[k], () => make(...given))); // redrawn only when the arguments change
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
   let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as last drawn
@@ -212,7 +213,7 @@ function build(stage, app) {
   };
 }
 
-// Writes above each of the ten panels its base.
+// Writes each panel's base above it.
 function baseNames(boxes, chosen, halves) {
   return boxes.flatMap(([left, top, width], k) => {
     const reach = halves[k] < 0 ? "" : `½ at ${halves[k]}`;
@@ -248,7 +249,7 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
     mark(place, level, colour) {
       if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
     },
-    // Draws a line for as long as its swings can be told apart; beyond that, the band that they fill.
+    // Draws a line as long as its oscillations can be told apart; beyond that, draws the band that they fill.
     curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1) {
       context.lineJoin = "round";
       context.lineWidth = lineWidth;
@@ -283,13 +284,13 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
   };
 }
 
-// The outermost value among each value and its neighbours. This shows how far swings reach that are too fast to draw.
+// The outermost of each value and its neighbours. This shows the extent of oscillations that are too fast to draw.
 function envelope(values, outermost) {
   return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
 }
 
 // How the samples of a curve, from distance 1 on, share the pixels of a panel with this width: each pixel's first
-// sample, followed by the number of samples, and the place of each pixel.
+// sample, followed by the number of samples, and the coordinate of each pixel.
 function pixelsOf(sampled, width, length) {
   const x = scale([1, length - 1], [0, width], true);
   const [edges, at] = [[], []];
@@ -308,7 +309,7 @@ function pixelsOf(sampled, width, length) {
   return { edges: bounds, at, resolved: shared < 0 ? at.length - 1 : Math.max(0, shared - 1) };
 }
 
-// Writes titles above the large curve and above the ten, if these are drawn.
+// Writes titles above the large curve and the ten panels, if they are visible.
 function names(width, base, dim, [main, ten]) {
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const texts = [];

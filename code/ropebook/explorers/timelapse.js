@@ -1,4 +1,4 @@
-// A cache of keys while the base grows with the text: each key keeps the rotation that it got when it arrived.
+// A cache of keys while the base grows with the text. Each key keeps the rotation that it got when it arrived.
 
 import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -12,7 +12,7 @@ import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
-// The number by which dynamic NTK divides the last pair at a length.
+// The number by which dynamic NTK divides the last pair's frequency at a given length.
 function effectiveScale(length, { trained_length, factor }) {
   return 1 + factor * (Math.max(1, length / trained_length) - 1);
 }
@@ -21,7 +21,7 @@ function baseAt(length, dials) {
   return dials.base * effectiveScale(length, dials) ** (dials.dim / (dials.dim - 2));
 }
 
-// The positions 0 … length − 1, or MOST_KEYS of them, spread from the first to the last.
+// The positions 0 … length − 1, or MOST_KEYS of them, spread evenly from the first to the last.
 function sampledKeys(length) {
   const size = Math.min(length, MOST_KEYS);
   return Array.from({ length: size }, (_, k) => Math.floor((k * (length - 1)) / Math.max(1, size - 1)));
@@ -31,13 +31,13 @@ function rms(values) {
   return Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / values.length);
 }
 
-// For each key n the root mean square over pairs of |e^{iε} − 1| = 2 |sin ε/2|, where ε = n(θ_i(n) − θ_i(now)) is the
-// angle by which the cached key is rotated too far. For random q and k this is the error of the score, in units of the
-// score's standard deviation.
+// For each key n, the root mean square over pairs of |e^{iε} − 1| = 2 |sin ε/2|, where ε = n(θ_i(n) − θ_i(now)) is the
+// angle by which the cached key is rotated too far. For random q and k this is the error of the score relative to its
+// standard deviation.
 function scoreErrors(keys, dials) {
   const theta = invFreq(dials.dim, dials.base);
   const pairs = theta.length;
-  // Pair i has θ_i · S^(−i/(pairs − 1)), so from one pair to the next there is another factor of S^(−1/(pairs − 1)).
+  // Pair i has θ_i · S^(−i/(pairs − 1)), so each pair is scaled by S^(−1/(pairs − 1)) more than the previous one.
   const step = (length) => effectiveScale(length, dials) ** (-1 / (pairs - 1));
   const now = new Float64Array(pairs);
   for (let i = 0, slower = 1, by = step(dials.length); i < pairs; i += 1, slower *= by) now[i] = slower;
@@ -66,10 +66,10 @@ function compute(dials) {
 
 // ---- On the page ----
 
-const CELLS = 50; // the top of the tokens
-const LEGEND = 30; // the legend's height, under the tokens
-const PLOT = 42; // the space for the axis under the curve
-const SECONDS = 8; // how long a playing text takes to fill its room
+const CELLS = 50; // top of the tokens
+const LEGEND = 30; // height of the legend below the tokens
+const PLOT = 42; // space below the curve for the axis
+const SECONDS = 8; // playback time for a text that fills the whole room
 
 function build(stage, app) {
   play(app, {
@@ -85,8 +85,8 @@ function build(stage, app) {
   const pad = html("div");
   const whole = html("div", {}, canvas, picture, pad);
   stage.append(whole);
-  let lengthAt; // a function: from a place in the picture to the text's length
-  let error; // the scores' error, as last drawn
+  let lengthAt; // a function from a point in the picture to the text's length
+  let error; // the error of the scores, as last drawn
   const showPad = hand(app, pad, {
     label: "Length of the text: left and right to take away or add a token",
     area: true,
@@ -98,7 +98,7 @@ function build(stage, app) {
   });
 
   let context;
-  let painted; // how many tokens are painted as the text's; −1: nothing is painted yet
+  let painted; // how many tokens are painted as part of the text; −1: nothing has been painted
   const startTokens = lastCall((width, height) => {
     context = fitCanvas(canvas, width, height);
     painted = -1;
@@ -110,8 +110,8 @@ function build(stage, app) {
     const panel = panelAt(width);
     const height = Math.min(most, 560);
     const [cells, errors] = [panel !== 1, panel !== 0];
-    const deep = panel === null ? Math.round(height * 0.42) : height - CELLS - LEGEND; // the tokens' height
-    const head = panel === null ? CELLS + deep + LEGEND + 12 : 0; // the place of the curve's title
+    const deep = panel === null ? Math.round(height * 0.42) : height - CELLS - LEGEND; // height of the tokens
+    const head = panel === null ? CELLS + deep + LEGEND + 12 : 0; // top of the curve's title
     const packed = packCells(values.room, [0, CELLS, width, deep], 0);
     const highest = baseAt(values.room, values);
     const paints = lastPalette(theme);
@@ -141,7 +141,7 @@ function build(stage, app) {
   };
 }
 
-// Which of the first `many` cells is nearest to a place. We look for the row first.
+// Which of the first `many` cells is closest to a point. We search for the row first.
 function nearestCell({ centre }, many, x, y) {
   let [nearest, least] = [0, Infinity];
   for (let n = 0; n < many; n += 1) {
@@ -152,7 +152,7 @@ function nearestCell({ centre }, many, x, y) {
   return nearest;
 }
 
-// The colour of the trained base, and the colours of larger bases, which are deeper for larger ones.
+// The colours for the trained base and for larger bases; the larger the base, the deeper the colour.
 const lastPalette = lastCall((theme) => {
   const larger = Array.from({ length: 65 }, (_, k) => css(mix(theme.paper, theme["2"], 0.3 + (0.7 * k) / 64)));
   return {
@@ -170,7 +170,7 @@ function gapOf(cell) {
   return cell >= 12 ? 2 : cell >= 4 ? 1 : 0.5;
 }
 
-// Paints the tokens from one number up to, but not including, another; the others are not touched.
+// Paints the tokens in the half-open range; the others are not touched.
 function paintTokens(context, { cell, centre }, /** @type {number[]} */ range, { bases }, dials, highest, paints) {
   const side = cell - gapOf(cell);
   for (let n = range[0]; n < range[1]; n += 1) {
@@ -243,7 +243,7 @@ function describe({ bases, error }, { length, trained_length, base }) {
     const all = length === 1 ? "The only token is" : `All ${length} tokens, including the query, are`;
     return `${all} rotated with the trained base, ${tidy(base)}: no score is off.`;
   }
-  const older = length - trained_length; // the number of the keys' bases that the query does not have
+  const older = length - trained_length; // the number of key bases that differ from the query's
   return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}. The ${length - 1} keys before it `
     + `keep ${count(older, "older base")}. For random q and k its scores are off by `
     + `${exact(error, 2)} times their own spread; unrelated scores would be off by ${exact(Math.SQRT2, 2)}.`;

@@ -35,7 +35,7 @@ function compute({ position, base, dim, pair }) {
   const [xs, ys] = turnedPair(theta[pair], start.subarray(...both), trailStart, 1, position - trailStart + 1);
   const first = Math.max(0, position - SPAN / 2);
   return {
-    angles, // the angle of every pair since position 0
+    angles, // each pair's angle, counted from position 0
     young: angles.filter((angle) => angle < 2 * Math.PI).length, // the number of pairs without a full turn
     start,
     turned,
@@ -52,8 +52,8 @@ function compute({ position, base, dim, pair }) {
 // ---- On the page ----
 
 const PLANE = 320;
-const PRODUCT = 312; // the width of the matrix and the two pairs beside it
-const TOP = 48; // the top of the plane
+const PRODUCT = 312; // width of the matrix and the two pairs next to it
+const TOP = 48; // top of the plane
 const WAVES_TOP = 202;
 const WAVES_END = 318;
 const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // with base 16/π², pair 1 rotates by π/4 per position
@@ -75,7 +75,7 @@ function build(stage, app) {
   picture.append(plane.group, product, waves.group, small.group);
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let arrow; // { centre, tip, angle }: the place of the pair's arrow
+  let arrow; // { centre, tip, angle }: the pair's arrow in the picture
   const grip = hand(app, handle, {
     label: "The arrow of the pair",
     place: () => arrow.tip,
@@ -98,7 +98,7 @@ function build(stage, app) {
     const panel = shown(width);
     const wide = panel === null;
     const size = wide ? Math.min(PLANE, width - PRODUCT - 28) : Math.min(PLANE, width, most - TOP);
-    // The lower end of the plane, and that of the waves with their axis.
+    // The lower edges of the plane and of the waves with their axis.
     const above = wide ? Math.max(TOP + size, WAVES_END + 26) : 0;
     const height = wide ? above + 210 : TOP + size;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
@@ -156,7 +156,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
   put(plane.circle, { cx: centre[0], cy: centre[1], r: radius });
 
-  // Without the whole turns, what is left is an angle that can be seen.
+  // The remaining angle after removing whole turns, which is what can be seen.
   const left = angle % (2 * Math.PI);
   const bow = 0.36 * radius;
   const [began, ends] = [text(at(from, 0.36)), text(at(from + left, 0.36))];
@@ -175,7 +175,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
     return svg("circle", { cx, cy, r: 4, style: `fill: var(--rb-1); opacity: ${((k + 4) / (past + 3)).toFixed(2)}` });
   }));
 
-  // The latest positions are named first, and only if there is room. Only the first and the last have long names.
+  // The latest positions get their labels first, if there is room. Only the first and the last have long labels.
   const names = [[position, x, y, "font-weight: 700; fill: var(--rb-1)"],
     [0, start[2 * pair], start[2 * pair + 1], "fill: var(--rb-muted)"],
     ...Array.from({ length: position < 100 ? past : 0 }, (_, k) => {
@@ -199,7 +199,7 @@ function degrees(angle) {
   return `${size >= 0.001 ? size.toFixed(size < 10 ? 3 : 1) : tidy(size)}°`;
 }
 
-// The 2 × 2 matrix times the pair at position 0 is the pair at m.
+// Draws the product: the 2 × 2 matrix times the pair at position 0 is the pair at m.
 function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start, turned }, { position, pair }) {
   const column = (right, values, paint) => values.map((value, row) => svg("text", {
     x: right, y: top + 72 + 30 * row, "text-anchor": "end", "font-size": 16, ...(paint ? inColour(paint[row]) : {}),
@@ -276,8 +276,8 @@ function buildDials() {
   return { ...dials, group: svg("g", {}, ...Object.values(dials)) };
 }
 
-// Draws a dial for each pair: where it points, where it began, and, as a ring, how far it has turned. Returns the
-// dials' centres.
+// Draws a dial for each pair: where it points, where it started, and a ring that shows how far it has turned. Returns
+// the dials' centres.
 function drawDials(dials, top, area, { angles, start, turned, young }, { position, pair }) {
   const pairs = angles.length;
   const named = pairs <= 16;

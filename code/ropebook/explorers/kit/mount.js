@@ -1,4 +1,4 @@
-// The figure on the page.
+// Places a figure on the page.
 
 import { formatDial, keepWithin, parseDial, present } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
@@ -11,11 +11,11 @@ import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 import { takeaway } from "./takeaway.js";
 
-// In ms: the least time between two descriptions of a playing figure, and how long dials must rest before the address
-// is written.
+// In ms: the minimum time between two descriptions while a figure plays, and how long the dials must be idle before the
+// address is updated.
 const PAUSE = 250;
 
-// The greatest height of a picture, in px, for which its dials still fit beside or under it on one screen.
+// The maximum height of a picture, in px, that leaves room for its dials beside or below it on one screen.
 const MOST = { wide: 600, narrow: 400 };
 
 // spec:
@@ -79,13 +79,13 @@ export function mount(spec, { model, el, page }) {
   const around = { theme: readTheme(frame.root), width: 0 };
   let look = () => {}; // after each drawing, whether the page's question is answered by it
 
-  // passing: the only dials that have changed, if this is one of many drawings in a row.
+  // passing: the only dials that have changed, if this is one of many redraws in quick succession.
   function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
     const values = app.values();
     data = spec.compute(values);
-    around.width = Math.floor(frame.stage.clientWidth) || 640; // 640 while the figure is not in the page yet
+    around.width = Math.floor(frame.stage.clientWidth) || 640; // 640 until the figure is on the page
     const { width, theme } = around;
-    // Dials first: setting a slider makes the browser lay out the page, which costs least before the picture changes.
+    // Update the dials first: setting a slider forces a layout, which is cheapest before the picture changes.
     const waits = telling.show(data, values, passing);
     draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
     count.draws += 1;
@@ -128,7 +128,7 @@ function appOf(model, beside, state, listen, { knobs, say, redraw }) {
     below: html("div", { class: "rb-below" }),
     initial: state.values(),
     values: state.values,
-    // passing: one of many changes in a row, as in an animation; the figure's words may then be updated a little later.
+    // passing: this is one of many changes in quick succession, as in an animation, so the text may be updated later.
     change(partial, passing = false) {
       state.ask(partial);
       for (const trait of Object.keys(partial)) knobs()[trait]?.refuse("");
@@ -136,7 +136,7 @@ function appOf(model, beside, state, listen, { knobs, say, redraw }) {
       redraw(false, passing && Object.keys(partial));
     },
     enter: (dial, text) => enter(app, knobs(), say, dial, text),
-    // Called when the refused text is no longer in the dial's field.
+    // Called when the rejected text has been removed from the dial's field.
     forgive: (dial) => knobs()[dial.trait].refuse(""),
     listen,
     redraw: () => redraw(),
@@ -149,8 +149,8 @@ function dialState({ dials, settle: settled }, model, beside) {
   let batch = false;
   const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
   const settle = (values) => ({ ...settled(values), ...beside?.values() });
-  // The value that was last requested for each dial. A dial has this value, or the closest one that the other dials
-  // allow. If it was adjusted, it returns to the requested value as soon as the others allow that.
+  // The value last requested for each dial. A dial has this value or the closest one that the other dials allow. If it
+  // was adjusted, it returns to the requested value as soon as the others allow that.
   let asked = held();
   return {
     values: () => settle(held()),
@@ -162,7 +162,7 @@ function dialState({ dials, settle: settled }, model, beside) {
       batch = false;
       model.save_changes();
     },
-    // Whether the model changed a dial by itself. The new value then counts as requested.
+    // Whether the model changed a dial by itself. If so, the new value counts as the requested one.
     heard(trait) {
       if (!batch) asked[trait] = model.get(trait);
       return !batch;
@@ -170,7 +170,7 @@ function dialState({ dials, settle: settled }, model, beside) {
   };
 }
 
-// Enters what was typed. Returns true if the dial accepted it; otherwise the dial keeps its value and the page says
+// Applies typed text. Returns true if the dial accepts it. Otherwise the dial keeps its value and the page explains
 // why.
 function enter(app, knobs, say, dial, text) {
   const values = app.values();
@@ -187,7 +187,7 @@ function enter(app, knobs, say, dial, text) {
   return true;
 }
 
-// A handler whose time is recorded if it caused a drawing.
+// Wraps a handler so that its running time is recorded if it caused a redraw.
 function timed(handler, work, count) {
   return (event) => {
     const [start, before] = [performance.now(), count.draws];
@@ -222,7 +222,7 @@ function frameOf(spec, app) {
   return { root, stage, side, stats, summary, panel, further, more, spoken, words, say };
 }
 
-// The dials' controls. Those that the figure's story needs are visible from the start.
+// The controls for the dials. The ones essential to the figure are visible from the start.
 function knobsOf(dials, app, { panel, further, more }) {
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
   const knobs = Object.fromEntries(dials.map((dial) => [dial.trait, knob(dial, `${prefix}-${dial.trait}`, app)]));
@@ -231,7 +231,7 @@ function knobsOf(dials, app, { panel, further, more }) {
   return knobs;
 }
 
-// Tells in numbers and words what the figure shows, and decides when to do so.
+// Reports in numbers and words what the figure shows, and decides when to update them.
 function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
   let told = 0; // the time of the last update
   let timers = [];
@@ -246,15 +246,15 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     setText(summary, spec.describe(data, values));
   }
   return {
-    // Updates everything at once, or only the dials that are passing; returns whether the rest waits.
+    // Updates everything at once, or only the dials that are passing. Returns whether the rest is postponed.
     show(data, values, passing) {
       const waits = passing && performance.now() - told < PAUSE;
       if (waits) for (const trait of passing) knobs[trait].show(values);
       else tell(data);
       return waits;
     },
-    // What is done only after the dials have rested for a while: otherwise screen readers would read every value that a
-    // slider passes, and browsers would refuse hundreds of changes to the address.
+    // Work postponed until the dials have been idle for a while. Otherwise screen readers would announce every value
+    // that a slider passes, and browsers would reject hundreds of address changes.
     later(data, waits) {
       timers.forEach(clearTimeout);
       timers = [setTimeout(() => setText(spoken, count.draws > 1 ? summary.textContent : ""), 2 * PAUSE),
@@ -276,7 +276,7 @@ function saveAddress(dials, app, page) {
   if (hash !== location.hash) history.replaceState(history.state, "", hash || location.href.split("#")[0]);
 }
 
-// Sets the dials that an address names.
+// Sets the dials that the address specifies.
 function openAt({ dials }, app, { say, more }, entries) {
   const { values, refusals } = readDials(dials, app.initial, entries);
   app.change(values); // this settles them
@@ -284,7 +284,7 @@ function openAt({ dials }, app, { say, more }, entries) {
   if (dials.some(({ more: further, trait }) => further && !same(values[trait], app.initial[trait]))) more.open = true;
 }
 
-// Draws whenever the model changes by itself; returns a function that stops this.
+// Redraws whenever the model changes by itself. Returns a function that stops this.
 function followModel(model, dials, state, redraw) {
   const heard = dials.map(({ trait }) => [`change:${trait}`, () => state.heard(trait) && redraw()]);
   for (const [event, listener] of heard) model.on(event, listener);
@@ -293,7 +293,7 @@ function followModel(model, dials, state, redraw) {
   };
 }
 
-// Draws whenever the page's theme or the stage's width changes; returns a function that stops this.
+// Redraws whenever the page's theme or the stage's width changes. Returns a function that stops this.
 function followPage({ root, stage }, around, redraw) {
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);
@@ -306,7 +306,7 @@ function followPage({ root, stage }, around, redraw) {
     cancelAnimationFrame(frame); // wait for the next frame, as drawing changes the height, which calls this again
     frame = requestAnimationFrame(() => {
       if (Math.floor(stage.clientWidth) === around.width) return;
-      around.theme = readTheme(root); // the figure may have come into the page just now
+      around.theme = readTheme(root); // the figure may only just have been added to the page
       redraw(true);
     });
   });
@@ -318,7 +318,7 @@ function followPage({ root, stage }, around, redraw) {
   };
 }
 
-// An address without entries for this figure (a heading's, say) doesn't change it.
+// An address without entries for this figure (a heading's, for example) doesn't change it.
 function followAddress(page, signal, open) {
   const follow = () => page && readAddress(location.hash, page.key).length
     && open(readAddress(location.hash, page.key));

@@ -5,8 +5,8 @@ const PLAIN_NUMBER = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/yi;
 const RAISED_TO = /\^([+-]?(?:\d+\.?\d*|\.\d+))/y;
 const SIZES_OF_TEXT = { k: 1024, M: 1024 ** 2 };
 
-// The number that `text` means, or an Error that says why it isn't a number. In counts of tokens (`whole`), 4k means
-// 4 · 1024, as in the names of models. Elsewhere k is refused, because it could also mean a thousand.
+// Returns the number that `text` denotes, or an Error that explains why it isn't one. In token counts (`whole`), 4k
+// means 4 · 1024, as in model names. Elsewhere k is rejected, because it could also mean a thousand.
 export function readNumber(text, whole = false) {
   const given = text.trim();
   const unclear = (why) => new Error(`“${given}” is unclear: ${why}`);
@@ -32,8 +32,8 @@ function digitOf(sign) {
   return sign === "⁻" ? "-" : String(RAISED_DIGITS.indexOf(sign));
 }
 
-// The value of numbers and π, possibly with powers, that are multiplied and divided from left to right; NaN for
-// anything else.
+// Evaluates a product or quotient of numbers and π, possibly with powers, from left to right. Returns NaN for anything
+// else.
 function productOf(text) {
   const [, sign, rest] = /^([+-]?)(.*)$/.exec(text) ?? [];
   let at = 0;

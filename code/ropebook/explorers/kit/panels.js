@@ -1,11 +1,11 @@
-// Shows one panel of a picture at a time if a narrow stage has no room for all of them.
+// Shows a picture's panels one at a time if the stage is too narrow for all of them.
 
 import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
-// Adds buttons to app.tools that switch between the named panels; they are visible only on narrow stages. It returns a
-// function that draw calls with the stage's width, and that gives the number of the panel to draw, or null for all
-// panels. The switch is not a dial: the figure remembers the panel, but the address doesn't contain it.
+// Adds buttons to app.tools that switch between the named panels; they are only visible on narrow stages. Returns a
+// function that draw calls with the stage's width; its result is the index of the panel to draw, or null for all
+// panels. The switch is not a dial: the figure remembers the panel, but the address doesn't.
 export function panels(app, /** @type {string[]} */ names) {
   let chosen = 0;
   const buttons = names.map((name, i) => {

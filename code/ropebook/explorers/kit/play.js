@@ -3,13 +3,13 @@
 import { html, setText } from "./elements.js";
 import { same } from "./mount.js";
 
-const LONGEST = 0.1; // the most seconds from one frame to the next, so that the figure doesn't jump after a hitch
+const LONGEST = 0.1; // maximum number of seconds between two frames, so that the figure doesn't jump after a delay
 
 // Adds a Play button to the figure's tools.
-//   advance(values, seconds)  the dials after this many seconds, { trait: value }; null if the values are at the end
-//   again                     optional: the dials with which it starts again if Play is pressed at the end
-//   step                      how many seconds a press advances for readers who want less motion
-// It stops when the reader moves a dial, when the figure is out of sight, and at the end.
+//   advance(values, seconds)  the dials after this many seconds, { trait: value }; null at the end of the animation
+//   again                     optional: the dials from which to start over if Play is pressed at the end
+//   step                      how many seconds one press advances for readers who prefer reduced motion
+// The animation stops when the reader moves a dial, when the figure is scrolled out of view, and at the end.
 export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, step = 1 }) {
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
@@ -41,7 +41,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
     tick();
     return undefined;
   });
-  // Each frame is an event, so that its work is measured like that of any other event, and stops with the figure.
+  // Each frame is an event, so that its running time is measured like any other's, and so that it ends with the figure.
   app.listen(button, "frame", () => {
     if (!run) return;
     const now = performance.now();
@@ -52,7 +52,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
       stop();
       return;
     }
-    // The position stays the same for several frames, and only the first of them has something to draw.
+    // The position stays the same for several frames, and only the first of them has to be drawn.
     if (!same({ ...run.shown, ...next }, run.shown)) app.change(next, true);
     run.shown = app.values();
     tick();
@@ -61,7 +61,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
   name();
 }
 
-// The same for the dial "position": it goes from 0 to `most`, at `pace` positions per second.
+// Plays the dial "position" from its current value to `most`, at `pace` positions per second.
 export function playPositions(app, most, pace) {
   play(app, {
     advance: ({ position }, seconds) => (position === most ? null

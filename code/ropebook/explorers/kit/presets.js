@@ -1,10 +1,10 @@
-// A list of named settings to choose from, among the figure's tools.
+// A drop-down list of named settings in the figure's toolbar.
 
 import { html } from "./elements.js";
 import { same } from "./mount.js";
 
-// label: the list's name, which is read out; prompt: the text of the list while the dials match none of the settings;
-// items: [name, settings]. Returns show(values), which must be called at every drawing.
+// label: the list's name for screen readers; prompt: the text displayed while the dials match none of the settings;
+// items: [name, settings]. Returns show(values), which must be called on every redraw.
 export function presets(app, label, prompt, /** @type {any[][]} */ items) {
   const list = html("select", { class: "rb-button", "aria-label": label },
     ...[prompt, ...items.map(([name]) => name)].map((name) => html("option", {}, name)));

@@ -1,7 +1,7 @@
-// The arithmetic of the interactive figures. It only computes with numbers, and never uses the page.
+// The arithmetic of the interactive figures. It only computes, and never touches the page.
 // Angles are in radians, and everything is float64. The functions have the same names as in the Python modules.
 
-// ---- Numbers that look random but are always the same ----
+// ---- Reproducible pseudorandom numbers ----
 
 // FNV-1a, 32 bits: a hash of the text's UTF-8 bytes.
 export function fnv1a(text) {
@@ -10,7 +10,7 @@ export function fnv1a(text) {
   return hash >>> 0;
 }
 
-// mulberry32: numbers in [0, 1); the k-th depends only on seed + k·0x6d2b79f5.
+// mulberry32: numbers in [0, 1). The k-th depends only on seed + k·0x6d2b79f5.
 export function uniforms(seed, count) {
   const out = new Float64Array(count);
   for (let k = 1; k <= count; k += 1) {
@@ -22,8 +22,8 @@ export function uniforms(seed, count) {
   return out;
 }
 
-// Standard normal numbers by Box–Muller. The same label always gives the same numbers; a longer list starts like a
-// shorter one.
+// Standard normal numbers by Box–Muller. The same label always gives the same numbers, and a longer list begins with
+// the numbers of a shorter one.
 export function normals(label, count) {
   const flat = uniforms(fnv1a(label), count + (count % 2));
   const out = new Float64Array(count);
@@ -45,7 +45,7 @@ export function weightMatrix(name, dim) {
   return normals(`weights ${name}`, dim * dim).map((value) => value / Math.sqrt(dim));
 }
 
-// A permutation of 0 … count − 1 (Fisher–Yates), always the same for the same seed.
+// A permutation of 0 … count − 1 (Fisher–Yates), determined by the seed.
 export function permutation(count, seed) {
   const order = Array.from({ length: count }, (_, i) => i);
   const draws = uniforms(seed, count);
@@ -56,8 +56,8 @@ export function permutation(count, seed) {
   return order;
 }
 
-// Makes a function remember its last result, because most changes of a dial leave most of a figure unchanged. Its
-// arguments must be numbers, strings or booleans, and callers must not change the result.
+// Makes a function remember its last result, since most dial changes leave most of a figure unchanged. Its arguments
+// must be numbers, strings or booleans, and callers must not modify the result.
 export function lastCall(compute) {
   let known;
   let result;
@@ -71,8 +71,7 @@ export function lastCall(compute) {
   };
 }
 
-// Rounds to two decimals, for places in a picture. As text, the result is shorter than that of toFixed, and made
-// faster.
+// Rounds coordinates to two decimals. The resulting text is shorter than toFixed's, and faster to make.
 export function hundredths(value) {
   return Math.round(100 * value) / 100;
 }
@@ -84,10 +83,10 @@ export function invFreq(dim, base) {
   return Float64Array.from({ length: dim / 2 }, (_, i) => base ** ((-2 * i) / dim));
 }
 
-// Cosine and sine of theta · (start + k·step) for k = 0 … count − 1, by the angle-sum formulas: one rotation by
-// δ = theta·step costs four products, less than a cosine. It is written as x − (αx + βy), α = 2 sin²(δ/2), β = sin δ,
-// because cos δ would lose the digits of a small δ. Every 64th angle is computed afresh, so that rounding errors add up
-// over at most 63 rotations.
+// Cosine and sine of theta · (start + k·step) for k = 0 … count − 1, by the angle-sum formulas. One rotation by δ =
+// theta·step takes four products, which is cheaper than a cosine. It is written as x − (αx + βy), α = 2 sin²(δ/2), β =
+// sin δ, because cos δ would lose the digits of a small δ. Every 64th angle is computed from scratch, so that rounding
+// errors accumulate over at most 63 rotations.
 export function cosSinGrid(theta, start, step, count, cos = new Float64Array(count), sin = new Float64Array(count)) {
   const half = Math.sin((theta * step) / 2);
   const alpha = 2 * half * half;
@@ -116,9 +115,9 @@ export function fourierSum(theta, a, b, start, count) {
   return fourierSums(theta, [{ a, b }], start, 1, count)[0];
 }
 
-// The same sum for each of several waves { a, b }, at Δ = start + k·step. We compute it in blocks of 64: Δ is A ± B,
+// The same sum for each of several waves { a, b }, at Δ = start + k·step, computed in blocks of 64. We write Δ = A ± B,
 // where A is the middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB, each product is
-// used for two distances, and none has to wait for another, as successive rotations would.
+// used for two distances, and none has to wait for another, unlike in successive rotations.
 export function fourierSums(theta, waves, start, step, count) {
   const half = 32;
   const blocks = Math.ceil(count / (2 * half));
@@ -151,7 +150,7 @@ export function weigh({ cos, sin }, a, b, out) {
   }
 }
 
-// Adds two pairs at a time, so that the sums are read and written half as often.
+// Adds two pairs at a time, so that the sums are read and written only half as often.
 export function addProducts({ even, odd }, factor, { cos, sin }, factor2, { cos: cos2, sin: sin2 }) {
   for (let at = 0, k = 0; k < even.length; at += 1) {
     const [c, s, c2, s2] = [factor.cos[at], factor.sin[at], factor2.cos[at], factor2.sin[at]];
@@ -192,7 +191,7 @@ export function dot(a, b) {
   return sum;
 }
 
-// The row vector x times a dim × dim matrix that is stored row by row.
+// Multiplies the row vector x by a dim × dim matrix stored row by row.
 export function times(x, matrix) {
   const out = new Float64Array(x.length);
   for (let i = 0; i < x.length; i += 1) {
@@ -201,7 +200,7 @@ export function times(x, matrix) {
   return out;
 }
 
-// −Infinity marks a key that must not be seen; at least one key must be visible.
+// −Infinity marks a hidden key. At least one key must be visible.
 export function softmax(scores) {
   let highest = -Infinity;
   for (const score of scores) if (score > highest) highest = score;
@@ -216,7 +215,7 @@ export function softmax(scores) {
   return powers;
 }
 
-// Takes lists of vectors and returns a row of weights for each query. Causal: query m sees the keys n ≤ m.
+// Takes lists of vectors and returns a row of weights for each query. If causal, query m sees the keys n ≤ m.
 export function attentionWeights(queries, keys, causal, scale) {
   return queries.map((q, m) => softmax(keys.map((k, n) => (causal && n > m ? -Infinity : dot(q, k) * scale))));
 }
@@ -235,8 +234,8 @@ export function entropy(p) {
 }
 
 // The Frobenius norm of diag(p) − p pᵀ, whose entries are p_i Σ_{j≠i} p_j on the diagonal and −p_i p_j elsewhere. We
-// compute the sums over j≠i as running sums from both ends, because 1 − p_i would lose its digits when p_i is nearly 1.
-const after = []; // kept between calls, because making a new list would cost more than its sums
+// compute the sums over j≠i as running sums from both ends, because 1 − p_i loses digits when p_i is nearly 1.
+const after = []; // reused between calls, because allocating a new list would cost more than computing its sums
 export function softmaxGradientNorm(p) {
   after[p.length - 1] = 0;
   for (let i = p.length - 2; i >= 0; i -= 1) after[i] = after[i + 1] + p[i + 1];
@@ -252,7 +251,7 @@ export function softmaxGradientNorm(p) {
   return Math.sqrt(total);
 }
 
-// How many values are greater than the value before and not less than the value after.
+// How many values are greater than the previous one and not less than the next one.
 export function countMaxima(values) {
   let found = 0;
   for (let k = 1; k + 1 < values.length; k += 1) {
@@ -263,12 +262,12 @@ export function countMaxima(values) {
 
 // ---- Fewer samples than positions ----
 
-// Divides count positions among fewer buckets (pixels, say). Bucket b has the positions edges[b] … edges[b + 1] − 1.
+// Divides count positions into fewer buckets (pixels, for example). Bucket b covers edges[b] … edges[b + 1] − 1.
 export function evenEdges(count, buckets) {
   return Array.from({ length: buckets + 1 }, (_, b) => Math.floor((b * count) / buckets));
 }
 
-// The least and the greatest value in each bucket. (A line through every tenth sample would show waves that don't
+// The minimum and maximum in each bucket. (A line through every tenth sample would show waves that don't
 // exist.)
 export function minMaxBand(values, edges) {
   const low = [];
@@ -286,15 +285,15 @@ export function minMaxBand(values, edges) {
   return { low, high };
 }
 
-// The whole position, 0 … most, closest to the one at which a hand that turns by theta per position has turned by this
-// many radians more, in whichever direction is shorter.
+// The integer position, 0 … most, closest to the one at which a hand that rotates by theta per position has rotated by
+// this many radians more, in whichever direction is shorter.
 export function turnedOn(position, theta, radians, most) {
   const shorter = radians - 2 * Math.PI * Math.round(radians / (2 * Math.PI));
   return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));
 }
 
-// How many samples of a wave to take per position: a power of 2, so that no place is rounded. It is 1 if the span is
-// above `fine`; for a shorter span there are about `fine` samples in all.
+// The number of samples of a wave per position: a power of 2, so that no coordinate is rounded. It is 1 if the span is
+// above `fine`; a shorter span has about `fine` samples in total.
 export function samplesPerStep(span, fine) {
   return span > fine ? 1 : 1 << (31 - Math.clz32(fine / span));
 }

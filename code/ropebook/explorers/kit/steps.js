@@ -1,10 +1,10 @@
-// Steps that a page asks the reader to take with a figure: how a step begins, and whether its goal is met. This file
-// needs no page.
+// Steps that a page asks the reader to take with a figure: how a step begins, and whether its goal has been reached.
+// This file doesn't use the page.
 
 import { readAddress } from "./address.js";
 import { formatDial } from "./dials.js";
 
-// Converts "trait=text&trait=text" to entries like those of readAddress.
+// Converts "trait=text&trait=text" to entries like those returned by readAddress.
 export function settingsOf(text) {
   return readAddress(`#.${text.replaceAll("&", "&.")}`, "");
 }
@@ -21,8 +21,8 @@ const counted = (value) => (typeof value === "boolean" ? Number(value) : value);
 
 const CONDITION = /^(\w+)(>=|<=|!=|>|<|=)([^<>=!]+)$/;
 
-// Whether a goal "name>=number&name=text" (>=, <=, >, <, = or !=) is met by the dials and the figure's computed
-// numbers.
+// Whether the dials and the figure's computed numbers meet a goal such as "name>=number&name=text". The operators are
+// >=, <=, >, <, = and !=.
 export function isMet(goal, dials, values, data) {
   return goal.split("&").every((condition) => {
     const found = CONDITION.exec(condition);

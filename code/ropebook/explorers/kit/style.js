@@ -1,12 +1,12 @@
-// The look of the interactive figures.
+// The styles of the interactive figures.
 
 import { PALETTE } from "../../colours.py";
 
 const variables = (form) => Object.entries(PALETTE)
   .map(([name, pair]) => `  --rb-${name}: ${form(name, pair)};`).join("\n");
 
-// The page defines the --fig-… colours. A notebook doesn't, so the light colours after the commas are used there, and
-// the second block has colours for the dark themes of JupyterLab, VS Code and Colab.
+// The page defines the --fig-… colours. A notebook doesn't, so it uses the light colours after the commas, and the
+// second block sets colours for the dark themes of JupyterLab, VS Code and Colab.
 export const STYLE = `
 .rb {
 ${variables((name, [light]) => `var(--fig-${name}, ${light})`)}

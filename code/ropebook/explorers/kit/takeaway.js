@@ -1,4 +1,4 @@
-// What a reader can take away from a figure: a link to its setting, the picture as SVG or PNG, and its numbers as CSV.
+// What a reader can export from a figure: a link to its setting, the picture as SVG or PNG, and its data as CSV.
 
 import { formatDial } from "./dials.js";
 import { writeAddress } from "./address.js";
@@ -13,7 +13,7 @@ const OWN = {
   opacity: "1", "fill-opacity": "1", "stroke-opacity": "1", "stop-color": "rgb(0, 0, 0)", "stop-opacity": "1",
 };
 
-// A copy of a drawing that needs no page, because the page's styles are written into each element.
+// Copies a drawing, with the page's styles written into each element so that it needs no page.
 function standing(node) {
   const look = getComputedStyle(node);
   if (look.display === "none") return null;
@@ -33,7 +33,7 @@ function standing(node) {
   return copy;
 }
 
-// Converts a word or a box of HTML in the stage to SVG.
+// Converts a word or an HTML box in the stage to SVG.
 function boxed(node, place) {
   const look = getComputedStyle(node);
   const [x, y, width, height] = place(node.getBoundingClientRect());
@@ -48,7 +48,7 @@ function boxed(node, place) {
   })].join(";");
   const range = document.createRange();
   for (const child of [...node.childNodes].filter(({ nodeType }) => nodeType === 3)) {
-    for (const { 0: word, index } of child.data.matchAll(/\S+/g)) { // word by word, since lines may break in between
+    for (const { 0: word, index } of child.data.matchAll(/\S+/g)) { // word by word, as lines may break in between
       range.setStart(child, index);
       range.setEnd(child, index + word.length);
       const [left, top, , high] = place(range.getBoundingClientRect());
@@ -58,7 +58,7 @@ function boxed(node, place) {
   return made;
 }
 
-// The first colour behind an element that isn't transparent.
+// The first non-transparent background colour of an element or its ancestors.
 function paperBehind(node) {
   for (let one = node; one; one = one.parentElement) {
     const colour = getComputedStyle(one).backgroundColor;
@@ -67,7 +67,7 @@ function paperBehind(node) {
   return "rgb(255, 255, 255)";
 }
 
-// The stage as a single SVG: drawings, pixels and words at their places, on the page's background.
+// The stage as a single SVG with drawings, images and words in position on the page's background.
 export function pictureOf(stage, title) {
   const area = stage.getBoundingClientRect();
   const [width, height] = [area.width, area.height].map((size) => Math.ceil(size) + 2 * MARGIN);
@@ -105,7 +105,7 @@ async function asPixels({ text, width, height }) {
   return new Promise((resolve) => canvas.toBlob(resolve));
 }
 
-// The dials and everything that the figure computed, as lines "name,index,value". Nested lists have indices with dots.
+// The dials and all data of the figure, as lines "name,index,value". Indices of nested lists are joined with dots.
 export function tableOf(dials, values, data) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = dials.map((dial) => [dial.trait, "", formatDial(dial, values[dial.trait])]);
@@ -123,7 +123,7 @@ function save(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// The row of buttons. page: if there is one, the link contains its address; data(): the data that are drawn now.
+// The row of buttons. page: if given, the link contains its address; data(): the data currently drawn.
 export function takeaway({ title, dials }, app, stage, page, data) {
   const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   const link = () => {

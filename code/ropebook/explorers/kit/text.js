@@ -1,6 +1,6 @@
-// Writes numbers for readers.
+// Formats numbers for readers.
 
-// Writes three significant digits; very small and very large numbers become 1.23 × 10⁻⁴.
+// Formats three significant digits; very small and very large numbers become 1.23 × 10⁻⁴.
 export function tidy(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -21,7 +21,7 @@ export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// Writes a fixed number of decimals, with a minus sign that is as wide as a plus.
+// Formats a fixed number of decimals, with a minus sign as wide as a plus sign.
 export function exact(value, decimals = 3) {
   return value.toFixed(decimals).replace("-", "−");
 }

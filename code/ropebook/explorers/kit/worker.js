@@ -1,16 +1,16 @@
 // Runs the model in a worker, so that the page stays responsive, and loads the model's weights.
 
-// The function that the worker runs. The worker gets its source, so it must use nothing from outside.
-//   It gets    { stored }, the weights; then { id, run, look }, what to read and which head and byte to look at in the
-//              end; { id, look }, to look again without reading; or { id, run, aside }, to read something afterwards
-//              that is shown for comparison, under the name `aside`.
-//   It posts   { id, share } while it reads; { id, found, row }, where `row` is what the head attends to at `look`;
+// The function that the worker runs. The worker gets its source, so it must not use anything from outside.
+//   It gets    { stored }, the weights; then { id, run, look }, what to read and which head and byte to look at
+//              afterwards; { id, look }, to look again without reading; or { id, run, aside }, to read something later
+//              for comparison, under the name `aside`.
+//   It posts   { id, share } while it reads; { id, found, row }, where `row` contains the head's attention at `look`;
 //              { id, row }; { aside, found }; or { problem }.
-// A later request stops a reading, but a reading aside is stopped only by another text.
+// A later request interrupts a reading, but a comparison is interrupted only by another text.
 function serve(make) {
   let model;
-  let last; // what attention() needs of the last text that was not read aside
-  let newest; // the id of the last request
+  let last; // what attention() needs from the last text, not counting comparisons
+  let newest; // the id of the latest request
   let newestRun;
   const { port1, port2 } = new MessageChannel();
   const pause = () => new Promise((done) => {
@@ -45,8 +45,8 @@ function serve(make) {
   };
 }
 
-// Starts a worker with a model. The model is given as the functions that it consists of; the first makes it from the
-// stored weights. told(message) gets the worker's messages.
+// Starts a worker with a model. The model is given as a list of its functions, the first of which builds it from the
+// stored weights. told(message) receives the worker's messages.
 export function startWorker(/** @type {Function[]} */ parts, /** @type {ArrayBuffer} */ stored, told) {
   const text = `${parts.join("\n")}\n(${serve})(${parts[0].name});`;
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
@@ -58,7 +58,7 @@ export function startWorker(/** @type {Function[]} */ parts, /** @type {ArrayBuf
   return worker;
 }
 
-// Loads the weights, from a file on the site or from the kernel.
+// Loads the weights from a file on the site or from the kernel.
 export async function loadWeights({ model, page }) {
   const packed = page?.file ? fromText(await page.file("model")) : await fromKernel(model);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

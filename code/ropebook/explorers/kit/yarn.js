@@ -1,20 +1,20 @@
-// YaRN's ramp from pairs that are kept to pairs that are interpolated, as in its paper and as in its code.
+// YaRN's ramp from pairs that are kept to pairs that are interpolated, as defined in its paper and in its code.
 
 function within(value) {
   return Math.min(1, Math.max(0, value));
 }
 
-// The pair index, usually fractional, at which a pair completes this many turns in a length.
+// The pair index, usually fractional, at which a pair completes this many turns within a length.
 export function pairAt(turns, dim, length, base) {
   return (dim * Math.log(length / (2 * Math.PI * turns))) / (2 * Math.log(base));
 }
 
-// How much of each pair is kept, 0 to 1, as in the paper: linear in the pair's turns within the length.
+// The kept share of each pair, 0 to 1, as in the paper: linear in the pair's turns within the length.
 export function keptByTurns(theta, length, alpha, beta) {
   return theta.map((one) => within(((one * length) / (2 * Math.PI) - alpha) / (beta - alpha)));
 }
 
-// The pair indices at which the code's ramp begins and ends: the pairs there complete β and α turns. `truncate` rounds
+// The pair indices at which the code's ramp begins and ends, where pairs complete β and α turns. `truncate` rounds
 // them outwards.
 export function rampEnds(dim, length, base, alpha, beta, truncate = true) {
   let [low, high] = [pairAt(beta, dim, length, base), pairAt(alpha, dim, length, base)];
@@ -22,7 +22,7 @@ export function rampEnds(dim, length, base, alpha, beta, truncate = true) {
   return [Math.max(0, low), Math.min(dim - 1, high)];
 }
 
-// How much of each pair is kept, as in the code: linear in the pair's index between the ends.
+// The kept share of each pair, as in the code: linear in the pair's index between the ends.
 export function keptByIndex(theta, length, base, alpha, beta, truncate = true) {
   const [low, high] = rampEnds(2 * theta.length, length, base, alpha, beta, truncate);
   return theta.map((_, i) => 1 - within((i - low) / (high - low)));

@@ -1,10 +1,10 @@
-// The words and numbers of the figure with the measured results.
+// The text and numbers of the figure with the measured results.
 
 import { METHODS, MOST_TEXT, SCHEMES } from "../measured.py";
 import { apartText } from "../kit/intervals.js";
 import { capital, exact, percent } from "../kit/text.js";
 
-// Says what readers can do, and where the numbers come from.
+// Explains what readers can do, and where the numbers come from.
 export function noteOf({ measured: { device, date } }) {
   return "Drag across the picture to read other values. These are stored measurements "
     + `(${device}, ${date}); this page only computes means over the three seeds.`;
@@ -16,19 +16,19 @@ export function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, k
   return `${METHODS[key.split("/")[1]]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
 }
 
-// The value of a line at the position or distance where the figure shows values.
+// The value of a line at the position or distance for which the figure shows values.
 export function valueHere({ show }, { here, far, near, distance }, k) {
   if (show === "loss") return here[k] === null ? "–" : exact(here[k], 2);
   return percent(far[k][distance] ?? near[k][distance]);
 }
 
-// The range from the least to the greatest value of the seeds.
+// The range from the smallest to the largest value among the seeds.
 function spread(values, /** @type {(value: number) => string} */ text) {
   if (values.includes(null)) return "";
   return `seeds ${text(Math.min(...values))} to ${text(Math.max(...values))}`;
 }
 
-// Says why a dial has no effect now.
+// Explains why a dial currently has no effect.
 export function idleNote(trait, { run, method, tuned }) {
   if (trait === "text") return "No effect here: records are planted in Python code.";
   if (run === "schemes") return "No effect here: all schemes are shown as they were trained.";
@@ -40,7 +40,7 @@ export function idleNote(trait, { run, method, tuned }) {
   return tuned ? `No model was fine-tuned with ${METHODS[method]}, so this is the model without fine-tuning.` : "";
 }
 
-// The name, value and remark of each number in large type.
+// The name, value and remark of each number shown in large type.
 export function readings(dials, data) {
   const { show, run, measured } = dials;
   const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds } = data;
@@ -68,7 +68,7 @@ export function readings(dials, data) {
   return [read(0), read(best, `Most: ${nameOf(dials, data, lines[best])}`), chance];
 }
 
-// The index of the least value among those that exist. mostOf gives the index of the greatest.
+// The index of the smallest value, ignoring missing ones. mostOf returns the index of the largest.
 function fewest(values) {
   return values.reduce((best, one, k) => (one !== null && (values[best] === null || one < values[best]) ? k : best), 0);
 }
