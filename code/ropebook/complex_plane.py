@@ -47,7 +47,7 @@ def to_complex(
         pairs = x.unflatten(-1, (2, -1)).mT
     else:
         pairs = x.unflatten(-1, (-1, 2))
-    # view_as_complex needs the two numbers of a pair side by side, starting at an even place in memory.
+    # view_as_complex needs the two numbers of a pair side by side, starting at an even offset in memory.
     return torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
 
 

@@ -110,7 +110,7 @@ def turned(
     *,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*heads seq dim"]:
-    """Rotates each vector of x by its place m: pair i by w_i · m radians."""
+    """Rotates each vector of x by its position m: pair i by w_i · m radians."""
     checks.floating("x", x)
     phi = angles(places, waves)
     cos, sin = (y.to(x.device, wide(x.dtype)) for y in (phi.cos(), phi.sin()))
@@ -124,6 +124,6 @@ def score(
     n: Real[Tensor, "keys axes"],
     waves: Waves,
 ) -> Float[Tensor, "*heads queries keys"]:
-    """The scores of queries at places m with keys at places n, divided by √d."""
+    """The scores of queries at positions m with keys at positions n, divided by √d."""
     both = turned(q, m, waves) @ turned(k, n, waves).mT
     return both / math.sqrt(q.shape[-1])

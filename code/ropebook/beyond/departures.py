@@ -47,7 +47,7 @@ def normed_after(
 ) -> Vectors:
     """Rotate, then normalise. Without weights (Llama 4) normalising only changes the length, so it makes no difference
     that the vector has been rotated. With weights (HunYuan) the two entries of a pair are stretched differently *after*
-    the rotation, so the score depends on the place.
+    the rotation, so the score depends on the position.
     """
     return rms(turned(x, places), weight)
 
@@ -55,11 +55,11 @@ def normed_after(
 def tempered(
     q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
 ) -> Vectors:
-    """Scales queries up with the logarithm of their place (Llama 4, in its layers without rotation), which makes the
+    """Scales queries up with the logarithm of their position (Llama 4, in its layers without rotation), which makes the
     softmax sharper.
 
-    ``every``: the scale grows once in this many tokens, starting at place 0. ``scale``: what the logarithm is
-    multiplied by. ``ValueError`` for places below 0, and unless ``every`` is above 0.
+    ``every``: the scale grows once in this many tokens, starting at position 0. ``scale``: what the logarithm is
+    multiplied by. ``ValueError`` for positions below 0, and unless ``every`` is above 0.
     """
     checks.number("every", every, above=0)
     checks.number("scale", scale)
@@ -97,7 +97,7 @@ def partly(
 
 
 def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
-    """Rotates all keys except the last ``exempt`` ones, which have no place (in SAM 2 they are pointers to objects)."""
+    """Rotates all keys except the last ``exempt`` ones, which have no position (in SAM 2 they are pointers to objects)."""
     checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
     turning = k.shape[-2] - exempt
     places = as_positions("places", places)[:turning]
@@ -142,7 +142,7 @@ def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
 
 
 def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
-    """Moves rotated keys by ``by`` places. All that takes is one more rotation; nothing is projected again."""
+    """Moves rotated keys by ``by`` positions. All that takes is one more rotation; nothing is projected again."""
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 

@@ -1,4 +1,4 @@
-"""Which matrices A can rotate a vector by a place with several coordinates: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
+"""Which matrices A can rotate a vector by a position with several coordinates: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
 
 Each A is antisymmetric, so the rotation preserves lengths. The score depends only on n − m if and only if the A
 commute. Then there is a basis in which all of them consist of 2 × 2 blocks, so only waves remain

@@ -37,7 +37,7 @@ def features(
     """Applies φ to each vector. ``turn`` says whether the vector is rotated after φ, before φ, or not at all.
 
     The products of vectors that are rotated after φ depend on the distance and may be negative. If the vectors are
-    rotated before φ, the products are positive but depend on both places.
+    rotated before φ, the products are positive but depend on both positions.
     """
     checks.choice("turn", turn, TURNS)
     if turn == "before":

@@ -100,7 +100,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
 
 
 def shifts(dim: int = 64, trials: int = 64) -> None:
-    """Plots how much a score changes when both places move against how far they move: the median and the largest change
+    """Plots how much a score changes when both positions move against how far they move: the median and the largest change
     of many scores."""
     by = [int(10 ** (e / 2)) for e in range(13)]
     fig, ax = figure(560, 320)

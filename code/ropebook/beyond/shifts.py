@@ -1,4 +1,4 @@
-"""How closely a relative score stays the same when both places move by the same amount, measured at random places."""
+"""How closely a relative score stays the same when both positions move by the same amount, measured at random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If values are rotated as well, the output depends on the place; rotating the output back removes that dependence.
+"""If values are rotated as well, the output depends on the position; rotating the output back removes that dependence.
 
 The output of a query is Σ A_mn v_n, and its weights A_mn depend only on n − m. With rotated values the output is
 Σ A_mn R_n v_n, which changes when the text moves. Rotating that back by R_m^T gives Σ A_mn R_{n−m} v_n, which doesn't.
@@ -28,7 +28,7 @@ def turned_by(
     back: bool = False,
     layout: str = "interleaved",
 ) -> Vectors:
-    """Rotates each vector of x by its place, or in the opposite direction if ``back`` is true."""
+    """Rotates each vector of x by its position, or in the opposite direction if ``back`` is true."""
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)

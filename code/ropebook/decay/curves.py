@@ -118,7 +118,7 @@ def trend(
     """The trend of a curve over Δ < ``length``, in windows that grow: each is a third longer than the one before (by a
     factor of 10^(1/8)).
 
-    Returns the middles of the windows, shape (windows,), float64, and the mean, least and greatest value in each.
+    Returns the middles of the windows, shape (windows,), float64, and the mean, smallest and largest value in each.
 
     >>> middles, found = trend(lambda distances: distances.double(), 10)
     >>> middles.tolist() == found.mean.tolist() == [1.0, 2.0, 3.0, 4.5, 6.0, 8.0]

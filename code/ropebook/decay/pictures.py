@@ -250,7 +250,7 @@ def _band(
     alpha: float = 0.25,
     width: float = 2,
 ) -> None:
-    """Draws the trend of a curve: a line for the mean, and a band from the least to the greatest value."""
+    """Draws the trend of a curve: a line for the mean, and a band from the smallest to the largest value."""
     middles, found = trend(curve, checks.integer("length", length, minimum=2))
     ax.fill_between(
         middles, found.least, found.greatest, color=colour, alpha=alpha, linewidth=0

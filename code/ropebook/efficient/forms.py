@@ -421,8 +421,8 @@ def rotate_in_place(
     If an earlier operation kept x, or x is the argument of an activation checkpoint (which would rotate it twice),
     torch's version counter notices that x was overwritten, and the backward pass raises an error.
 
-    If several entries of x share a place in memory, as in keys expanded to the number of query heads, x is refused
-    (``ValueError``), because that place would be rotated several times. Rotate first, then expand.
+    If several entries of x share a memory location, as in keys expanded to the number of query heads, x is refused
+    (``ValueError``), because that location would be rotated several times. Rotate first, then expand.
     """
     fit(x, cos, sin, layout)
     memory.check_writable("x", x)

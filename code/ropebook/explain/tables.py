@@ -164,7 +164,7 @@ def _base_and_share(
 
 
 def _lengths(table: dict) -> dict[str, object]:
-    """Trained and target length, as far as the file gives them."""
+    """The trained length and the target length, if the file specifies them."""
     kind, maximum, factor = table["kind"], table["maximum"], table["factor"]
     takes = kind in doubts.WITH_ORIGINAL
     given = first(

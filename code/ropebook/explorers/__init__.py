@@ -70,7 +70,7 @@ class Explorer(anywidget.AnyWidget):
     )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # traitlets makes further subclasses, which don't have a script
+        # traitlets creates further subclasses, which have no script
         if "script" in cls.__dict__:
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
@@ -82,7 +82,7 @@ class Explorer(anywidget.AnyWidget):
 
     def __init__(self, **kwargs: Any) -> None:
         unknown = sorted(set(kwargs) - set(self.trait_names()))
-        if unknown:  # ipywidgets would only warn
+        if unknown:  # without this, ipywidgets would only warn
             allowed = ", ".join([*self.dial_traits(), "alt"])
             raise TypeError(
                 f"{type(self).__name__} takes {allowed}; got {unknown[0]}"

@@ -207,7 +207,7 @@ class Alive(Explorer):
         return proposal["value"]
 
     def dials(self) -> dict[str, Any]:
-        """The current values of the dials, and ``result``, the result for the opening state."""
+        """The current values of the dials, and ``result``, the model's result for the opening state."""
         return {**super().dials(), "result": self.start}
 
     def _send_weights(self, _: object, content: object, buffers: object) -> None:

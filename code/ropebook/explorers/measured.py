@@ -241,7 +241,7 @@ def compact(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(id: str) -> bool:
-    """Whether the dials can choose a cell."""
+    """Whether a cell can be selected with the dials."""
     scheme, _, extension = id.partition("/")
     return id in SCHEMES or (
         scheme == LONGER and extension.partition("/")[0] in ("", *METHODS)

@@ -28,7 +28,7 @@ class Patches(Explorer):
     """The scores of one patch with every patch of a 16 × 16 image, for q = k = (1, …, 1), each as a share of the
     largest.
 
-    ``form``: how places rotate pairs, one of `FORMS`. ``base``, ``dim``: the base and number of entries for rows;
+    ``form``: how positions rotate pairs, one of `FORMS`. ``base``, ``dim``: the base and number of entries for rows;
     ``base_columns``, ``dim_columns``: the same for columns. Only the axial form uses the columns' base; the other forms
     have the frequencies of a single head with dim + dim_columns entries. ``row``, ``column``: the patch, 0 to 15. Bad
     values raise ``TraitError``.

@@ -35,7 +35,7 @@ class Shuffle(Explorer):
     """Attention weights and outputs of a sentence whose words the reader reorders.
 
     ``words``: a sentence of 1 to 8 words. ``order``: a permutation of 0 … n − 1, which is reset when the number of
-    words changes; place r shows the word that was typed at place ``order[r]``. The default sentence is at first shown
+    words changes; index r shows the word that was typed at index ``order[r]``. The default sentence is at first shown
     as "the man bit the dog". ``position``: whether a sinusoidal vector is added to each word. ``causal``: whether a
     word sees only itself and the words before it. Bad values raise ``TraitError``.
     """

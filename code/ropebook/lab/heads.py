@@ -100,7 +100,7 @@ class Attention(NamedTuple):
     weights: Tensor
     # Mean score before the softmax at each distance, over the same queries.
     scores: Tensor
-    # Share of all weight at each distance. The shares sum to 1 over the distances.
+    # Share of the total weight at each distance. The shares sum to 1 over the distances.
     share: Tensor
     # Share of all weight that the first byte of the text gets.
     first: Tensor

@@ -29,7 +29,7 @@ def falling(run: Mapping) -> tuple[int, int]:
 
 
 def near(run: Mapping) -> float:
-    """The share of all weight within 32 bytes, averaged over the heads."""
+    """The share of the total weight within 32 bytes, averaged over the heads."""
     return sum(head["near_32"] for head in run["heads"]) / len(run["heads"])
 
 

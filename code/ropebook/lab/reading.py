@@ -84,7 +84,7 @@ def read(text: bytes, model: LanguageModel | None = None) -> Reading:
 def attention(
     text: bytes, model: LanguageModel, layer: int, head: int, place: int
 ) -> Float[Tensor, " keys"]:
-    """What a head attends to when it predicts the byte ``place`` of the text: the
+    """What a head attends to when it predicts byte ``place`` of the text: the
     weights (place,) of all bytes before it. Layers, heads and bytes are counted
     from 0. Raises ``ValueError`` if the layer, head or byte does not exist.
     """

@@ -48,7 +48,7 @@ class Variant(Trial):
 
     ``bias_lr``: the peak learning rate of T5's table, which replaces ``lr``.
     ``rotary_dim``: how many entries of each head rotate. ``reach``: the rows keep
-    their length, but a gap at a random place spreads their positions over 0 … reach
+    their length, but a gap at a random index spreads their positions over 0 … reach
     − 1 (Zhu et al. 2023, PoSE, with two chunks).
 
     >>> Variant("t5", 1, variant="bias-0.1", bias_lr=0.1).name
@@ -87,7 +87,7 @@ class Variant(Trial):
         """The positions in each row of a step, int64 (rows, length): they count
         from 0, with one gap. None without ``reach``.
 
-        The place of the gap is uniform over the row, and its size is uniform over 0
+        The gap's index is uniform over the row, and its size is uniform over 0
         … reach − length. The gaps are drawn separately, so that the rows are the
         same with and without them.
 

@@ -28,7 +28,7 @@ from ropebook import checks
 
 
 class Within(NamedTuple):
-    """A limit that follows another dial: at most ``times`` · that dial's value + ``plus``, rounded down.
+    """A limit that depends on another dial: at most ``times`` · that dial's value + ``plus``, rounded down.
 
     A value beyond the limit is refused. If the other dial shrinks and the limit falls below the current value, the
     value is lowered. The script gets the limit too, and does the same.
@@ -42,7 +42,7 @@ class Within(NamedTuple):
     plus: int = 0
 
     def most(self, value: int) -> int:
-        """The limit if the other dial is at ``value``."""
+        """The limit when the other dial is set to ``value``."""
         return math.floor(self.times * value + self.plus)
 
 
@@ -74,7 +74,7 @@ class Dial(traitlets.TraitType):
 
 
 class _Number(Dial):
-    """A number from ``min`` to ``max``. ``below`` and ``above`` explain its limits. ``log``: whether its slider is
+    """A number from ``min`` to ``max``. ``below`` and ``above`` explain these limits. ``log``: whether its slider is
     logarithmic. ``within``: a limit that is set by another dial."""
 
     kind = "number"

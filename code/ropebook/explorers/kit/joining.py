@@ -23,7 +23,7 @@ _EXPORT = re.compile(r"^export (?!default )", re.MULTILINE)
 
 
 def source(name: str) -> str:
-    """Reads a file in the explorers' folder."""
+    """Reads a file from the explorers' folder."""
     folder = resources.files("ropebook.explorers")
     return (folder / name).read_text(encoding="utf-8")
 
@@ -48,7 +48,7 @@ def join(
     <BLANKLINE>
     """
     parts: dict[str, str] = {}
-    # what the parts import from each Python file
+    # names that the parts import from each Python file
     imported: dict[str, list[str]] = {}
     declared = {"PALETTE": PALETTE, **(declared or {})}
 

@@ -1,6 +1,6 @@
 """The still figures: an explorer's own drawing as SVG, made when the book is built.
 
-The package contains each explorer's opening picture, for notebooks on machines that cannot draw it; pages show each
+The package contains each explorer's opening picture, for notebooks on machines that cannot draw it. Pages show each
 figure in its own state.
 """
 
