@@ -30,7 +30,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from ropebook import checks
 from ropebook.colours import HUES, PALETTE
 
-# The colours to draw with. To matplotlib they are ordinary hexadecimal colours; in the SVG they become CSS variables.
+# The drawing colours. To matplotlib they are ordinary hexadecimal colours; in the SVG they become CSS variables.
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
 BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL = COLOURS
 
@@ -121,7 +121,7 @@ def figure(
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)
     matplotlib.rcParams.update(_STYLE)
-    # 72 points make an inch, so a point becomes a pixel.
+    # There are 72 points to an inch, so one point becomes one pixel.
     fig = Figure(figsize=(width / 72, height / 72), layout="constrained")
     FigureCanvasSVG(fig)
     return fig, fig.subplots(rows, columns, **options)

@@ -14,7 +14,7 @@ from ropebook import checks
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
 # "trials" has the trained models and their results, "real" the measurements of a published model, a file for each.
 _MODELS, _PUBLISHED = "trials", "real"
-# where downloadable notebooks have their copy of the results
+# where downloadable notebooks keep their copy of the results
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
 _PROVENANCE = ("device", "torch", "date", "seed", "command")

@@ -18,7 +18,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.shapes import Float, Int, Real, Shaped
 
-# Up to this position the float64 angle mθ is right to 1e-6 radian. Far beyond, it would be wrong without any warning.
+# Up to this position the float64 angle mθ is accurate to 1e-6 radian. Far beyond it, the angle would be silently wrong.
 LARGEST_POSITION = 2**31
 
 # A tensor, or anything that NumPy can turn into an array; see `angles`.

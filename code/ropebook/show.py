@@ -20,8 +20,8 @@ NUMBER = re.compile(
 MISSING = "–"
 # A cell with more characters than this takes several lines on a phone, so its column must not be too narrow.
 SENTENCE = 24
-# This text is read out but not seen; it says what bold type means. It is styled inline, so that it works wherever the
-# table is shown.
+# This text, which explains the bold type, is for screen readers only. It is styled inline, so that it works wherever
+# the table is shown.
 SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
     'overflow: hidden; white-space: nowrap"> (best)</span>'
@@ -91,7 +91,7 @@ def _without_docstrings(source: str) -> str:
         ):
             continue
         text = node.body[0]
-        if len(node.body) > 1:  # a body that is only a docstring has to stay
+        if len(node.body) > 1:  # keep a body that is only a docstring
             for number in range(text.lineno, text.end_lineno + 1):
                 lines[number - 1] = None
             if lines[text.end_lineno] == "":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, list]
 
-# The names of forms in the benchmark, and their names in tables.
+# Maps the forms' names in the benchmark to their names in tables.
 TITLES = {
     "limit": "copy",
     "dense": "matrix",
@@ -307,7 +307,7 @@ def roofline(measured: dict) -> Figure:
     part = measured["cpu"]["float32"]
     shape = part["shape"]
     tokens, heads = shape["tokens"], shape["q_heads"] + shape["k_heads"]
-    # in GB/s, measured by copying
+    # bandwidth in GB/s, measured with a copy
     bandwidth = part["bytes"] / entry(part, "limit")["ms"] / 1e6
     # the label's position relative to its point
     labels = {

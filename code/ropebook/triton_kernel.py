@@ -295,7 +295,7 @@ def rotary(
     if reason is not None:
         raise RuntimeError(reason)
     xs = tuple(named.values())
-    # If a function changes a view, autograd allows it only one output. In that case q and k get a launch each.
+    # If a function changes a view, autograd allows it only one output. In that case q and k are launched separately.
     if (
         in_place
         and any(x.requires_grad for x in xs)

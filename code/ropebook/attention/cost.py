@@ -34,7 +34,7 @@ class AttentionCost:
 
     @property
     def flops(self) -> int:
-        """All operations: ``projection_flops + attention_flops``."""
+        """The total number of operations: ``projection_flops + attention_flops``."""
         return self.projection_flops + self.attention_flops
 
 
@@ -98,8 +98,8 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """The time, in milliseconds, of the fastest of several runs of ``function(*tensors)``: the one that other work on
-    the machine disturbed least.
+    """The time, in milliseconds, of the fastest of several runs of ``function(*tensors)``, which is the one least
+    affected by other work on the machine.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

@@ -119,7 +119,7 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     outer = p.unsqueeze(-1) * p.unsqueeze(-2)
     others = outer - torch.diag_embed(outer.diagonal(dim1=-2, dim2=-1))
     # The diagonal is p(1 − p). We compute it as the sum of p times every other p, because 1 − p loses all its digits
-    # when p is near 1, and that is the interesting case.
+    # when p is near 1, which is the interesting case.
     return (torch.diag_embed(others.sum(-1)) - others) / _divisor(divisor)
 
 

@@ -23,7 +23,7 @@ from ropebook.sinusoidal import distance_kernel
 Curve = Callable[[Tensor], Tensor]  # distances (n,) -> values (n,)
 Device = torch.device | str | None
 
-CHUNK = 2**16  # distances at a time
+CHUNK = 2**16  # number of distances per chunk
 
 
 def whole_length(name: str, value: int) -> int:

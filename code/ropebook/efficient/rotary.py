@@ -433,7 +433,7 @@ class RotaryEmbedding(nn.Module):
             table = None
         rows = self.table_length if table is None else len(table[0])
         fits = table is not None and rows >= end
-        # Far from the table we skip the rows in between: an offset of a million needs one row, not a million.
+        # Far beyond the table, the rows in between are skipped: an offset of a million needs one row, not a million.
         # Only eager code lets the table grow, because a graph may own the memory of the tensors that it made.
         far = end > 2 * rows and offset > seq_len
         if not fits and (far or torch.compiler.is_compiling()):

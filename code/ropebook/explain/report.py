@@ -40,7 +40,7 @@ class Table:
     and for one of the target length; empty if the file does not determine them.
     ``on_cos``: the factor on cosines and sines. ``turned``: whether each pair
     completes a turn within the trained length. ``beyond``: how many radians each
-    pair goes beyond its angles. Both are empty if a length is unknown.
+    pair exceeds its training angles. Both are empty if a length is unknown.
     """
 
     name: str

@@ -57,7 +57,7 @@ from ropebook.extrapolation.registry import METHODS, make, methods_table
 from ropebook.extrapolation.search import Search, search_factors
 from ropebook.extrapolation.trained import *  # noqa: F403
 
-# The modules with the methods have their own lists of names.
+# Each module of methods has its own list of names.
 __all__ = [
     "METHODS",
     "CacheError",

@@ -22,7 +22,7 @@ WHEN = (
 class Choice(NamedTuple):
     """A situation, and what we recommend for it."""
 
-    # what you may do to the model
+    # which changes to the model are allowed
     when: str
     method: Extension
 

@@ -357,7 +357,7 @@ class LongRoPE(Frequencies):
     ) -> Scaled:
         grown = grown_to(length, self.trained_length)
         if isinstance(length, torch.SymInt):
-            # In a graph for all lengths, this is 0 up to L and 1 beyond.
+            # In a graph compiled for all lengths, this is 0 up to L and 1 beyond.
             long = torch.sym_min(torch.sym_max(length - self.trained_length, 0), 1)
             short_ones = self._divided(inv_freq, "short_factors")
             long_ones = self._divided(inv_freq, "long_factors")

@@ -35,7 +35,7 @@ from ropebook.extrapolation.loaded import (
 )
 from ropebook.extrapolation.methods import Extension
 
-# The name by which transformers knows our attention function.
+# The name under which transformers registers our attention function.
 ATTENTION = "ropebook"
 
 
@@ -89,7 +89,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
             turns = turns_of(owner, rotary.base, rotary.layout, rotary.rotary_dim)
             _register()
             attention = ATTENTION
-    # From here on, nothing is refused.
+    # All checks have passed, so nothing below raises an error.
     owner.rotary_emb = rotary
     owner.set_attn_implementation(attention)
     for part in owner.modules():

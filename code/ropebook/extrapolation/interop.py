@@ -29,7 +29,7 @@ from ropebook.extrapolation.registry import make
 from ropebook.extrapolation.trained import BaseChange, Partial, Proportional
 from ropebook.shapes import Float
 
-# For each rope_type, the names of its options in transformers and here.
+# The names of each rope_type's options, in transformers and in this package.
 _OUR_OPTIONS = {
     "yarn": {
         "beta_slow": "alpha",

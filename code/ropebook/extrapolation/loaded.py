@@ -147,7 +147,7 @@ class Call(NamedTuple):
     options: Mapping[str, object]
 
 
-# The name by which transformers knows the recording attention function during the trial run.
+# The name under which transformers registers the recording attention function during the trial run.
 _REHEARSAL = "ropebook_rehearsal"
 
 

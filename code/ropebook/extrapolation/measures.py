@@ -47,8 +47,8 @@ def least_ntk_factor(
 ) -> float:
     """The smallest factor for NTK-aware scaling that keeps every pair within its angles in training.
 
-    It is determined by the first pair without a full turn, because of all pairs that need stretching, this one is
-    stretched least.
+    It is determined by the first pair without a full turn, because it is
+    stretched least among the pairs that need stretching.
 
     >>> from ropebook.rope import inv_freq
     >>> round(least_ntk_factor(inv_freq(128), 4096, 16384), 2)
@@ -76,7 +76,7 @@ def overshoot(
     target_length: int,
     scaled: Float[Tensor, " pairs"],
 ) -> Float[Tensor, " pairs"]:
-    """How far each pair goes beyond its angles in training, in radians: shape (d/2,), at least 0.
+    """By how many radians each pair exceeds its training angles: shape (d/2,), at least 0.
 
     ``scaled`` are the frequencies in use at ``target_length``; for the plain model, pass ``inv_freq``. For a pair that
     did not complete a turn in training (`turned`), the result is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). For the other pairs
@@ -117,7 +117,7 @@ class PaperAndCode(NamedTuple):
 
     # the paper's θ′ divided by the code's, for each pair
     ratio: Tensor
-    # the largest factor between them, in either direction
+    # the largest ratio between them, in either direction
     largest: float
     # the pair with this factor
     pair: int
@@ -156,7 +156,7 @@ class CacheError(NamedTuple):
     lengths: Tensor
     # (…, T): the method's scores in one pass over the whole text
     exact: Tensor
-    # (…, T): scores with every key rotated as it was when it arrived
+    # (…, T): scores in which each key keeps the rotation from its arrival
     cached: Tensor
     # the largest difference between the two
     largest: float

@@ -25,11 +25,11 @@ class Method:
     # the class that implements it
     form: type[Extension]
     year: int
-    # the source's key in the bibliography
+    # bibliography key of the source
     source: str
     # the page and heading that explain it
     section: str
-    # options for trying out the method with heads of 8 entries and a trained length of 32
+    # example options for heads of 8 entries and a trained length of 32
     example: Mapping[str, object] = field(hash=False)
     # "no": works with a trained model; "yes": needs further training; "optional": published with and without training
     trains: str
@@ -37,11 +37,11 @@ class Method:
     changes_within: bool
     # whether a cache may keep keys that were rotated when they arrived; measured by `cache_error`
     cache_safe: bool
-    # its rope_type in transformers, or the option that has the same effect
+    # its rope_type in transformers, or the equivalent option
     transformers: str | None = None
     # the situations in which `choices` recommends it
     suits: tuple[str, ...] = ()
-    # the explorers that offer the method, each with its note on it
+    # the explorers that offer the method, each with a note about it
     explorers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property

@@ -20,7 +20,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 
-# The rope_types of transformers that have other names here.
+# Hugging Face transformers' rope_types that have different names here.
 _THEIRS = {"dynamic": "dynamic_ntk"}
 
 

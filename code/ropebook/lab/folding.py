@@ -22,7 +22,7 @@ from ropebook.lab.frequencies import rotary_of
 from ropebook.lab.model import LanguageModel
 from ropebook.shapes import Complex, Float
 
-# this many questions at a time
+# number of questions per batch
 _BATCH = 64
 
 

@@ -102,7 +102,7 @@ class Attention(NamedTuple):
     scores: Tensor
     # Share of the total weight at each distance. The shares sum to 1 over the distances.
     share: Tensor
-    # Share of all weight that the first byte of the text gets.
+    # Share of the total weight on the first byte of the text.
     first: Tensor
 
 

@@ -1,4 +1,4 @@
-"""Weights of one byte each, with one scale per row. Notebooks carry the small model
+"""Weights stored as one byte each, with one scale per row. Notebooks carry the small model
 in this form."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
             stored[name] = weight
             continue
         scales = weight.abs().amax(1, keepdim=True).float() / LARGEST
-        # A row of zeros has the scale 0.
+        # The scale of an all-zero row is 0.
         steps = (weight / scales).nan_to_num(0)
         stored[name] = steps.round().to(torch.int8)
         stored[name + SCALES] = scales.squeeze(1)
@@ -41,7 +41,7 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inverse of `rounded`, in float32. Other weights stay unchanged.
+    """The inverse of `rounded`, in float32. Other weights are returned unchanged.
 
     >>> restored(rounded({"w": torch.tensor([[1.0, -0.25]])}))["w"]
     tensor([[ 1.0000, -0.2540]])

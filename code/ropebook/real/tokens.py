@@ -141,7 +141,7 @@ class Tokenizer:
 
 def words(text: str, cut: str = "gpt-2") -> list[str]:
     """Split a text into words, which are then encoded separately. Joined together,
-    they give the text again.
+    they reproduce the text.
 
     A word includes the space before it. With "smollm" every digit is a word, and
     digits are split off before everything else.

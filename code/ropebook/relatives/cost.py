@@ -40,7 +40,7 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     square = H * T * T
     # Each distance is projected, and each query is multiplied with each distance.
     both = (2 * T - 1) / T
-    # a network with one input, 32 hidden numbers, and one output for each head
+    # a network with one input, 32 hidden units and one output per head
     network = 2 * 32 + 32 + 2 * 32 * H
     costs = {
         "nothing": Cost(0, 0, 0, 0, 0),

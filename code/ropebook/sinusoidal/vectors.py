@@ -58,7 +58,7 @@ def encoding(
     """
     checks.choice("dtype", dtype, FLOATS)
     result = interleave(angles(positions, dim, base)).to(dtype)
-    # A float64 result stays on the device of the angles.
+    # A float64 result stays on the angles' device.
     if isinstance(positions, Tensor) and dtype != torch.float64:
         result = result.to(positions.device)
     return result
