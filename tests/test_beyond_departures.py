@@ -138,7 +138,7 @@ def test_a_conformer_turns_before_it_projects():
 @pytest.mark.parametrize("exempt", [0, 2, SEQ - 1])
 def test_sam_2_exempts_keys_from_the_end(exempt):
     q, k = random(2, 1, HEADS, SEQ, DIM, dtype=torch.float32)
-    # their pairs are interleaved, ours are in halves
+    # their pairs are interleaved, ours are half-split
     cos, sin = (one.repeat_interleave(2, -1) for one in rope.cos_sin(PLACES, rope.inv_freq(DIM)))
     turning = SEQ - exempt
     _, theirs = sam2.apply_rotary_pos_emb_2d(

@@ -419,7 +419,7 @@ def test_every_public_function_has_bad_input_and_a_description():
     assert all(inspect.getdoc(getattr(C, name)) for name in public(C))
 
 
-# --- The proofs are about the module: in numbers, both sides of each are what the module computes ---------
+# --- The proofs describe the module: numerically, it computes both sides of each identity ---
 
 M, N, DISTANCE, PLACE, DIM, BASE = 7, 3, 4, 9, 4, 50.0
 THETA = sinusoidal.inv_freq(DIM, BASE).tolist()

@@ -45,7 +45,7 @@ def test_models_are_those_of_transformers_where_it_knows_them():
 
 
 def test_models_are_those_of_their_papers():
-    # Rotated entries, entries per head, base, and tokens of a training text (for Mistral, of the window).
+    # Rotated entries, entries per head, base, and training length in tokens (for Mistral, the window).
     assert [model[1:5] for model in D.MODELS] == [
         (24, 96, 10_000, 2048), (128, 128, 10_000, 2048), (128, 128, 10_000, 4096), (128, 128, 10_000, 4096),
         (256, 256, 10_000, 8192), (128, 128, 500_000, 8192), (128, 128, 10**6, 32_768), (256, 256, 10**6, 32_768),

@@ -478,7 +478,7 @@ def test_with_two_functions_any_invertible_step_does(seed):
     assert scores[0] == pytest.approx(scores[1].item(), rel=1e-6, abs=1e-6)
 
 
-# --- The proofs are about the module ---
+# --- The proofs describe the module ---
 
 BASE, DIM, M, N = 50.0, 6, 7, 3
 THETA = sinusoidal.inv_freq(DIM, BASE).tolist()

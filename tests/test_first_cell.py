@@ -323,8 +323,8 @@ def test_a_small_notebook_installs_the_wheel_and_runs(public, tmp_path):
     assert said[2] == f"['{name}']\n"
 
 
-# These have what the others lack: sympy's proofs, figures with dials, results, and a library that may be missing.
-# ALL_NOTEBOOKS=1 runs all notebooks and takes a quarter of an hour.
+# These notebooks contain what the others lack: sympy's proofs, figures with dials, results, and a library that may be
+# missing. ALL_NOTEBOOKS=1 runs all notebooks and takes a quarter of an hour.
 FEW = ("derivation_only", "complex_plane", "lab", "intro")
 ALONE = [path for path in CHAPTERS if path.stem in FEW or os.environ.get("ALL_NOTEBOOKS") == "1"]
 

@@ -19,7 +19,7 @@ FAR = Layout("order", 2048, 256, 2048, contexts=12)
 FINDING = Layout("retrieval", 2048, 256, 2048, contexts=12)
 
 
-# --- Readers who answer by a rule ---------------------------------------------------------------------------------
+# --- Rule-based readers --------------------------------------------------------------------------------------------
 
 
 def records(text, key):

@@ -99,7 +99,7 @@ def test_questions_stand_exactly_so_far_back(task, seed, n):
                 assert len(found) == 1
             seen.add((wanted - data.RECORD) // data.VALUES)
         assert len(seen) == n
-        # keys that aren't asked for have records as well
+        # keys that the question doesn't ask for have records as well
         records = [byte for byte in text[: 160 - 2 * n] if is_record(byte)]
         assert len(records) == len(set(records)) == data.KEYS * (T.planted_bytes(task) - 2)
 

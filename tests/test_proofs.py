@@ -77,7 +77,7 @@ def test_each_check_says_what_it_checks(label):
     assert "\n" not in says
 
 
-# --- The proofs are about the module: in numbers, both sides of each are what the module computes ---------
+# --- The proofs describe the module: numerically, it computes both sides of each identity ---
 
 M, N, K, J, SHIFT, DIM, BASE = 7, 3, 5, 2, 11, 6, 50.0
 THETA = sinusoidal.inv_freq(DIM, BASE).tolist()

@@ -28,7 +28,7 @@ WATCH = """
 
 @dataclass
 class Line:
-    """The address of the site, and the event that the rest of a page waits for."""
+    """Holds the address of the site, and the event for which the rest of a page waits."""
 
     address: str
     rest: threading.Event = field(default_factory=threading.Event)
