@@ -84,7 +84,7 @@ class Fire(Bias):
     are learned.
 
     For texts of any length, f gets numbers from 0 to 1. The bias depends on the distance and on the query's position.
-    It is meant for causal models; for keys after the query it uses |Δ|.
+    It is meant for causal models; for keys after the query it uses the absolute value of Δ.
     """
 
     def __init__(
