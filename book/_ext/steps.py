@@ -122,22 +122,24 @@ class Try(SphinxDirective):
         except ValueError as error:
             raise self.error(str(error)) from None
         listed = nodes.enumerated_list() if len(steps) > 1 else nodes.bullet_list()
-        listed += [self._item(step) for step in steps]
+        listed.extend(self._item(step) for step in steps)
         title = nodes.paragraph("", "", nodes.strong("", "Try this"), classes=["try-title"])
         return [nodes.container("", title, listed, classes=["try"], is_div=True)]
 
     def _item(self, step: Step) -> Item:
         told = {"start": step.start, "show": step.show, "goal": step.goal, "hides": step.hides}
-        item = Item(explorer=self.arguments[0], right=str(step.right), **told)
-        item += self._parsed(step.sentence, step.line)
+        item = Item(
+            "", *self._parsed(step.sentence, step.line), explorer=self.arguments[0], right=str(step.right), **told
+        )
         answers = nodes.bullet_list(classes=["try-answers"])
-        answers += [nodes.list_item("", *self._parsed(answer, step.line)) for answer in step.answers]
+        answers.extend(nodes.list_item("", *self._parsed(answer, step.line)) for answer in step.answers)
         # The right answer first, so that what follows is its reason.
         lead = self._parsed(step.answers[step.right], step.line)[0].children
         stop = "" if step.answers[step.right].endswith((".", "?", "!")) else "."
         reason, *more = self._parsed(step.why, step.why_line)
         reason[:0] = [nodes.strong("", "", *lead, nodes.Text(stop), classes=["try-right"]), nodes.Text(" ")]
-        return item + [answers, nodes.container("", reason, *more, classes=["try-why"], is_div=True)]
+        item.extend([answers, nodes.container("", reason, *more, classes=["try-why"], is_div=True)])
+        return item
 
     def _parsed(self, text: str, line: int) -> list[nodes.Node]:
         around = nodes.Element()
