@@ -9,6 +9,8 @@ import re
 import pytest
 import torch
 from docutils import nodes
+from docutils.core import publish_doctree
+from docutils.parsers.rst import directives
 
 from ropebook.explorers.alive import TRAINED, text_of
 from ropebook.explorers.measured import Measured
@@ -94,7 +96,7 @@ def test_what_the_small_model_reads_is_as_its_steps_say():
     assert plain[TRAINED + 128 :].mean() > 3 * within
     stretched = bits(768, method="linear")
     assert stretched[:TRAINED].mean() > 3 * within
-    assert stretched[TRAINED:].mean() == pytest.approx(stretched[:TRAINED].mean(), rel=0.1)  # no break
+    assert stretched[TRAINED:].mean().item() == pytest.approx(stretched[:TRAINED].mean().item(), rel=0.1)  # no break
     for base in (50_000.0, 100_000.0, 320_000.0):
         raised = bits(1024, base)
         assert raised[TRAINED:].mean() < 0.5 * bits(1024)[TRAINED:].mean()
@@ -160,6 +162,27 @@ def test_the_right_answer_is_the_one_with_an_asterisk_too_many():
 def test_what_is_no_step_is_refused(lines, complaint):
     with pytest.raises(ValueError, match=re.escape(complaint)):
         steps.steps_of(lines)
+
+
+def page_of(*lines: str) -> nodes.document:
+    """What docutils makes of a `{try}` block, in its own markup, in which these lines are alike."""
+    directives.register_directive("try", steps.Try)
+    source = ".. try:: lock\n\n" + "".join(f"   {line}\n" for line in lines)
+    return publish_doctree(source, settings_overrides={"report_level": 5, "halt_level": 5})
+
+
+def test_question_answers_and_reason_are_text():
+    lines = ["Does *m* move?", "answers: *m* does | *No | Both", "show: b=on", "goal: a>=2", "why: It is *fixed*."]
+    (item,) = page_of(*lines).findall(steps.Item)
+    question, answers, why = item.children
+    assert question.astext() == "Does m move?"
+    assert [one.astext() for one in answers] == ["m does", "No", "Both"]
+    assert why.astext() == "No. It is fixed."
+    assert len(list(item.findall(nodes.emphasis))) == 3
+    told = {name: item[name] for name in ("explorer", "right", "start", "show", "goal", "hides")}
+    assert told == {"explorer": "lock", "right": "1", "start": "", "show": "b=on", "goal": "a>=2", "hides": ""}
+    (message,) = page_of(*lines[:1], *lines[2:]).findall(nodes.system_message)
+    assert "a step needs answers:" in message.astext()
 
 
 def test_goals_compare_dials_and_numbers():

@@ -178,7 +178,7 @@ def test_nothing_moves_when_a_goal_is_met(tried):
 def test_what_would_tell_is_hidden_until_the_reader_guesses_or_turns_a_dial(tried):
     asked = Asked("Which moves?", "m=20&n=4&shift=0", "shift=50", "shift>=50", "curves", "lock")
     page = tried([asked], figures=(Lock,))
-    words, curves = page.locator(".rb-summary"), page.locator(".rb-stage .rb-tells path").first
+    words, curves = page.locator(".rb-summary"), page.locator(".rb-stage path.rb-tells").first
     expect(words).to_be_hidden()
     expect(curves).to_be_hidden()
     button(page, "Near").click()

@@ -237,12 +237,12 @@ function buildCurves() {
     up: svg("g"),
     across: svg("g"),
     name: svg("text", { "font-size": 12, "text-anchor": "middle", class: "rb-quiet" }, "shift t of both positions"),
-    added: svg("path", lined("muted", 2, "stroke-linejoin: round")),
-    rope: svg("path", lined("1", 2.5)),
+    added: svg("path", { class: "rb-tells", ...lined("muted", 2, "stroke-linejoin: round") }),
+    rope: svg("path", { class: "rb-tells", ...lined("1", 2.5) }),
     marker: svg("path", lined("ink", 1.5)),
-    dots: svg("g"),
+    dots: svg("g", { class: "rb-tells" }),
   };
-  return { ...curves, group: svg("g", { class: "rb-tells" }, ...Object.values(curves)) };
+  return { ...curves, group: svg("g", {}, ...Object.values(curves)) };
 }
 
 function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve, addedCurve }, { shift, dim }) {

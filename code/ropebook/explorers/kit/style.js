@@ -212,20 +212,21 @@ ${variables((_, [, dark]) => dark)}
 
 /* The page's question. What asks and what tells share one room, so that nothing moves when it is done. */
 .rb-try {
-  margin-block-end: 0.75rem; padding: 0.5rem 0.75rem; border: 1px solid var(--rb-grid); border-radius: 0.5rem;
-  font-size: 0.875rem;
+  margin-block-end: 0.5rem; padding: 0.375rem 0.75rem 0.5rem;
+  border: 1px solid var(--rb-grid); border-radius: 0.5rem; font-size: 0.875rem; line-height: 1.35;
 }
 .rb .rb-try-head { display: flex; flex-wrap: wrap; gap: 0 0.75rem; color: var(--rb-muted); font-size: 0.8125rem; }
 .rb-try-mark { font-weight: 600; }
 .rb-try[data-phase="done"] .rb-try-mark { color: var(--rb-3); }
 .rb-try-question { margin-block: 0.125rem 0.375rem; font-weight: 600; }
 .rb-try-both { display: grid; }
-.rb-try-both > * { grid-area: 1 / 1; }
+.rb-try-both > * { grid-area: 1 / 1; display: flex; flex-wrap: wrap; place-content: start; gap: 0.375rem 0.75rem; }
+.rb-try-why { flex: 1 1 20rem; }
+@container (min-width: 32.51rem) and (max-width: 52.5rem) { .rb-try-row { margin-inline-start: auto; } }
 .rb-try-both > [inert] { visibility: hidden; }
 .rb-try-answers { display: flex; flex-wrap: wrap; gap: 0.375rem; }
 .rb .rb-answer { min-height: 1.75rem; padding: 0.125rem 0.625rem; text-align: start; }
-.rb-try-row { display: flex; flex-wrap: wrap; align-items: center; gap: 0 0.75rem; margin-block-start: 0.25rem; }
-.rb-try-row:has(.rb-button:not([hidden])) { margin-block-start: 0.5rem; }
+.rb-try-row { display: flex; flex-wrap: wrap; align-items: center; gap: 0 0.75rem; }
 .rb .rb-try-quiet {
   min-height: 1.75rem; padding: 0; border: 0; background: transparent; color: var(--rb-muted); font-size: 0.8125rem;
   text-decoration: underline; text-decoration-color: var(--rb-grid); text-underline-offset: 0.2em; cursor: pointer;
@@ -236,6 +237,9 @@ ${variables((_, [, dark]) => dark)}
   .rb .rb-try :is(.rb-answer, .rb-button, .rb-try-quiet) { min-height: 2.75rem; }
 }
 .rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells { visibility: hidden; }
+.rb-hides-words .rb-words-all::before {
+  content: "What the figure says comes after your guess."; position: absolute; color: var(--rb-muted);
+}
 
 .rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }
 .rb-takeaway button {
