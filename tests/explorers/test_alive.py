@@ -80,7 +80,7 @@ def test_the_figures_model_is_the_shipped_one():
     assert settings["dim"] // settings["n_heads"] == alive.HEAD_DIM
     assert model.SCHEMES["rope-10000"].base == Alive().base
     megabytes = len(base64.b64encode(reading.packed())) / 1e6
-    assert f"fetches the model, {megabytes:.1f} MB" in Alive._esm
+    assert f"loads the model ({megabytes:.1f} MB)" in Alive._esm
 
 
 def test_a_text_is_long_enough_and_told_in_ascii():
