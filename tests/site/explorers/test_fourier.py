@@ -51,7 +51,7 @@ def test_the_sum_shows_what_python_computes(opened, width):
     assert number(score) == pytest.approx(expected["score"], rel=0.01)
     assert number(highest) == pytest.approx(expected["highest"], rel=0.01)
     assert adding.split() == [str(sum(one >= 0 for one in expected["products"])), "of", "6"]
-    expect(page.locator(".rb-summary")).to_contain_text("at Δ = 30 every wave has its crest")
+    expect(page.locator(".rb-summary")).to_contain_text("at Δ = 30 every wave is at its crest")
     # each bar begins where the previous one ended
     x, left = fourier_places(stage_width(page), 90)
     right = stage_width(page) - (52 if width == 1280 else 6)
