@@ -128,7 +128,8 @@ function made() {
   const asks = html("div", { class: "rb-try-asks" }, answers, html("div", { class: "rb-try-row" }, setUp, tell));
   const tells = html("div", { class: "rb-try-tells" }, why, html("div", { class: "rb-try-row" }, next, again));
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
-  const root = html("section", { class: "rb-try", "aria-label": "Try this" },
+  // A group, not a landmark, since a page may have several.
+  const root = html("div", { class: "rb-try", role: "group", "aria-label": "Try this" },
     html("p", { class: "rb-try-head" }, place, mark), question, html("div", { class: "rb-try-both" }, asks, tells),
     spoken);
   return { root, place, mark, question, answers, setUp, tell, again, why, next, asks, tells, spoken };
