@@ -21,6 +21,8 @@ from tools.paths import BOOK, ROOT
 
 PAGES = {
     **test_small_site.PAGES,
+    "steps": "# Steps\n\n```{try} sweep\nDoes it fall?\nanswers: It rises | *It swings\nstart: base=1\n"
+    "show: base=10\ngoal: base>=10\nwhy: Each pair has a period.\n```\n",
     "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does.\n\n"
     "## The *base*\n\nWhat `rope_theta` sets.\n\n### Below\n\nDeeper.\n\n```python\nrotate_half(query_states)\n```\n"
     + test_small_site.equation("eq-decay-ones", "identity")
@@ -31,7 +33,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(test_small_site, "OWN", (*test_small_site.OWN, "finding"))
+        monkeypatch.setattr(test_small_site, "OWN", (*test_small_site.OWN, "finding", "steps"))
         built = Built(tmp_path_factory.mktemp("finding"), PAGES, monkeypatch)
     text = (built.out / "sections.js").read_text(encoding="utf-8")
     assert not (built.out / "searchindex.js").exists(), "nobody asks for Sphinx's own"
@@ -51,6 +53,12 @@ def test_every_section_stands_in_the_index_with_its_own_prose_and_names(data):
     assert found[2][3] == "eq-decay-bound eq-decay-ones query_states rotate_half"
     ledger = [entry[1] for entry in data["sections"] if entry[0] == pages["book/ledger.html"]]
     assert ledger == [""], "it lists what stands elsewhere"
+
+
+def test_a_wrong_answer_to_a_figures_question_is_not_found(data):
+    [page] = [number for number, (address, *_) in enumerate(data["pages"]) if address == "book/steps.html"]
+    [said] = [entry[3] for entry in data["sections"] if entry[0] == page]
+    assert said == "Try this Does it fall? It swings. Each pair has a period."
 
 
 def test_a_term_is_found_by_its_name(data):

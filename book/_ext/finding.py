@@ -85,14 +85,14 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
     """The text that a reader sees, including formulas, the numbers that `value` reads and the papers that are `cited`.
-    Code and the labels of equations are left out."""
+    Code, the labels of equations, and what a figure's questions offer to guess are left out."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
             if isinstance(text, nodes.math_block):
                 found.append(formulas.as_text(text.astext()))
             if isinstance(text, nodes.paragraph | nodes.title | nodes.term):
-                if SOURCE.fullmatch(text.astext()):
+                if SOURCE.fullmatch(text.astext()) or _offered(text):
                     continue
                 copy = text.deepcopy()
                 for link in list(copy.findall(addnodes.pending_xref)):
@@ -108,6 +108,12 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
                 found.append(copy.astext())
     text = re.sub(rf"[,(]\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
     return " ".join(text.replace(EQUATION, "the equation").split())
+
+
+def _offered(text: nodes.TextElement) -> bool:
+    """Whether this is one of the answers that a figure's question offers (`steps`). Most of them are wrong, and the
+    right one comes again with its reason."""
+    return isinstance(text.parent, nodes.list_item) and "try-answers" in text.parent.parent["classes"]
 
 
 def _names(children: list[nodes.Node]) -> str:
