@@ -637,7 +637,7 @@ def test_reading_a_page_for_a_copy_runs_nothing(tmp_path, monkeypatch, current):
     ran.cells[1].outputs = [new_output("stream", text="1")]
     config = MdParserConfig(enable_extensions=SETTINGS["myst_enable_extensions"])
     env = SimpleNamespace(docname="a", doc2path=lambda name: str(path), myst_config=config, note_dependency=print)
-    monkeypatch.setattr(executed, "_app", SimpleNamespace(env=env, builder=SimpleNamespace(name="lab")))
+    monkeypatch.setattr(executed, "_app", SimpleNamespace(env=env, builder=SimpleNamespace(name="lab", format="")))
     monkeypatch.setattr(execute, "is_current", lambda path: current)
     monkeypatch.setattr(execute, "executed", lambda path, _: ran if current else pytest.fail("a chapter was executed"))
     prose, code = executed.read_page(path.read_text()).cells

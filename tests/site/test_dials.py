@@ -89,7 +89,7 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
         expect(limits.nth(which)).to_be_hidden()
     page.get_by_role("textbox", name="Base b").focus()
     expect(limits.nth(1)).to_be_visible()
-    expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i turns by θᵢ = b^(−2i/d) radians per position.")
+    expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i rotates by θᵢ = b^(−2i/d) radians per position.")
     assert page.evaluate(TOPS) == before
     box = page.get_by_role("slider", name="Dimension d, slider").bounding_box()
     page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # readers who drag need to see what is below

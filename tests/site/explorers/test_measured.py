@@ -162,7 +162,7 @@ def test_all_schemes(opened):
         assert any(name.endswith("–" if value is None else f"{value:.2f}") for name in names)
     assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
-    expect(page.locator(".rb-summary")).to_contain_text("These have no value here: learned.")
+    expect(page.locator(".rb-summary")).to_contain_text("These schemes have no value here: learned.")
     # At the reading line there is a dot for each seed of eight schemes. Below it, there are dots for seven schemes in
     # all bands, and for one scheme within L.
     dots = page.locator(".rb-stage svg circle[r='2']")
@@ -218,7 +218,8 @@ def limits(page: Page, trait: str) -> str:
 
 def test_a_dial_without_effect_says_so_and_stays(opened):
     page = opened([Measured()])
-    expect(page.locator(".rb-note")).to_contain_text("are stored (A CPU, 2026-01-31). The page itself computes only")
+    note = "These are stored measurements (A CPU, 2026-01-31); this page only computes"
+    expect(page.locator(".rb-note")).to_contain_text(note)
     assert limits(page, "factor") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
     expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β), s = 4, fine-tuned")
