@@ -157,7 +157,7 @@ def keywords(path: Path = KEYWORDS) -> dict[str, str]:
 
 def index(app: Sphinx) -> dict:
     """The whole index. Pages are [address, title, weight, keywords], and sections are [page, anchor, title, prose,
-    names]."""
+    names], or without the last where there are no names."""
     pages, sections, words = [], [], keywords()
     value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
     prose = functools.partial(_prose, value=value, cited=cited)
@@ -171,6 +171,7 @@ def index(app: Sphinx) -> dict:
         of_page |= {paper[0]: [len(pages), *paper] for paper in papers(app.env, docname)}
         sections += list(of_page.values())[: 1 if docname in LISTS else None]
         pages.append([app.builder.get_target_uri(docname), title, weight, words.get(docname, "")])
+    sections = [section if section[-1] else section[:-1] for section in sections]
     return {"pages": pages, "sections": sections, "synonyms": synonyms()}
 
 

@@ -78,7 +78,7 @@ function indexed({ pages, sections }) {
       boostDocument: (place) => pages[sections[place][0]][2] * (TAILS.test(sections[place][2]) ? TAIL : 1),
     },
   });
-  const entry = ([page, , title, text, names], id) => {
+  const entry = ([page, , title, text, names = ""], id) => {
     const [, whole, , keywords] = pages[page];
     return { id, title, page: whole, keywords, names, text };
   };
