@@ -243,7 +243,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     for trait in ("method", "factor", "tuned"):
         assert limits(page, trait) == "No effect here: all schemes are shown as they were trained."
     page.get_by_role("radio", name="order by distance").check()
-    assert limits(page, "text") == "No effect here: records are planted in Python."
+    assert limits(page, "text") == "No effect here: records are planted in Python code."
 
 
 def test_pointer_and_keys_move_where_it_is_read(opened):
