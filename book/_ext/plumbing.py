@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
-from sphinx.application import Sphinx
 
 # Tags by which a page decides for itself; `teaches` keeps a cell in sight that the rules would fold.
 DECIDED = {"hide-cell", "hide-output", "remove-input", "remove-cell", "seal", "teaches"}
@@ -113,7 +112,3 @@ def _kind(output: NotebookNode) -> str:
     if "text/html" in data:
         return TABLE if "<table" in data["text/html"] else FIGURE
     return FIGURE if any(name.startswith("image/") for name in data) else PRINTED
-
-
-def setup(app: Sphinx) -> dict:
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -81,12 +81,11 @@ class Numbers:
         >>> half.check("1/2"), half.check([2]), half.check(0.3)
         (Right: so it is., Not yet: upside down., Not yet: 0.3 isn't right, and it's none of the usual mistakes.)
         """
+        labels = ", ".join(f"“{field.label}”" for field in self.fields)
         if answer is None or answer is ...:
-            labels = ", ".join(f"“{field.label}”" for field in self.fields)
             return Feedback("nothing", f"the answer has {labels}.")
         given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
         if len(given) != len(self.fields):
-            labels = ", ".join(f"“{field.label}”" for field in self.fields)
             said = f"the answer has {labels}, and this has {len(given)} of {len(self.fields)}."
             return Feedback("count", said)
         try:
