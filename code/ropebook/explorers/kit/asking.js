@@ -18,8 +18,8 @@ export function verdict(guess, right) {
 
 // steps: of each the nodes of its question, its answers and its reason, which answer is right, `start`, `show` and
 // `goal` as texts, and `hides`, what the figure keeps back until the reader has guessed or turned a dial.
-// figure: begin(settings, turned) sets the dials, with those that are to be turned in sight; setting(), how they are
-// set, as a text; met(goal); root, the figure's element, which hides what would tell; place, where the questions go.
+// figure: begin(settings) sets the dials; front(dials) places those that are to be turned next to the question;
+// setting(), how the dials are set, as a text; met(goal); root, the figure's element, which hides what would tell; place, where the questions go.
 // told(at, guess) hears of each step that is answered, so that the page can keep it. Returns what is to be called after
 // each drawing.
 export function asking(steps, figure, told) {
@@ -74,13 +74,14 @@ export function asking(steps, figure, told) {
       return button;
     }));
     say(); // its room is kept from the start, so that nothing moves under the hand when the goal is met
+    figure.front(turned());
     state.armed = !figure.met(step().goal);
     parts.spoken.replaceChildren();
     show();
   }
 
   function setUp(settings) {
-    figure.begin(settings, turned());
+    figure.begin(settings);
     Object.assign(state, { touched: false, setting: figure.setting() });
     show();
   }
@@ -88,7 +89,7 @@ export function asking(steps, figure, told) {
   parts.setUp.addEventListener("click", () => setUp(step().start));
   parts.tell.addEventListener("click", () => {
     state.phase = "shown"; // before the dials turn, since the reader did not turn them
-    figure.begin(together(step().start, step().show), turned());
+    figure.begin(together(step().start, step().show));
     finish("shown");
     (parts.next.hidden ? parts.again : parts.next).focus({ preventScroll: true });
   });

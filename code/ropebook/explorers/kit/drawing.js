@@ -98,7 +98,7 @@ export function pairAxis(x, pairs, /** @type {number[]} */ [from, to], floor) {
 export function packCells(count, [left, top, width, height], gap) {
   let cell = Math.min(96, width);
   const rowsFor = (size) => Math.ceil(count / Math.floor(width / size));
-  while (rowsFor(cell) * (cell + gap) > height) cell -= 1;
+  while (cell > 1 && rowsFor(cell) * (cell + gap) > height) cell -= 1;
   const columns = Math.ceil(count / rowsFor(cell));
   const pitch = Math.min(cell * 1.25, width / columns);
   const centre = (i) => [left + (i % columns + 0.5) * pitch,

@@ -3,7 +3,6 @@
 import { formatDial, keepWithin, parseDial, present } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
-import { NARROW } from "./drawing.js";
 import { html, put, redrawn, setText } from "./elements.js";
 import { knob } from "./knobs.js";
 import { asking } from "./asking.js";
@@ -15,8 +14,7 @@ import { takeaway } from "./takeaway.js";
 // address is updated.
 const PAUSE = 250;
 
-// The maximum height of a picture, in px, that leaves room for its dials beside or below it on one screen.
-const MOST = { wide: 600, narrow: 400 };
+const MOST = 600; // the greatest height of a picture, in px, until the figure is on the page
 
 // spec:
 //   title, note          what the figure is, and what to do with it; note may be a function of the values at the start
@@ -69,14 +67,14 @@ export function mount(spec, { model, el, page }) {
   const app = appOf(model, beside, state, listen, {
     knobs: () => knobs, say: (...words) => frame.say(...words), redraw: (...how) => redraw(...how),
   });
-  const frame = frameOf(spec, app);
-  frame.words.append(takeaway(spec, app, frame.stage, page, () => data));
+  const frame = frameOf(spec, app, page);
+  frame.foot.append(takeaway(spec, app, frame.stage, page, () => data));
   el.replaceChildren(frame.root);
   const knobs = knobsOf(dials, app, frame);
   const draw = spec.build(frame.stage, app);
   app.below.hidden = app.below.children.length === 0;
   const telling = teller(spec, knobs, frame, count, page, app);
-  const around = { theme: readTheme(frame.root), width: 0 };
+  const around = { theme: readTheme(frame.root), width: 0, most: 0 };
   let look = () => {}; // after each drawing, whether the page's question is answered by it
 
   // passing: the only dials that have changed, if this is one of many redraws in quick succession.
@@ -84,10 +82,11 @@ export function mount(spec, { model, el, page }) {
     const values = app.values();
     data = spec.compute(values);
     around.width = Math.floor(frame.stage.clientWidth) || 640; // 640 until the figure is on the page
-    const { width, theme } = around;
+    around.most = frame.height.clientHeight || MOST;
+    const { width, most, theme } = around;
     // Update the dials first: setting a slider forces a layout, which is cheapest before the picture changes.
     const waits = telling.show(data, values, passing);
-    draw({ data, values, width, most: width < NARROW ? MOST.narrow : MOST.wide, theme, jump });
+    draw({ data, values, width, most, theme, jump });
     count.draws += 1;
     telling.later(() => data, waits);
     look();
@@ -99,17 +98,18 @@ export function mount(spec, { model, el, page }) {
   followAddress(page, stop.signal, open);
   if (!count.draws) redraw(true);
   const met = (goal) => isMet(goal, dials, app.values(), data);
-  const begin = (settings, turned = []) => {
-    const wide = frame.more.open || dials.some(({ more, trait }) => more && turned.includes(trait));
+  const begin = (settings) => {
+    const wide = frame.more.open;
     open(settingsOf(settings));
     frame.more.open = wide;
-    frame.stage.scrollIntoView({ block: "nearest" });
+    if (!inSight(frame)) frame.work.scrollIntoView({ block: "start" });
   };
   el.ropebook = {
     work, data: () => data, values: app.values, begin, isMet: met,
     ask: (steps, told) => {
       const setting = () => JSON.stringify(dials.map(({ trait }) => model.get(trait)));
-      look = asking(steps, { root: frame.root, place: frame.side, begin, met, setting }, told);
+      const front = (traits) => placeKnobs(dials, knobs, frame, traits);
+      look = asking(steps, { root: frame.root, place: frame.side, begin, front, met, setting }, told);
     },
   };
   return () => {
@@ -124,6 +124,7 @@ function appOf(model, beside, state, listen, { knobs, say, redraw }) {
   const app = {
     alt: model.get("alt"),
     beside,
+    tabs: html("div", { class: "rb-tabs" }),
     tools: html("div", { class: "rb-tools" }),
     below: html("div", { class: "rb-below" }),
     initial: state.values(),
@@ -198,7 +199,7 @@ function timed(handler, work, count) {
 }
 
 // The elements around a picture.
-function frameOf(spec, app) {
+function frameOf(spec, app, page) {
   const stage = html("div", { class: "rb-stage" });
   const stats = html("dl", { class: "rb-stats" });
   const summary = html("p", { class: "rb-summary" });
@@ -207,28 +208,47 @@ function frameOf(spec, app) {
   const more = html("details", { class: "rb-more" }, html("summary", {}, "More dials"), further);
   const says = html("p", { class: "rb-says", role: "status", "aria-live": "polite" });
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
-  const words = html("div", { class: "rb-words-all" }, stats, summary, says, spoken, app.below);
+  const asked = html("div", { class: "rb-dials rb-asked" }); // the dials that the page's question asks for
+  const height = html("div", { class: "rb-height" });
+  const words = html("div", { class: "rb-words-all" }, stats, summary, says, spoken);
+  const foot = html("div", { class: "rb-foot" }, app.below);
   const note = typeof spec.note === "string" ? spec.note : spec.note(app.initial);
-  const side = html("div", { class: "rb-side" }, app.tools, panel, more);
-  const root = html("div", { class: "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
+  const side = html("div", { class: "rb-side" }, asked, app.tools, panel, more);
+  const work = html("div", { class: "rb-work" }, html("div", { class: "rb-see" }, stage, words), side);
+  const root = html("div", { class: page ? "rb rb-paged" : "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
     html("div", { class: "rb-body" },
-      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
-      html("div", { class: "rb-work" }, stage, side), words));
+      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note), app.tabs, work, foot), height);
   // What a dial refused stands under its field; here it is only read out.
   const say = (text, seen = true) => {
     setText(says, text);
     put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
   };
-  return { root, stage, side, stats, summary, panel, further, more, spoken, words, say };
+  return { root, work, stage, side, stats, summary, asked, panel, further, more, spoken, foot, height, say };
 }
 
 // The controls for the dials. The ones essential to the figure are visible from the start.
-function knobsOf(dials, app, { panel, further, more }) {
+function knobsOf(dials, app, frame) {
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
   const knobs = Object.fromEntries(dials.map((dial) => [dial.trait, knob(dial, `${prefix}-${dial.trait}`, app)]));
-  for (const dial of dials) (dial.more ? further : panel).append(knobs[dial.trait].box);
-  more.hidden = further.children.length === 0;
+  placeKnobs(dials, knobs, frame, []);
   return knobs;
+}
+
+// Puts the dials that the page's question asks for next to it, and the others where they always are.
+function placeKnobs(dials, knobs, { asked, panel, further, more }, front) {
+  for (const dial of dials) {
+    (front.includes(dial.trait) ? asked : dial.more ? further : panel).append(knobs[dial.trait].box);
+  }
+  more.hidden = further.children.length === 0;
+}
+
+// Whether what belongs together is in the window, below whatever covers its upper edge.
+function inSight({ root, work, stage, summary, stats, side, asked }) {
+  const edge = parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
+  return [stage, stats, summary, asked, side.querySelector(".rb-try")].every((node) => {
+    const { top, bottom, height } = node?.getBoundingClientRect() ?? root.getBoundingClientRect();
+    return height === 0 || (top >= edge && bottom <= innerHeight);
+  });
 }
 
 // Reports in numbers and words what the figure shows, and decides when to update them.
@@ -293,8 +313,8 @@ function followModel(model, dials, state, redraw) {
   };
 }
 
-// Redraws whenever the page's theme or the stage's width changes. Returns a function that stops this.
-function followPage({ root, stage }, around, redraw) {
+// Redraws whenever the page's theme, the stage's width or the picture's room changes. Returns a function that stops this.
+function followPage({ root, stage, height }, around, redraw) {
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);
     if (same(now, around.theme)) return;
@@ -305,12 +325,13 @@ function followPage({ root, stage }, around, redraw) {
   const resize = new ResizeObserver(() => {
     cancelAnimationFrame(frame); // wait for the next frame, as drawing changes the height, which calls this again
     frame = requestAnimationFrame(() => {
-      if (Math.floor(stage.clientWidth) === around.width) return;
+      if (Math.floor(stage.clientWidth) === around.width && height.clientHeight === around.most) return;
       around.theme = readTheme(root); // the figure may only just have been added to the page
       redraw(true);
     });
   });
   resize.observe(stage);
+  resize.observe(height);
   return () => {
     stopTheme();
     resize.disconnect();

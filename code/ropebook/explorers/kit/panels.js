@@ -3,7 +3,7 @@
 import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
-// Adds buttons to app.tools that switch between the named panels; they are only visible on narrow stages. Returns a
+// Adds buttons to app.tabs that switch between the named panels; they are only visible on narrow stages. Returns a
 // function that draw calls with the stage's width; its result is the index of the panel to draw, or null for all
 // panels. The switch is not a dial: the figure remembers the panel, but the address doesn't.
 export function panels(app, /** @type {string[]} */ names) {
@@ -17,7 +17,7 @@ export function panels(app, /** @type {string[]} */ names) {
     return button;
   });
   const row = html("div", { class: "rb-panels", role: "group", "aria-label": "What the picture shows" }, ...buttons);
-  app.tools.append(row);
+  app.tabs.append(row);
   return (width) => {
     row.hidden = width >= NARROW;
     buttons.forEach((button, i) => put(button, { "aria-pressed": String(i === chosen) }));

@@ -40,39 +40,61 @@ ${variables((_, [, dark]) => dark)}
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 
-/* The picture stays in view while the reader scrolls past the dials. It stops at the end of the work area, so that it
-   never covers the words below. --rb-top is the height of whatever covers the window's upper edge. */
-.rb-stage {
+/* The picture, its numbers and its sentence stay in view while the reader scrolls past the dials, and beside them, in a
+   wide card, stand the question and its dial. In a narrow card only the picture stays, and the rest passes under it, in
+   this order: question, its dial, words, the other dials. --rb-top is the height of what covers the window's edge. */
+.rb {
   --rb-room: 0.5rem;
-  z-index: 1; inset-block-start: calc(var(--rb-top, 0px) + var(--rb-room)); margin-block: var(--rb-room);
+  --rb-edge: calc(var(--rb-top, 0px) + var(--rb-room));
+}
+.rb-work { display: flex; flex-direction: column; gap: 0.5rem; scroll-margin-block-start: var(--rb-edge); }
+.rb-see, .rb-side { display: contents; }
+.rb-stage {
+  z-index: 1; inset-block-start: var(--rb-edge); margin-block-start: var(--rb-room);
   background: var(--rb-paper);
   box-shadow: -0.25rem 0 0 var(--rb-room) var(--rb-paper), 0.25rem 0 0 var(--rb-room) var(--rb-paper);
 }
+.rb-try { order: 1; }
+.rb-words-all { order: 2; }
+.rb-tools, .rb-dials:not(.rb-asked), .rb-more { order: 3; }
 @media (min-height: 37.5rem) {
   @container (max-width: 32.5rem) { .rb-stage { position: sticky; } }
 }
 @media (min-height: 60rem) {
-  @container (max-width: 52.5rem) { .rb-stage { position: sticky; } }
+  @container (max-width: 47.99rem) { .rb-stage { position: sticky; } }
+}
+@container (min-width: 48rem) {
+  .rb-work {
+    display: grid; grid-template-columns: minmax(0, 1fr) clamp(15rem, 26cqi, 18rem); column-gap: clamp(1rem, 2.5cqi, 1.5rem);
+    align-items: start; padding-block-start: var(--rb-room);
+  }
+  .rb-see { display: block; position: sticky; inset-block-start: var(--rb-edge); }
+  .rb-side { display: flex; flex-direction: column; gap: 0.75rem; }
+  .rb-stage.rb-stage { position: static; margin-block: 0 var(--rb-room); }
+  .rb-try { order: 0; }
 }
 @container (min-width: 52.51rem) {
   .rb-body { padding: 1rem 1.25rem; }
-  .rb-work { display: grid; grid-template-columns: minmax(0, 1fr) 16rem; column-gap: 1.5rem; }
-  .rb-stage { --rb-room: 1rem; position: sticky; align-self: start; }
-  .rb-side { padding-block-start: 1rem; }
 }
 
-/* The figure's words. No dial is below them, so they may take more lines or fewer. */
-.rb-words-all { margin-block-start: 1rem; padding-block-start: 0.75rem; border-block-start: 1px solid var(--rb-grid); }
+/* How high the picture may be. Its height has nothing to do with what is drawn, so that drawing does not change it. In a
+   notebook, the window may be as high as the figure. */
+.rb-height { position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden; }
+@container (max-width: 34rem) { .rb-height { height: 400px; } }
+.rb-paged .rb-height { height: clamp(220px, 100svh - var(--rb-top, 0px) - 12rem, 600px); }
+@container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(220px, 45svh, 600px); } }
+@container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(220px, 40.2svh, 400px); } }
+
+/* The figure's words. No dial that a question asks for is below them, so they may take more lines or fewer. */
 .rb.rb .rb-stats {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)); gap: 0.5rem 1.5rem; margin: 0;
+  display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0; font-size: 0.8125rem; line-height: 1.4;
 }
+.rb-stats > div { display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 0.375rem; }
 .rb.rb .rb-stats :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; }
-.rb-stats dt { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
-.rb.rb .rb-stats dd {
-  display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 0.375rem;
-  font-size: 1.375rem; font-weight: 600; letter-spacing: -0.01em; line-height: 1.25;
-}
-.rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; letter-spacing: 0; }
+.rb-stats dt { color: var(--rb-muted); font-weight: 400; }
+.rb.rb .rb-stats dd { font-size: 0.9375rem; font-weight: 650; }
+.rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
+.rb-foot { margin-block-start: 0.75rem; padding-block-start: 0.5rem; border-block-start: 1px solid var(--rb-grid); }
 .rb-below { max-width: 80ch; margin-block: 0.75rem; }
 .rb.rb .rb-facts { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.375rem 0.75rem; margin: 0; }
 .rb.rb .rb-facts :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; overflow-wrap: anywhere; }
@@ -80,11 +102,12 @@ ${variables((_, [, dark]) => dark)}
 .rb .rb-head { margin-block-start: 0.75rem; font-weight: 600; }
 .rb-below pre { margin-block: 0.25rem; overflow-x: auto; }
 @container (max-width: 32.5rem) { .rb.rb .rb-facts { grid-template-columns: minmax(0, 1fr); } }
-.rb .rb-summary { max-width: 80ch; min-height: 4.35em; margin-block-start: 0.75rem; }
+.rb .rb-summary { max-width: 80ch; min-height: 2.8em; margin-block-start: 0.25rem; font-size: 0.875rem; line-height: 1.4; }
 .rb .rb-says { color: var(--rb-5); font-weight: 600; }
 .rb .rb-says:empty { position: absolute; }
 
-.rb-dials { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.375rem 2rem; }
+.rb-dials:empty { display: none; }
+.rb-dials:not(:empty) { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.375rem 2rem; }
 .rb-more > summary {
   display: flex; align-items: center; gap: 0.5rem; min-height: 2rem; margin-block-start: 0.25rem; font-weight: 600;
   cursor: pointer; list-style: none;
@@ -195,8 +218,9 @@ ${variables((_, [, dark]) => dark)}
   width: 100%; height: 100%; min-height: 0; padding: 0 0.375rem; font-size: 0.875rem; white-space: nowrap;
 }
 .rb-stage .rb-faint { opacity: 0.25; }
-.rb-tools { display: flex; flex-wrap: wrap; gap: 0.375rem; margin-block-end: 0.75rem; }
+.rb-tools { display: flex; flex-wrap: wrap; gap: 0.375rem; }
 .rb-tools:not(:has(> :not([hidden]))) { display: none; }
+.rb-tabs:has(> :not([hidden])) { margin-block: 0.5rem 0.25rem; }
 .rb-tools .rb-button { min-width: 2.75rem; }
 .rb option { background: var(--rb-paper); color: var(--rb-ink); }
 .rb-group { display: flex; flex-wrap: wrap; gap: 0.5rem; }
@@ -212,7 +236,7 @@ ${variables((_, [, dark]) => dark)}
 
 /* The page's question. What asks and what tells share one room, so that nothing moves when it is done. */
 .rb-try {
-  margin-block-end: 0.5rem; padding: 0.375rem 0.75rem 0.5rem;
+  padding: 0.375rem 0.75rem 0.5rem;
   border: 1px solid var(--rb-grid); border-radius: 0.5rem; font-size: 0.875rem; line-height: 1.35;
 }
 .rb .rb-try-head { display: flex; flex-wrap: wrap; gap: 0 0.75rem; color: var(--rb-muted); font-size: 0.8125rem; }
@@ -222,7 +246,7 @@ ${variables((_, [, dark]) => dark)}
 .rb-try-both { display: grid; }
 .rb-try-both > * { grid-area: 1 / 1; display: flex; flex-wrap: wrap; place-content: start; gap: 0.375rem 0.75rem; }
 .rb-try-why { flex: 1 1 20rem; }
-@container (min-width: 32.51rem) and (max-width: 52.5rem) { .rb-try-row { margin-inline-start: auto; } }
+@container (min-width: 32.51rem) and (max-width: 47.99rem) { .rb-try-row { margin-inline-start: auto; } }
 .rb-try-both > [inert] { visibility: hidden; }
 .rb-try-answers { display: flex; flex-wrap: wrap; gap: 0.375rem; }
 .rb .rb-answer { min-height: 1.75rem; padding: 0.125rem 0.625rem; text-align: start; }
@@ -235,6 +259,12 @@ ${variables((_, [, dark]) => dark)}
 .rb-try-why strong { font-weight: 650; }
 @container (max-width: 32.5rem) {
   .rb .rb-try :is(.rb-answer, .rb-button, .rb-try-quiet) { min-height: 2.75rem; }
+  .rb-try { position: relative; }
+  .rb .rb-try-head { flex-direction: column; justify-content: center; min-height: 2.75rem; }
+  .rb-try-row { position: absolute; inset: 0.375rem 0.75rem auto auto; }
+}
+@container (max-width: 47.99rem) {
+  .rb-try-both > [inert] { display: none; }
 }
 .rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells { visibility: hidden; }
 .rb-hides-words .rb-words-all::before {

@@ -1,0 +1,111 @@
+"""What of a figure a reader sees at one glance: its picture, its readouts, its sentence, its question and the dial that
+the question asks for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from playwright.sync_api import Page
+
+SIZES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
+
+# For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
+# picture is. With `seek`, this is where the page is scrolled to the best place; otherwise the page stays where it is.
+SEEN = """([which, at, seek, only]) => {
+  const place = document.querySelectorAll('.explorer')[which];
+  const root = place.querySelector('.rb');
+  const stage = root.querySelector('.rb-stage');
+  const bars = [...document.querySelectorAll('body *')].filter((node) => {
+    return !root.contains(node) && ['sticky', 'fixed'].includes(getComputedStyle(node).position)
+      && node.checkVisibility();
+  });
+  const step = STEPS[at];
+  const asked = !step || step.drags ? [] : step.turns.flatMap((trait) => {
+    const field = root.querySelector(`.rb-dial [id$="-${trait}"]`) ?? root.querySelector(`[id$="-${trait}-limits"]`);
+    return [[`dial ${trait}`, field.closest('.rb-dial')]];
+  });
+  const words = [['readouts', root.querySelector('.rb-stats')], ['sentence', root.querySelector('.rb-summary')],
+    ['step', root.querySelector('.rb-try')]];
+  const parts = [['picture', stage], ...(only ? [] : words), ...asked].filter(([, node]) => node);
+  const look = () => {
+    const picture = stage.getBoundingClientRect();
+    const bottoms = bars.map((node) => node.getBoundingClientRect()).filter((box) => {
+      return box.top < 4 && box.bottom < innerHeight / 2 && box.right > picture.left + 4 && box.left < picture.right - 4;
+    }).map((box) => box.bottom);
+    const top = Math.max(0, ...bottoms);
+    return parts.map(([name, node]) => {
+      const box = node.getBoundingClientRect();
+      if (!node.checkVisibility()) return [name, 9999];
+      if (!box.height) return [name, 0];
+      let hidden = Math.max(0, top - box.top) + Math.max(0, box.bottom - innerHeight);
+      const across = Math.min(box.right, picture.right) - Math.max(box.left, picture.left);
+      const down = Math.min(box.bottom, picture.bottom) - Math.max(box.top, picture.top);
+      if (node !== stage && across > 1 && down > 1) hidden += down;
+      return [name, Math.round(Math.min(hidden, box.height))];
+    });
+  };
+  const sum = (found) => found.reduce((all, [, hidden]) => all + hidden, 0);
+  let best = look();
+  if (seek) {
+    const box = root.getBoundingClientRect();
+    const start = box.top + scrollY - innerHeight;
+    for (let y = Math.max(0, start), end = box.bottom + scrollY; y < end; y += 8) {
+      scrollTo({ top: y, behavior: 'instant' });
+      const now = look();
+      if (sum(now) < sum(best)) best = now;
+      if (sum(best) === 0) break;
+    }
+  }
+  const small = [...stage.querySelectorAll('text')].filter((node) => node.textContent && node.checkVisibility()
+    && parseFloat(getComputedStyle(node).fontSize) < 11).map((node) => node.textContent);
+  return { hidden: best.filter(([, hidden]) => hidden > 1), height: stage.getBoundingClientRect().height, small };
+}"""
+
+# The steps that the page asks with a figure, in order: the dials that they ask for.
+STEPS = """(which) => {
+  const all = [...document.querySelectorAll('.explorer')];
+  const place = all[which];
+  const { explorer } = place.dataset;
+  return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
+    turns: (step.dataset.show ?? '').split('&').filter(Boolean).map((one) => one.split('=')[0]),
+    drags: /\\bdrag\\b/i.test([...step.children].filter((one) => one.localName === 'p').map((p) => p.textContent).join()),
+  }));
+}"""
+
+
+class Sight(NamedTuple):
+    """One state of a figure: which step, after what, what is hidden by how much, and the picture's height."""
+
+    step: int
+    after: str
+    hidden: list
+    height: float
+    small: list
+
+
+def figures_of(page: Page) -> list[str]:
+    return page.locator(".explorer").evaluate_all("all => all.map((one) => one.dataset.explorer)")
+
+
+def walk(page: Page, which: int, only: bool = False) -> list[Sight]:
+    """Look at a figure in its opening state, and after *Set up* and after *Just show me* of each of its steps."""
+    steps = page.evaluate(STEPS, which)
+    root = page.locator(".explorer").nth(which).locator(".rb")
+
+    def look(at: int, after: str, seek: bool) -> Sight:
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        script = SEEN.replace("STEPS[at]", "(window.asked ?? [])[at]")
+        page.evaluate("(steps) => { window.asked = steps; }", steps)
+        found = page.evaluate(script, [which, at, seek, only])
+        return Sight(at + 1, after, found["hidden"], found["height"], found["small"])
+
+    root.scroll_into_view_if_needed()
+    seen = [look(0, "opening", True)]
+    for at in range(len(steps)):
+        root.get_by_role("button", name="Set up", exact=True).click()
+        seen.append(look(at, "set up", False))
+        root.get_by_role("button", name="Just show me", exact=True).click()
+        seen.append(look(at, "shown", False))
+        if at + 1 < len(steps):
+            root.get_by_role("button", name="Next question", exact=True).click()
+    return seen
