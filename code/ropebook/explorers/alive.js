@@ -185,7 +185,7 @@ const LEVELS = 8; // number of shades for a byte's background and for its underl
 const DEAR = 8; // the number of bits at which a byte's underline has its full colour
 
 function build(stage, app) {
-  const panelAt = panels(app, ["Bits", "Text"]);
+  const panelAt = panels(app, ["Bits", "Text"], { least: 520 });
   const says = html("p", { class: "rb-note", "aria-live": "polite", style: "min-height: 1.5em" });
   app.tools.append(says);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -215,7 +215,7 @@ function build(stage, app) {
   });
 
   return ({ data, values, width, most }) => {
-    const panel = panelAt(width);
+    const panel = panelAt(width, most);
     const last = data.shown.length - 1;
     const columns = width < NARROW ? 40 : 64;
     const rows = Math.ceil((last + 1) / columns);

@@ -68,17 +68,18 @@ function build(stage, app) {
     last = values;
     const narrow = width < NARROW;
     const top = 2 * CHIP + (narrow ? 48 : 76); // top of the plane
+    const low = narrow || most < 450; // the numbers are set smaller
     const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
     const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
     // The numbers next to a small plane extend below it.
-    const height = top + Math.max(size, size / 2 + (narrow ? 108 : 146) + 10);
+    const height = top + Math.max(size, size / 2 + (low ? 108 : 146) + 10);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
     grips.show(width, drawText(text, width, values, was));
     drawPlane(plane, [left, top, size], data, values, was);
     const gap = narrow ? 12 : 44;
     const column = [left + size + gap, top + size / 2, width - left - size - gap];
-    redrawn(numbers, () => drawNumbers(column, narrow, data, moved(values, was) && was.data));
+    redrawn(numbers, () => drawNumbers(column, low, data, moved(values, was) && was.data));
   };
 }
 
@@ -242,20 +243,20 @@ function bend(centre, radius, [qx, qy], [kx, ky]) {
 
 // ---- Angle and score ----
 
-function drawNumbers(/** @type {number[]} */ [left, middle, width], narrow, data, before) {
-  const large = narrow ? 30 : 44;
+function drawNumbers(/** @type {number[]} */ [left, middle, width], low, data, before) {
+  const large = low ? 30 : 44;
   const across = Math.min(width, 200);
   const block = (y, name, show, paint) => [
-    svg("text", { x: left, y: y - large - 6, "font-size": narrow ? 12 : 14, "font-weight": 600 }, name),
+    svg("text", { x: left, y: y - large - 6, "font-size": low ? 12 : 14, "font-weight": 600 }, name),
     svg("text", { x: left, y, "font-size": large, "font-weight": 650, ...inColour(paint) }, show(data)),
     svg("text", { x: left, y: y + 20, "font-size": 12, class: "rb-quiet" },
       !before ? "" : show(before) === show(data) ? "as before" : `before: ${show(before)}`),
   ];
   const place = scale([-MOST_SCORE, MOST_SCORE], [left + 8, left + across - 8]);
-  const under = middle + (narrow ? 108 : 146);
+  const under = middle + (low ? 108 : 146);
   return [
     ...block(middle - 32, "Angle between", ({ between }) => degrees(between), "1"),
-    ...block(middle + (narrow ? 64 : 88), "Score", ({ score }) => exact(score, 2), "ink"),
+    ...block(middle + (low ? 64 : 88), "Score", ({ score }) => exact(score, 2), "ink"),
     svg("path", { d: `M${place(-MOST_SCORE)},${under}H${place(MOST_SCORE)}M${place(0)},${under - 5}v10`,
       ...lined("grid", 2) }),
     svg("circle", { cx: place((before || data).score), cy: under, r: 8,

@@ -62,7 +62,7 @@ const VALUES = 50;
 const PACE = 5; // speed in positions per second
 
 function build(stage, app) {
-  const shown = panels(app, ["Digits", "Sinusoids", "Hands"]);
+  const shown = panels(app, ["Digits", "Sinusoids", "Hands"], { least: 520, first: 2 });
   playPositions(app, MOST_POSITION, PACE);
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
   app.tools.append(steps.row);
@@ -90,10 +90,10 @@ function build(stage, app) {
 
   return ({ data, values, width, most, theme }) => {
     steps.show();
-    const only = shown(width);
+    const only = shown(width, most);
     const wide = only === null;
-    const height = wide ? Math.min(most, 564) : most - 28;
-    const floor = wide ? 330 : height - 44; // lower edge of the waves
+    const height = Math.min(most, 564);
+    const floor = height - (wide ? 234 : 44); // lower edge of the waves
     const panel = wide ? (width - 40) / 2 : width;
     const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });

@@ -86,7 +86,7 @@ function build(stage, app) {
       : { distance: Math.min(span, Math.floor(distance + (seconds * span) / SECONDS)) }),
     again: { distance: 0 },
   });
-  const panelAt = panels(app, ["The waves", "Their sum"]);
+  const panelAt = panels(app, ["The waves", "Their sum"], { least: 540 });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const [pad, crest] = [html("div"), html("div")];
@@ -120,7 +120,7 @@ function build(stage, app) {
 
   return ({ data, values, width, most, theme }) => {
     drawn = data;
-    const panel = panelAt(width);
+    const panel = panelAt(width, most);
     const wide = width >= 620;
     const from = wide ? 62 : 46;
     const to = Math.round(wide ? width * 0.66 : width * 0.64);

@@ -67,11 +67,17 @@ function compute({ base, dim, length, reference, interleaved }) {
 // ---- On the page ----
 
 const LEFT = 46;
+const UNDER = 40; // space below the curve for its axis
+const SAID = 44; // what is said of the cursor
 
 // The edges of the image, of the curve and of the whole figure.
-function layoutOf(width) {
-  const [top, mapHeight, curveTop, curveHeight] = width < NARROW ? [44, 130, 224, 88] : [50, 256, 368, 132];
-  return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + 40 };
+// Two lines of text stand under it.
+function layoutOf(width, most) {
+  const [top, between, greatest] = width < NARROW ? [44, 50, 218] : [50, 62, 388];
+  const rows = Math.max(60, Math.min(greatest, most - top - between - UNDER - SAID));
+  const mapHeight = Math.round(0.62 * rows);
+  const [curveTop, curveHeight] = [top + mapHeight + between, rows - mapHeight];
+  return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + UNDER };
 }
 
 // Paints the cells on the canvas `small`, with colours from a table. (The canvas is kept while its size stays the same,
@@ -133,7 +139,7 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
   const help = "Cursor: left and right for the position, up and down for the entry, Enter measures distances from here";
   const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 0 });
-  const twoLines = "min-height: 2.9em; padding-block-start: 4px; font-size: 0.8125rem";
+  const twoLines = "height: 2.9em; padding-block-start: 4px; font-size: 0.8125rem";
   const said = html("p", { class: "rb-readout", style: twoLines });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, handle), said);
@@ -197,10 +203,10 @@ function build(stage, app) {
     else change({ reference: position });
   });
 
-  return ({ data, values: now, width, theme }) => {
+  return ({ data, values: now, width, most, theme }) => {
     const plot = width - LEFT - 2;
     const { dim, length } = now;
-    const layout = layoutOf(width);
+    const layout = layoutOf(width, most);
     const { top, mapHeight, curveTop, floor, height } = layout;
     const x = scale([0, length], [LEFT, LEFT + plot]);
     const levels = levelsFor(data.kernel);

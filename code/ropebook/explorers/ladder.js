@@ -62,7 +62,7 @@ function compute(dials) {
 function build(stage, app) {
   const settings = MODELS.map(([name, base, dim, trained_length]) => [name, { base, dim, trained_length }]);
   const showModel = presets(app, "A published model’s settings", "A model’s settings …", settings);
-  const panelAt = panels(app, ["Wavelengths", "Stretch"]);
+  const panelAt = panels(app, ["Wavelengths", "Stretch"], { least: 330 });
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const handles = { trained_length: html("div"), factor: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
@@ -92,7 +92,7 @@ function build(stage, app) {
   }));
   return ({ data, values, width, most }) => {
     showModel(values);
-    const panel = panelAt(width);
+    const panel = panelAt(width, most);
     const top = 50 + legendRows(itemsOf(data.shown), width) * LEGEND_ROW;
     const low = data.shown.length > 0 && panel === null; // whether the stretch is drawn below the wavelengths
     const lowFloor = most - 42;

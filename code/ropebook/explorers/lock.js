@@ -96,7 +96,7 @@ const INK = { query: "3", key: "4" };
 const PACE = 12; // speed in positions per second
 
 function build(stage, app) {
-  const shown = panels(app, ["Score", "One pair"]);
+  const shown = panels(app, ["Score", "One pair"], { least: 500 });
   play(app, {
     advance: ({ shift }, seconds) => (shift === SHIFTS - 1 ? null
       : { shift: Math.min(SHIFTS - 1, shift + Math.floor(PACE * seconds)) }),
@@ -116,18 +116,18 @@ function build(stage, app) {
     label: "Shift of query and key",
     ends: () => [area[0], area[0] + area[2]],
   });
-  return ({ data, values, width }) => {
+  return ({ data, values, width, most }) => {
     steps.show();
-    const only = shown(width);
+    const only = shown(width, most);
     const wide = only === null;
     const right = Math.floor(width / 2) + (wide ? 20 : 6);
-    const size = Math.min(262, width - right);
+    const size = Math.min(wide ? 262 : 320, width - right, most - TOP - UNDER - (wide ? 52 + 140 : 0));
     const { bare } = data;
     const reaches = [turnedReach(bare), summedReach(bare)];
     const sides = reaches.flatMap((one) => [one.right - one.left, one.up - one.down]);
     const unit = (size - 44) / Math.max(...sides);
     const top = wide ? TOP + size + UNDER + 52 : 52;
-    const height = wide ? top + 184: Math.max(300, TOP + size + UNDER);
+    const height = Math.min(most, wide ? top + 184 : 400);
     area = [46, top, width - 54, height - top - 44];
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     for (const plane of [turned, summed]) put(plane.group, { display: wide || only === 1 ? "inline" : "none" });

@@ -101,7 +101,7 @@ function compute(dials) {
 const LEFT = 46;
 
 function build(stage, app) {
-  const panelAt = panels(app, ["Bits per byte", "Difference"]);
+  const panelAt = panels(app, ["Bits per byte", "Difference"], { least: 400 });
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const pad = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, pad));
@@ -130,7 +130,7 @@ function build(stage, app) {
 
   return ({ data, values, width, most }) => {
     const task = values.show !== "loss";
-    const panel = panelAt(task ? Infinity : width); // the figure for a task has only one panel
+    const panel = panelAt(...(task ? [Infinity, Infinity] : [width, most])); // the figure for a task has only one panel
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;

@@ -104,7 +104,7 @@ function build(stage, app) {
   return ({ data, values, width, most }) => {
     const side = SIDE * Math.floor(Math.min(width, most - TOP - UNDER) / SIDE);
     map = { left: Math.floor((width - side) / 2), side };
-    const height = TOP + side + UNDER;
+    const height = Math.min(most, TOP + side + UNDER + SIDE);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     redrawn(picture, () => [
       ...head(width, values), ...cells(map, data), ...ring(map, values), ...strip(width, map, data),

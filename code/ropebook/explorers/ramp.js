@@ -41,7 +41,7 @@ function compute(dials) {
 const TOP = 86;
 
 function build(stage, app) {
-  const panelAt = panels(app, ["Share of interpolation", "Code over paper"]);
+  const panelAt = panels(app, ["Share of interpolation", "Code over paper"], { least: 330 });
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const handles = { beta: html("div"), alpha: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
@@ -62,7 +62,7 @@ function build(stage, app) {
   });
 
   return ({ data, values, width, most }) => {
-    const panel = panelAt(width);
+    const panel = panelAt(width, most);
     const pairs = data.paper.length;
     const [from, to] = [46, width - 10];
     const lowFloor = most - 42;

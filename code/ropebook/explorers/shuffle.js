@@ -85,7 +85,7 @@ function build(stage, app) {
     const count = typed.length;
     const panel = shown(width);
     const wide = panel === null;
-    const row = wide ? 0 : Math.min(44, Math.floor((most - HEAD - 44) / count)); // the words form a column
+    const row = wide ? 0 : Math.min(56, Math.floor((most - HEAD - 44) / count)); // the words form a column
     const shelfWidth = wide ? 0 : Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14)))) + 30;
     const picked = shelf.show(typed, order, jump, wide ? null : [HEAD, row, shelfWidth]);
     picture.classList.toggle("rb-at-once", jump || pieces?.count !== count);
@@ -96,7 +96,8 @@ function build(stage, app) {
 
     const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14, 600) + 8)));
     const labels = wide ? Math.max(34, longest + 12) : shelfWidth + 8;
-    const cell = Math.min(56, Math.floor(((wide ? 0.48 * width : width) - labels) / count));
+    const across = Math.floor(((wide ? 0.48 * width : width) - labels) / count);
+    const cell = Math.min(56, across, wide ? Math.floor((most - 100) / count) : across);
     const turn = !wide || longest <= cell ? 0 : -38; // slanted labels need room on the right
     const top = wide ? 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22) : HEAD;
     const pitch = wide ? cell : row;

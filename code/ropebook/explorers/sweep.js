@@ -138,7 +138,7 @@ function baseFor(distance, halves) {
 }
 
 function build(stage, app) {
-  const panelAt = panels(app, ["The chosen base", "Ten bases"]);
+  const panelAt = panels(app, ["The chosen base", "Ten bases"], { least: 440 });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const buttons = BASES.map((base) => {
@@ -169,7 +169,7 @@ function build(stage, app) {
   });
 
   return ({ data, values: { base, dim, length }, width, most, theme }) => {
-    const panel = panelAt(width);
+    const panel = panelAt(width, most);
     const floor = panel === null ? Math.round(most * 0.4) : most - UNDER;
     const tenTop = panel === null ? floor + UNDER + 20 : 0;
     const main = [46, TOP, width - 54, floor - TOP];

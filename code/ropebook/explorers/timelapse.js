@@ -79,7 +79,7 @@ function build(stage, app) {
   });
   const steps = stepButtons(app, "length", "token", () => [1, app.values().room]);
   app.tools.append(steps.row);
-  const panelAt = panels(app, ["The keys", "Their errors"]);
+  const panelAt = panels(app, ["The keys", "Their errors"], { least: 400 });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const pad = html("div");
@@ -107,7 +107,7 @@ function build(stage, app) {
   return ({ data, values, width, most, theme }) => {
     steps.show();
     error = data.error;
-    const panel = panelAt(width);
+    const panel = panelAt(width, most);
     const height = Math.min(most, 560);
     const [cells, errors] = [panel !== 1, panel !== 0];
     const deep = panel === null ? Math.round(height * 0.42) : height - CELLS - LEGEND; // height of the tokens

@@ -54,6 +54,7 @@ function compute({ position, base, dim, pair }) {
 const PLANE = 320;
 const PRODUCT = 312; // width of the matrix and the two pairs next to it
 const TOP = 48; // top of the plane
+const LOW = 150; // the least height of the row of small dials
 const WAVES_TOP = 202;
 const WAVES_END = 318;
 const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // with base 16/π², pair 1 rotates by π/4 per position
@@ -64,7 +65,7 @@ function build(stage, app) {
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
   const eighth = html("button", { type: "button", class: "rb-button" }, "π/4 per position");
   app.listen(eighth, "click", () => app.change(EIGHTH));
-  const shown = panels(app, ["One pair", "Coordinates", "All pairs"]);
+  const shown = panels(app, ["One pair", "Coordinates", "All pairs"], { least: 400 });
   playPositions(app, MOST_POSITION, PACE);
   app.tools.append(steps.row, eighth);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -95,12 +96,13 @@ function build(stage, app) {
 
   return ({ data, values, width, most }) => {
     steps.show();
-    const panel = shown(width);
+    const panel = shown(width, most);
     const wide = panel === null;
-    const size = wide ? Math.min(PLANE, width - PRODUCT - 28) : Math.min(PLANE, width, most - TOP);
+    const size = Math.min(PLANE, wide ? Math.min(width - PRODUCT - 28, most - LOW - TOP) : Math.min(width, most - TOP));
     // The lower edges of the plane and of the waves with their axis.
-    const above = wide ? Math.max(TOP + size, WAVES_END + 26) : 0;
-    const height = wide ? above + 210 : TOP + size;
+    const wavesEnd = wide ? Math.min(WAVES_END, TOP + size - 10) : TOP + size - 26;
+    const above = wide ? Math.max(TOP + size, wavesEnd + 26) : 0;
+    const height = wide ? Math.min(most, above + 210) : TOP + size;
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     [[plane.group], [product, waves.group], [small.group]].forEach((groups, i) => {
       for (const group of groups) put(group, { display: wide || i === panel ? "inline" : "none" });
@@ -113,10 +115,11 @@ function build(stage, app) {
     if (wide || panel === 1) {
       const left = wide ? size + 28 : 0;
       drawProduct(product, [left, 0], data, values);
-      drawWaves(waves, [left, WAVES_TOP, width - left, (wide ? WAVES_END : height - 26) - WAVES_TOP], data, values);
+      const wavesTop = wide ? Math.min(WAVES_TOP, wavesEnd - 50) : WAVES_TOP;
+      drawWaves(waves, [left, wavesTop, width - left, wavesEnd - wavesTop], data, values);
     }
     if (wide || panel === 2) {
-      const top = wide ? above + 36 : 0;
+      const top = wide ? Math.min(above + 36, height - LOW + 26) : 0;
       centres = drawDials(small, top, [0, top + 46, width, height - top - 46], data, values);
     }
   };

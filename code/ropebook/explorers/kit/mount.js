@@ -102,14 +102,14 @@ export function mount(spec, { model, el, page }) {
     const wide = frame.more.open;
     open(settingsOf(settings));
     frame.more.open = wide;
-    if (!inSight(frame)) frame.work.scrollIntoView({ block: "start" });
   };
+  const reveal = () => inSight(frame) || frame.work.scrollIntoView({ block: "start" });
   el.ropebook = {
     work, data: () => data, values: app.values, begin, isMet: met,
     ask: (steps, told) => {
       const setting = () => JSON.stringify(dials.map(({ trait }) => model.get(trait)));
       const front = (traits) => placeKnobs(dials, knobs, frame, traits);
-      look = asking(steps, { root: frame.root, place: frame.side, begin, front, met, setting }, told);
+      look = asking(steps, { root: frame.root, place: frame.side, begin, front, reveal, met, setting }, told);
     },
   };
   return () => {

@@ -1,13 +1,14 @@
-// Shows a picture's panels one at a time if the stage is too narrow for all of them.
+// Shows a picture's panels one at a time if the stage is too narrow or too low for all of them.
 
 import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
-// Adds buttons to app.tabs that switch between the named panels; they are only visible on narrow stages. Returns a
-// function that draw calls with the stage's width; its result is the index of the panel to draw, or null for all
-// panels. The switch is not a dial: the figure remembers the panel, but the address doesn't.
-export function panels(app, /** @type {string[]} */ names) {
-  let chosen = 0;
+// Adds buttons to app.tabs that switch between the named panels; they are only visible on narrow stages, and on
+// those lower than `least`, the height that all panels need together. Returns a function that draw calls with the
+// stage's width and height; its result is the index of the panel to draw, or null for all panels. It opens on the
+// panel `first`. The switch is not a dial: the figure remembers the panel, but the address doesn't.
+export function panels(app, /** @type {string[]} */ names, { least = 0, first = 0 } = {}) {
+  let chosen = first;
   const buttons = names.map((name, i) => {
     const button = html("button", { type: "button", class: "rb-button" }, name);
     app.listen(button, "click", () => {
@@ -18,8 +19,8 @@ export function panels(app, /** @type {string[]} */ names) {
   });
   const row = html("div", { class: "rb-panels", role: "group", "aria-label": "What the picture shows" }, ...buttons);
   app.tabs.append(row);
-  return (width) => {
-    row.hidden = width >= NARROW;
+  return (width, most) => {
+    row.hidden = width >= NARROW && most >= least;
     buttons.forEach((button, i) => put(button, { "aria-pressed": String(i === chosen) }));
     return row.hidden ? null : chosen;
   };

@@ -65,7 +65,7 @@ ${variables((_, [, dark]) => dark)}
 }
 @container (min-width: 48rem) {
   .rb-work {
-    display: grid; grid-template-columns: minmax(0, 1fr) clamp(15rem, 26cqi, 18rem); column-gap: clamp(1rem, 2.5cqi, 1.5rem);
+    display: grid; grid-template-columns: minmax(0, 1fr) clamp(15rem, 26cqi, 18rem); column-gap: clamp(1rem, 2cqi, 1.5rem);
     align-items: start; padding-block-start: var(--rb-room);
   }
   .rb-see { display: block; position: sticky; inset-block-start: var(--rb-edge); }
@@ -82,15 +82,18 @@ ${variables((_, [, dark]) => dark)}
 .rb-height { position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden; }
 @container (max-width: 34rem) { .rb-height { height: 400px; } }
 .rb-paged .rb-height { height: clamp(220px, 100svh - var(--rb-top, 0px) - 12rem, 600px); }
+@container (max-width: 52.5rem) {
+  .rb-paged .rb-height { height: clamp(220px, 100svh - var(--rb-top, 0px) - 14.75rem, 600px); }
+}
 @container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(220px, 45svh, 600px); } }
 @container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(220px, 40.2svh, 400px); } }
 
 /* The figure's words. No dial that a question asks for is below them, so they may take more lines or fewer. */
 .rb.rb .rb-stats {
-  display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0; font-size: 0.8125rem; line-height: 1.4;
+  display: block; margin: 0; font-size: 0.8125rem; line-height: 1.25rem;
 }
-.rb-stats > div { display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 0.375rem; }
-.rb.rb .rb-stats :is(dt, dd) { float: none; width: auto; margin: 0; padding: 0; }
+.rb-stats > div { display: inline; margin-inline-end: 1rem; }
+.rb.rb .rb-stats :is(dt, dd) { display: inline; float: none; width: auto; margin: 0; padding: 0; }
 .rb-stats dt { color: var(--rb-muted); font-weight: 400; }
 .rb.rb .rb-stats dd { font-size: 0.9375rem; font-weight: 650; }
 .rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
