@@ -68,7 +68,7 @@ function compute({ base, dim, length, reference, interleaved }) {
 
 const LEFT = 46;
 const UNDER = 40; // space below the curve for its axis
-const SAID = 44; // what is said of the cursor
+const SAID = 38; // what is said of the cursor
 
 // The edges of the image, of the curve and of the whole figure.
 // Two lines of text stand under it.

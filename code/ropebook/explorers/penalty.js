@@ -107,17 +107,17 @@ function curves({ x, y }, { plain, changed, plainHere, changedHere }, { distance
 
 function describe(data, { distance, factor }) {
   const { plainHere, changedHere, plainLowest, changedLowest, plain, changed } = data;
-  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`;
+  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`; // in the model as it is
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
-  const rises = (where, curve) => (where === REACH ? "it falls all the way to the end of the picture"
-    : `it is lowest at distance ${where} and rises by ${back(curve)} from there to the end of the picture`);
+  const rises = (where, curve) => (where === REACH ? "it falls all the way"
+    : `it is lowest at ${where} and then rises by ${back(curve)}`);
   if (factor === 1) return `${here}. No pair is slowed: ${rises(plainLowest, plain)}.`;
-  return `${here} in the original model and ${exact(changedHere, 1)} with ${bandOf(data)} slowed. In the original, `
-    + `${rises(plainLowest, plain)}; with the slowed pairs, ${rises(changedLowest, changed)}.`;
+  return `${here}, and ${exact(changedHere, 1)} with ${bandOf(data)} slowed. Originally `
+    + `${rises(plainLowest, plain)}; slowed, ${rises(changedLowest, changed)}.`;
 }
 
 function lossText(loss, plainLoss, k) {
-  return loss ? [exact(loss[k], 2), `nats, originally ${exact(plainLoss[k], 2)}`] : ["–", "not measured"];
+  return [exact(loss[k], 2), `nats, originally ${exact(plainLoss[k], 2)}`];
 }
 
 export default explorer({
@@ -129,8 +129,8 @@ export default explorer({
   build,
   stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
     [`Mean score at ${distance}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
-    ["Measured loss beyond 9,216", ...lossText(loss, plainLoss, 1)],
-    ["Measured loss within", ...lossText(loss, plainLoss, 0)],
+    ...(loss ? [["Loss beyond 9,216", ...lossText(loss, plainLoss, 1)], ["Within", ...lossText(loss, plainLoss, 0)]]
+      : [["Loss", "not measured"]]),
   ],
   describe,
   beside: ({ model }) => ({ values: () => ({ bias: model.get("bias") }) }),

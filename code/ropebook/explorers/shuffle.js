@@ -71,6 +71,7 @@ function compute({ words, order, position, causal }) {
 }
 
 const NUMBERS = 84; // width of the last column
+const NOTE = 38; // two lines below the picture
 const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
@@ -103,7 +104,7 @@ function build(stage, app) {
     const pitch = wide ? cell : row;
     const left = wide ? Math.max(176, labels + count * cell + 32) : labels; // left edge of the strips
     const square = Math.min(26, Math.floor((width - left - NUMBERS) / WIDTH));
-    const height = top + count * pitch + 4;
+    const height = wide ? top + count * pitch + 4 : Math.max(top + count * pitch + 4, most - NOTE);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": app.alt });
     put(pieces.weights, { display: panel === 1 ? "none" : "inline" });
     put(pieces.outputs, { display: panel === 0 ? "none" : "inline" });

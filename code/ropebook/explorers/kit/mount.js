@@ -103,7 +103,10 @@ export function mount(spec, { model, el, page }) {
     open(settingsOf(settings));
     frame.more.open = wide;
   };
-  const reveal = () => inSight(frame) || frame.work.scrollIntoView({ block: "start" });
+  const reveal = () => { // scrollIntoView would add the page's own padding
+    const { top } = frame.work.getBoundingClientRect();
+    if (!inSight(frame)) scrollBy(0, top - edgeOf(frame));
+  };
   el.ropebook = {
     work, data: () => data, values: app.values, begin, isMet: met,
     ask: (steps, told) => {
@@ -242,12 +245,19 @@ function placeKnobs(dials, knobs, { asked, panel, further, more }, front) {
   more.hidden = further.children.length === 0;
 }
 
+function edgeOf({ work }) {
+  return parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
+}
+
 // Whether what belongs together is in the window, below whatever covers its upper edge.
-function inSight({ root, work, stage, summary, stats, side, asked }) {
-  const edge = parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
+function inSight(frame) {
+  const { stage, summary, stats, side, asked } = frame;
+  const edge = edgeOf(frame);
+  const picture = stage.getBoundingClientRect();
   return [stage, stats, summary, asked, side.querySelector(".rb-try")].every((node) => {
-    const { top, bottom, height } = node?.getBoundingClientRect() ?? root.getBoundingClientRect();
-    return height === 0 || (top >= edge && bottom <= innerHeight);
+    const { top, bottom, left, height } = node.getBoundingClientRect();
+    const hidden = node !== stage && top < picture.bottom && left < picture.right;
+    return height === 0 || (top >= edge && bottom <= innerHeight && !hidden);
   });
 }
 

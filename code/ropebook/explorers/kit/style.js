@@ -105,7 +105,7 @@ ${variables((_, [, dark]) => dark)}
 .rb .rb-head { margin-block-start: 0.75rem; font-weight: 600; }
 .rb-below pre { margin-block: 0.25rem; overflow-x: auto; }
 @container (max-width: 32.5rem) { .rb.rb .rb-facts { grid-template-columns: minmax(0, 1fr); } }
-.rb .rb-summary { max-width: 80ch; min-height: 2.8em; margin-block-start: 0.25rem; font-size: 0.875rem; line-height: 1.4; }
+.rb .rb-summary { max-width: 88ch; min-height: 2.8em; margin-block-start: 0.25rem; font-size: 0.875rem; line-height: 1.4; }
 .rb .rb-says { color: var(--rb-5); font-weight: 600; }
 .rb .rb-says:empty { position: absolute; }
 
@@ -263,8 +263,12 @@ ${variables((_, [, dark]) => dark)}
 @container (max-width: 32.5rem) {
   .rb .rb-try :is(.rb-answer, .rb-button, .rb-try-quiet) { min-height: 2.75rem; }
   .rb-try { position: relative; }
-  .rb .rb-try-head { flex-direction: column; justify-content: center; min-height: 2.75rem; }
-  .rb-try-row { position: absolute; inset: 0.375rem 0.75rem auto auto; }
+  .rb-try-row { position: absolute; inset: -0.375rem 0.75rem auto auto; }
+  .rb .rb-try-row .rb-button { padding: 0; border: 0; color: var(--rb-1); font-size: 0.8125rem; font-weight: 600; }
+  .rb-try-why, .rb .rb-summary { font-size: 0.8125rem; line-height: 1.35; }
+  .rb .rb-stats { font-size: 0.75rem; line-height: 1.125rem; }
+  .rb.rb .rb-stats dd { font-size: 0.875rem; }
+  .rb-stats small { font-size: 0.75rem; }
 }
 @container (max-width: 47.99rem) {
   .rb-try-both > [inert] { display: none; }
