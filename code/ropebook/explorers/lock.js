@@ -127,7 +127,7 @@ function build(stage, app) {
     const sides = reaches.flatMap((one) => [one.right - one.left, one.up - one.down]);
     const unit = (size - 44) / Math.max(...sides);
     const top = wide ? TOP + size + UNDER + 52 : 52;
-    const height = Math.min(most, wide ? top + 184 : 400);
+    const height = wide ? Math.min(most, top + 184) : most;
     area = [46, top, width - 54, height - top - 44];
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     for (const plane of [turned, summed]) put(plane.group, { display: wide || only === 1 ? "inline" : "none" });

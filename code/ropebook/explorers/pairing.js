@@ -75,7 +75,7 @@ const ARCS_END = K_TOP + CELL + 58;
 const CELLS_END = ARCS_END + 84;
 
 function build(stage, app) {
-  const shown = panels(app, ["Channels", "Score"]);
+  const shown = panels(app, ["Channels", "Score"], { across: 600 });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));

@@ -75,7 +75,7 @@ const NOTE = 38; // two lines below the picture
 const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
-  const shown = panels(app, ["Weights", "Outputs"]);
+  const shown = panels(app, ["Weights", "Outputs"], { across: 600 });
   const shelf = buildShelf(app);
   const picture = svg("svg", { role: "img", class: "rb-moves" });
   const legend = html("p", { class: "rb-note", style: "min-height: 2.9em" }); // room for two lines
@@ -84,7 +84,7 @@ function build(stage, app) {
   return ({ data, values: { words, order, causal }, width, most, theme, jump }) => {
     const typed = splitWords(words);
     const count = typed.length;
-    const panel = shown(width);
+    const panel = shown(width, most);
     const wide = panel === null;
     const row = wide ? 0 : Math.min(56, Math.floor((most - HEAD - 44) / count)); // the words form a column
     const shelfWidth = wide ? 0 : Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14)))) + 30;
@@ -98,7 +98,7 @@ function build(stage, app) {
     const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14, 600) + 8)));
     const labels = wide ? Math.max(34, longest + 12) : shelfWidth + 8;
     const across = Math.floor(((wide ? 0.48 * width : width) - labels) / count);
-    const cell = Math.min(56, across, wide ? Math.floor((most - 100) / count) : across);
+    const cell = Math.min(56, across, wide ? Math.floor((most - NOTE - 66) / count) : across);
     const turn = !wide || longest <= cell ? 0 : -38; // slanted labels need room on the right
     const top = wide ? 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22) : HEAD;
     const pitch = wide ? cell : row;

@@ -3,11 +3,11 @@
 import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
-// Adds buttons to app.tabs that switch between the named panels; they are only visible on narrow stages, and on
-// those lower than `least`, the height that all panels need together. Returns a function that draw calls with the
+// Adds buttons to app.tabs that switch between the named panels; they are only visible on stages narrower than
+// `across` or lower than `least`, which all panels need together. Returns a function that draw calls with the
 // stage's width and height; its result is the index of the panel to draw, or null for all panels. It opens on the
 // panel `first`. The switch is not a dial: the figure remembers the panel, but the address doesn't.
-export function panels(app, /** @type {string[]} */ names, { least = 0, first = 0 } = {}) {
+export function panels(app, /** @type {string[]} */ names, { least = 0, across = NARROW, first = 0 } = {}) {
   let chosen = first;
   const buttons = names.map((name, i) => {
     const button = html("button", { type: "button", class: "rb-button" }, name);
@@ -19,8 +19,8 @@ export function panels(app, /** @type {string[]} */ names, { least = 0, first = 
   });
   const row = html("div", { class: "rb-panels", role: "group", "aria-label": "What the picture shows" }, ...buttons);
   app.tabs.append(row);
-  return (width, most) => {
-    row.hidden = width >= NARROW && most >= least;
+  return (width, most = Infinity) => {
+    row.hidden = width >= across && most >= least;
     buttons.forEach((button, i) => put(button, { "aria-pressed": String(i === chosen) }));
     return row.hidden ? null : chosen;
   };

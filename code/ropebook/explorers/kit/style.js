@@ -79,14 +79,17 @@ ${variables((_, [, dark]) => dark)}
 
 /* How high the picture may be. Its height has nothing to do with what is drawn, so that drawing does not change it. In a
    notebook, the window may be as high as the figure. */
-.rb-height { position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden; }
-@container (max-width: 34rem) { .rb-height { height: 400px; } }
-.rb-paged .rb-height { height: clamp(220px, 100svh - var(--rb-top, 0px) - 12rem, 600px); }
-@container (max-width: 52.5rem) {
-  .rb-paged .rb-height { height: clamp(220px, 100svh - var(--rb-top, 0px) - 14.75rem, 600px); }
+.rb-height {
+  --rb-least: clamp(200px, 62svh, 220px);
+  position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden;
 }
-@container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(220px, 45svh, 600px); } }
-@container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(220px, 40.2svh, 400px); } }
+@container (max-width: 34rem) { .rb-height { height: 400px; } }
+.rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 12rem, 600px); }
+@container (max-width: 52.5rem) {
+  .rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 14.75rem, 600px); }
+}
+@container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 45svh, 600px); } }
+@container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 40.2svh, 400px); } }
 
 /* The figure's words. No dial that a question asks for is below them, so they may take more lines or fewer. */
 .rb.rb .rb-stats {
@@ -95,7 +98,7 @@ ${variables((_, [, dark]) => dark)}
 .rb-stats > div { display: inline; margin-inline-end: 1rem; }
 .rb.rb .rb-stats :is(dt, dd) { display: inline; float: none; width: auto; margin: 0; padding: 0; }
 .rb-stats dt { color: var(--rb-muted); font-weight: 400; }
-.rb.rb .rb-stats dd { font-size: 0.9375rem; font-weight: 650; }
+.rb.rb .rb-stats dd { margin-inline-start: 0.375rem; font-size: 0.9375rem; font-weight: 650; }
 .rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
 .rb-foot { margin-block-start: 0.75rem; padding-block-start: 0.5rem; border-block-start: 1px solid var(--rb-grid); }
 .rb-below { max-width: 80ch; margin-block: 0.75rem; }
