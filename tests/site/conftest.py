@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.site.figures import STATIC, Quiet, page_of
+from tests.site.figures import ROOM, STATIC, Quiet, page_of
 from tools import book, browser, weights
 from tools.paths import HTML
 
@@ -207,6 +207,7 @@ def opened(context, folder: Path, root: str) -> Iterator:
         shared: bool = True,
         spoil=None,
         folded: bool = False,
+        room: str = ROOM,
         **options,
     ) -> Page:
         options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
@@ -216,7 +217,7 @@ def opened(context, folder: Path, root: str) -> Iterator:
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda request: complaints.append(request.url))
-        text = page_of(widgets, shared, spoil or (lambda state: None))
+        text = page_of(widgets, shared, spoil or (lambda state: None), room)
         (folder / "page.html").write_text(text, encoding="utf-8")
         page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
         if options.get("java_script_enabled", True) and not spoil:

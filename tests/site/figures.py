@@ -20,6 +20,8 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = palette.variables(palette.DARK)
 # Gives the text the same margins as on the site.
+# Pictures get all the height that they may have, as in a high window.
+ROOM = ".rb .rb-height.rb-height{height:600px}@container(max-width:34rem){.rb .rb-height.rb-height{height:400px}}"
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
 
@@ -27,7 +29,7 @@ def script(kind: str, value: object) -> str:
     return f'<script type="{kind}">{json.dumps(value).replace("<", chr(92) + "u003c")}</script>'
 
 
-def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str:
+def page_of(widgets: list, shared: bool = True, spoil=lambda state: None, room: str = ROOM) -> str:
     """Return a page with the widgets' static pictures, views and state.
 
     If ``shared``, each part of a script occurs once, as on the site.
@@ -49,7 +51,7 @@ def page_of(widgets: list, shared: bool = True, spoil=lambda state: None) -> str
     return (
         '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Explorers</title>'
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}{MARGINS}</style>'
+        f'<link rel="stylesheet" href="explorers.css"><style>html[data-theme="dark"]{{{DARK}}}{MARGINS}{room}</style>'
         f"</head><body><main><h1>Explorers</h1>{''.join(views)}</main>{script(STATE, state)}"
         '<script defer src="_static/explorer-host.js"></script></body></html>'
     )

@@ -6,8 +6,8 @@ from tests.explorers.registry import every
 from tests.site.figures import settle
 
 # Stage widths and the height allowed at each: the narrowest stage, both sides of the width where panels are replaced by
-# the whole picture, a desktop's stage, and the widest.
-MOST = {320: 400, 519: 400, 520: 600, 620: 600, 900: 600}
+# the whole picture, a desktop's stage, and the widest; a phone's, a laptop's and a desktop's window.
+ROOMS = [(320, 400), (358, 339), (519, 400), (520, 484), (620, 600), (710, 417), (900, 600)]
 
 # For every figure and each of its panels, this finds what extends beyond the stage or is too small to read. The extent
 # of a text is where it ends; that of everything else is its bounding box. All figures change panels at the same time,
@@ -49,11 +49,12 @@ def test_the_picture_fits_its_room(opened, entry):
     figures = [entry.kind(**setting) for setting in [{}, *entry.extremes, *entry.corners]]
     page = opened(figures, viewport={"width": 1280, "height": 900})
     misfits = []
-    for width, most in MOST.items():
-        page.add_style_tag(content=f".rb-stage {{ width: {width}px !important; }}")
+    for width, most in ROOMS:
+        room = f".rb-height {{ height: {most}px !important; }}"
+        page.add_style_tag(content=f".rb-stage {{ width: {width}px !important; }} {room}")
         settle(page)
         seen = page.evaluate(MISFITS, most)
         assert len(seen["panels"]) == len(figures)
-        assert width < 520 or not any(seen["panels"])
+        assert width < 600 or most < 600 or not any(seen["panels"])
         misfits += [f"{width} px, {panel}: {one} at {figures[which].dials()}" for which, panel, one in seen["found"]]
     assert not misfits, "\n".join(misfits)

@@ -195,12 +195,10 @@ def dial_of(page):
     return page.get_by_role("slider", name="Query position m, slider")
 
 
-def test_set_up_shows_the_dial_that_is_asked_for(tried):
+def test_the_dial_that_is_asked_for_stands_next_to_the_question(tried):
     page = tried([Asked("Move m.", "m=20&n=4&shift=50", "m=30", "m!=20", "", "lock")], figures=(Lock,))
-    dial = dial_of(page)
-    expect(dial).to_be_hidden()  # under "More dials"
-    button(page, "Set up").click()
-    expect(dial).to_be_visible()
+    expect(page.locator(".rb-asked").get_by_role("slider", name="Query position m, slider")).to_be_visible()
+    expect(page.locator(".rb-more .rb-dial").filter(has_text="Query position m")).to_have_count(0)
     page = tried([Asked("Drag m.", "m=25&n=4&shift=50", "m=30", "m!=20", "", "lock")], figures=(Lock,))
     button(page, "Set up").click()
     assert dials(page)["m"] == 25

@@ -70,7 +70,7 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
-  let clocks; // { area, centre }: where the hands are
+  let clocks; // { area, cell, centre }: where the hands are
   let held = 0; // the hand that is being dragged
   const grip = hand(app, handle, {
     label: "The clock hands",
@@ -100,11 +100,11 @@ function build(stage, app) {
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
     const top = wide ? floor + 60 : 0;
     const area = /** @type {[number, number, number, number]} */ ([0, top + 46, width, height - top - 46]);
-    clocks = { area, centre: packCells(values.dim / 2, area, values.dim <= 32 ? 16 : 0).centre };
+    clocks = { area, ...packCells(values.dim / 2, area, values.dim <= 32 ? 16 : 0, wide ? 96 : 132) };
     const parts = [
       () => drawDigits(context, paints, { x: 0, width: panel, floor }, data, values),
       () => drawWaves(context, paints, { x: wide ? panel + 40 : 0, width: panel, floor }, data, values),
-      () => drawClocks(context, paints, top, area, data),
+      () => drawClocks(context, paints, top, clocks, data),
     ];
     redrawn(picture, () => parts.flatMap((draw, i) => (wide || i === only ? draw() : [])));
     handle.hidden = !wide && only !== 2;
@@ -246,10 +246,9 @@ function drawWaves(context, paints, box, data, dials) {
 
 // Draws one clock per pair. The hand starts at the top and turns clockwise, so its tip is at (sin, cos). The ring shows
 // how far the hand has turned since position 0.
-function drawClocks(context, paints, top, area, { turns, encoding, young }) {
+function drawClocks(context, paints, top, { area, cell, centre }, { turns, encoding, young }) {
   const pairs = turns.length;
   const named = pairs <= 16;
-  const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
   const radius = cell * 0.42;
   const path = (draw, colour, lineWidth) => {
     context.beginPath();

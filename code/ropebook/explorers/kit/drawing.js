@@ -92,11 +92,11 @@ export function pairAxis(x, pairs, /** @type {number[]} */ [from, to], floor) {
   }, "pair i")];
 }
 
-// Packs count squares into an area [left, top, width, height], as large as possible but at most 132 wide, in rows of
+// Packs count squares into an area [left, top, width, height], as large as possible but at most `most` wide, in rows of
 // equal length with a gap below each row. Returns the size of a square and a function that gives the centre of the i-th
 // one.
-export function packCells(count, [left, top, width, height], gap) {
-  let cell = Math.min(132, width);
+export function packCells(count, [left, top, width, height], gap, most = 96) {
+  let cell = Math.min(most, width);
   const rowsFor = (size) => Math.ceil(count / Math.floor(width / size));
   while (cell > 1 && rowsFor(cell) * (cell + gap) > height) cell -= 1;
   const columns = Math.ceil(count / rowsFor(cell));

@@ -1,0 +1,47 @@
+"""A picture never hides what its figure says: picture, readouts, sentence, question and the dial that it asks for are in
+the window together, in the opening state and after *Set up* and *Just show me* of every step."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.site.conftest import visiting
+from tests.site.glance import SIZES, figures_of, walk
+from tests.site.pages import EXPLORED
+from tools.paths import ROOT
+
+SEEN = {
+    path: re.findall(r"^from ropebook\.explorers\.(\w+) import [A-Z]", (ROOT / f"{path[:-5]}.md").read_text(), re.M)
+    for path in EXPLORED
+}
+FIGURES = [(path, name) for path, names in SEEN.items() for name in dict.fromkeys(names)]
+
+
+@pytest.fixture(scope="module")
+def pages(chromium, server):
+    """Open a page in a window of this size, each only once."""
+    with visiting(chromium, server) as opened:
+        found = {}
+
+        def page(path, width, height):
+            key = (path, width, height)
+            if key not in found:
+                found[key] = opened(path, width=width, height=height, motion="reduce").page
+            return found[key]
+
+        yield page
+
+
+@pytest.mark.parametrize("width, height", SIZES)
+@pytest.mark.parametrize("path, name", FIGURES)
+def test_all_of_a_figure_is_seen_at_one_glance(pages, path, name, width, height):
+    page = pages(path, width, height)
+    names = figures_of(page)
+    if name not in names:
+        pytest.skip("the page uses this figure's class without showing it")
+    seen = walk(page, names.index(name))
+    assert [(one.step, one.after, one.hidden) for one in seen if one.hidden] == []
+    assert min(one.height for one in seen) >= max(220, 0.4 * height) - 0.5
+    assert [one.small for one in seen if one.small] == []
