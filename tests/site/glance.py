@@ -21,8 +21,7 @@ SEEN = """([which, at, seek, only]) => {
   });
   const step = STEPS[at];
   const asked = !step || step.drags ? [] : step.turns.flatMap((trait) => {
-    const field = root.querySelector(`.rb-dial [id$="-${trait}"]`) ?? root.querySelector(`[id$="-${trait}-limits"]`);
-    return [[`dial ${trait}`, field.closest('.rb-dial')]];
+    return [[`dial ${trait}`, root.querySelector(`[id$="-${trait}-limits"]`).closest('.rb-dial')]];
   });
   const words = [['readouts', root.querySelector('.rb-stats')], ['sentence', root.querySelector('.rb-summary')],
     ['step', root.querySelector('.rb-try')]];
@@ -30,7 +29,8 @@ SEEN = """([which, at, seek, only]) => {
   const look = () => {
     const picture = stage.getBoundingClientRect();
     const bottoms = bars.map((node) => node.getBoundingClientRect()).filter((box) => {
-      return box.top < 4 && box.bottom < innerHeight / 2 && box.right > picture.left + 4 && box.left < picture.right - 4;
+      return box.top < 4 && box.bottom < innerHeight / 2 && box.right > picture.left + 4
+        && box.left < picture.right - 4;
     }).map((box) => box.bottom);
     const top = Math.max(0, ...bottoms);
     return parts.map(([name, node]) => {
@@ -68,7 +68,7 @@ STEPS = """(which) => {
   const { explorer } = place.dataset;
   return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
     turns: (step.dataset.show ?? '').split('&').filter(Boolean).map((one) => one.split('=')[0]),
-    drags: /\\bdrag\\b/i.test([...step.children].filter((one) => one.localName === 'p').map((p) => p.textContent).join()),
+    drags: /\\bdrag\\b/i.test(step.querySelector(':scope > p').textContent),
   }));
 }"""
 

@@ -1,4 +1,4 @@
-"""A picture never hides what its figure says: picture, readouts, sentence, question and the dial that it asks for are in
+"""A picture never hides what its figure says: picture, readouts, sentence, question and the dial asked for are in
 the window together, in the opening state and after *Set up* and *Just show me* of every step."""
 
 from __future__ import annotations

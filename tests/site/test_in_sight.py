@@ -7,9 +7,9 @@ from tests.explorers.registry import every
 from tests.site.figures import settle
 
 LAPTOPS_AND_PHONES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
-# For every scroll position of the page, in steps of 40 px: how much of the text the picture covers, and how much of it is
-# out of sight in the window; of both, the most, or, if `best`, the least. (Dials below the picture pass behind it and come
-# out again.)
+# For every scroll position of the page, in steps of 40 px: how much of the text the picture covers, and how much of it
+# is out of sight; of both, the most, or, if `best`, the least. (Dials below the picture pass behind it and come out
+# again.)
 COVERED = """(best) => {
   const stage = document.querySelector('.rb-stage');
   const others = [...document.querySelectorAll('.rb-words-all, .rb-body > :is(.rb-title, .rb-note)')];
