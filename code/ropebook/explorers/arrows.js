@@ -69,7 +69,8 @@ function build(stage, app) {
     const narrow = width < NARROW;
     const top = 2 * CHIP + (narrow ? 48 : 76); // top of the plane
     const low = narrow || most < 450; // the numbers are set smaller
-    const size = Math.min(most - top, width - (narrow ? 124 : 220), 400);
+    const size = Math.min(most - top, width - (narrow ? 124 : 220), 400,
+      Math.max(100, 2 * (most - top - (low ? 118 : 156)))); // the numbers beside the plane extend below it
     const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
     // The numbers next to a small plane extend below it.
     const height = top + Math.max(size, size / 2 + (low ? 108 : 146) + 10);

@@ -54,6 +54,7 @@ function compute({ position, base, dim, pair }) {
 const PLANE = 320;
 const PRODUCT = 312; // width of the matrix and the two pairs next to it
 const TOP = 48; // top of the plane
+const LEAST_WIDTH = 242; // of the plane's titles
 const LOW = 150; // the least height of the row of small dials
 const WAVES_TOP = 202;
 const WAVES_END = 318;
@@ -65,7 +66,7 @@ function build(stage, app) {
   const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
   const eighth = html("button", { type: "button", class: "rb-button" }, "π/4 per position");
   app.listen(eighth, "click", () => app.change(EIGHTH));
-  const shown = panels(app, ["One pair", "Coordinates", "All pairs"], { least: 400 });
+  const shown = panels(app, ["One pair", "Coordinates", "All pairs"], { least: 400, across: 600 });
   playPositions(app, MOST_POSITION, PACE);
   app.tools.append(steps.row, eighth);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -113,7 +114,7 @@ function build(stage, app) {
       grip([arrow.tip[0] - 22, arrow.tip[1] - 22, 44, 44]);
     }
     if (wide || panel === 1) {
-      const left = wide ? size + 28 : 0;
+      const left = wide ? Math.max(size, LEAST_WIDTH) + 28 : 0;
       drawProduct(product, [left, 0], data, values);
       const wavesTop = wide ? Math.min(WAVES_TOP, wavesEnd - 50) : WAVES_TOP;
       drawWaves(waves, [left, wavesTop, width - left, wavesEnd - wavesTop], data, values);

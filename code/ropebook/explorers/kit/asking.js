@@ -18,8 +18,9 @@ export function verdict(guess, right) {
 
 // steps: of each the nodes of its question, its answers and its reason, which answer is right, `start`, `show` and
 // `goal` as texts, and `hides`, what the figure keeps back until the reader has guessed or turned a dial.
-// figure: begin(settings) sets the dials; front(dials) places those that are to be turned next to the question; reveal()
-// scrolls to where all of it can be seen; setting(), how the dials are set, as a text; met(goal); root, the figure's element, which hides what would tell; place, where the questions go.
+// figure: begin(settings) sets the dials; front(dials) places those that are to be turned next to the question;
+// reveal() scrolls to where all of it can be seen; setting(), how the dials are set, as a text; met(goal); root, the
+// figure's element, which hides what would tell; place, where the questions go.
 // told(at, guess) hears of each step that is answered, so that the page can keep it. Returns what is to be called after
 // each drawing.
 export function asking(steps, figure, told) {

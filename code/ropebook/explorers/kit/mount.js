@@ -105,7 +105,7 @@ export function mount(spec, { model, el, page }) {
   };
   const reveal = () => { // scrollIntoView would add the page's own padding
     const { top } = frame.work.getBoundingClientRect();
-    if (!inSight(frame)) scrollBy(0, top - edgeOf(frame));
+    if (!inSight(frame)) window.scrollBy(0, top - edgeOf(frame));
   };
   el.ropebook = {
     work, data: () => data, values: app.values, begin, isMet: met,
@@ -218,9 +218,11 @@ function frameOf(spec, app, page) {
   const note = typeof spec.note === "string" ? spec.note : spec.note(app.initial);
   const side = html("div", { class: "rb-side" }, asked, app.tools, panel, more);
   const work = html("div", { class: "rb-work" }, html("div", { class: "rb-see" }, stage, words), side);
-  const root = html("div", { class: page ? "rb rb-paged" : "rb", role: "group", "aria-label": `Explorer: ${spec.title}` },
+  const look = { class: page ? "rb rb-paged" : "rb", role: "group", "aria-label": `Explorer: ${spec.title}` };
+  const root = html("div", look,
     html("div", { class: "rb-body" },
-      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note), app.tabs, work, foot), height);
+      html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
+      app.tabs, work, foot), height);
   // What a dial refused stands under its field; here it is only read out.
   const say = (text, seen = true) => {
     setText(says, text);
@@ -323,7 +325,8 @@ function followModel(model, dials, state, redraw) {
   };
 }
 
-// Redraws whenever the page's theme, the stage's width or the picture's room changes. Returns a function that stops this.
+// Redraws whenever the page's theme or the stage's width or the picture's room changes. Returns a function that stops
+// this.
 function followPage({ root, stage, height }, around, redraw) {
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);

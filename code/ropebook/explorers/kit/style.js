@@ -65,8 +65,8 @@ ${variables((_, [, dark]) => dark)}
 }
 @container (min-width: 48rem) {
   .rb-work {
-    display: grid; grid-template-columns: minmax(0, 1fr) clamp(15rem, 26cqi, 18rem); column-gap: clamp(1rem, 2cqi, 1.5rem);
-    align-items: start; padding-block-start: var(--rb-room);
+    display: grid; grid-template-columns: minmax(0, 1fr) clamp(15rem, 26cqi, 18rem);
+    column-gap: clamp(1rem, 2cqi, 1.5rem); align-items: start; padding-block-start: var(--rb-room);
   }
   .rb-see { display: block; position: sticky; inset-block-start: var(--rb-edge); }
   .rb-side { display: flex; flex-direction: column; gap: 0.75rem; }
@@ -77,8 +77,8 @@ ${variables((_, [, dark]) => dark)}
   .rb-body { padding: 1rem 1.25rem; }
 }
 
-/* How high the picture may be. Its height has nothing to do with what is drawn, so that drawing does not change it. In a
-   notebook, the window may be as high as the figure. */
+/* How high the picture may be. Its height has nothing to do with what is drawn, so that drawing does not change it. In
+   a notebook, the window may be as high as the figure. */
 .rb-height {
   --rb-least: clamp(200px, 62svh, 220px);
   position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden;
@@ -108,12 +108,16 @@ ${variables((_, [, dark]) => dark)}
 .rb .rb-head { margin-block-start: 0.75rem; font-weight: 600; }
 .rb-below pre { margin-block: 0.25rem; overflow-x: auto; }
 @container (max-width: 32.5rem) { .rb.rb .rb-facts { grid-template-columns: minmax(0, 1fr); } }
-.rb .rb-summary { max-width: 88ch; min-height: 2.8em; margin-block-start: 0.25rem; font-size: 0.875rem; line-height: 1.4; }
+.rb .rb-summary {
+  max-width: 88ch; min-height: 2.8em; margin-block-start: 0.25rem; font-size: 0.875rem; line-height: 1.4;
+}
 .rb .rb-says { color: var(--rb-5); font-weight: 600; }
 .rb .rb-says:empty { position: absolute; }
 
 .rb-dials:empty { display: none; }
-.rb-dials:not(:empty) { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.375rem 2rem; }
+.rb-dials:not(:empty) {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.375rem 2rem;
+}
 .rb-more > summary {
   display: flex; align-items: center; gap: 0.5rem; min-height: 2rem; margin-block-start: 0.25rem; font-weight: 600;
   cursor: pointer; list-style: none;
