@@ -1,4 +1,4 @@
-"""How a token is rotated that comes alone, where that is not how it is rotated in a text."""
+"""Tokens that are rotated differently on their own than within a sequence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ropebook.diagnose.versus import compared
 
 
 def one_by_one(findings: Findings, count: int) -> dict[str, Tensor]:
-    """The matrices of positions 0, 1, 2, …, each asked for in a call of its own."""
+    """Measure the matrices of positions 0, 1, 2, …, each in a separate call."""
     each = [findings.at(torch.tensor([place])) for place in range(count)]
     return {role: torch.cat([one[role] for one in each]) for role in each[0]}
 
 
 def changed(findings: Findings) -> str:
-    """How frequencies differ in later calls from what was measured: a sentence to add, "" if they don't."""
+    """Describe how frequencies change in later calls, as a sentence to append. Returns "" if they stay the same."""
     for _ in range(3):
         try:
             again = findings.at(torch.arange(24))
@@ -36,7 +36,7 @@ def changed(findings: Findings) -> str:
 
 
 def unlike(findings: Findings, role: str) -> str | None:
-    """In which pairs and frequencies a token alone differs from one in a text, in words; None if in neither."""
+    """Describe how a token on its own is rotated differently than in a sequence. Returns None if no difference is found."""
     turn = findings.turns.get(role)
     if turn is None or turn.kind != "rotation" or turn.theta is None:
         return None
