@@ -1,4 +1,4 @@
-"""Where q and k are turned: which positions are read, in which rows, one token at a time, and in longer texts."""
+"""Which positions q and k are rotated by: in each row, one token at a time, and in longer sequences."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ropebook.diagnose.repeated import (
 )
 from ropebook.diagnose.whereabouts import by_row, together
 
-# What is off by less is the same.
+# Numbers that differ by less count as equal.
 _NEAR = 1e-3
 
 
 def positions(findings: Findings) -> None:
-    """Whether positions are honoured: with gaps, from a later start, in every row, one at a time, far away."""
+    """Check that positions are honoured: with gaps, from a later start, in every row, one at a time, and far away."""
     call, evidence = findings.call, findings.evidence
     near = len(next(iter(findings.near.values())))
     shift = near // 3
@@ -67,7 +67,7 @@ def positions(findings: Findings) -> None:
 
 
 def _listed(findings: Findings) -> None:
-    """Add to positions that are read as others by no known rule where the first of them are."""
+    """If positions are misread by no known rule, add to the report how the first few are rotated."""
     if "other_positions" not in findings.mistakes or not any(
         turn.places for turn in findings.rotating.values()
     ):
@@ -86,7 +86,7 @@ def _listed(findings: Findings) -> None:
 
 
 def _row_by_row(findings: Findings) -> None:
-    """Add to rows that are not turned alike, though they have the same positions, where the others are."""
+    """If rows with equal positions are rotated differently, add to the report how the other rows are rotated."""
     if "other_rows" not in findings.mistakes:
         return
     text = torch.arange(8) + 3
@@ -97,7 +97,7 @@ def _row_by_row(findings: Findings) -> None:
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
-    """Whether gaps and a later start are; if not, which of them are read."""
+    """Check that gaps and a later start are honoured. If not, record which positions are used instead."""
     mistakes = findings.mistakes
     apart, moved = findings.at(gaps), findings.at(late)
     shift = len(gaps)
@@ -168,7 +168,7 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
 def _from_the_end(
     findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
 ) -> bool:
-    """Whether positions are counted backwards, from the last one of a text."""
+    """Check whether positions are counted backwards, from the last token of a sequence."""
     shift = len(next(iter(moved.values())))
     if _backwards(findings, apart, moved):
         return True
@@ -191,7 +191,7 @@ def _from_the_end(
 def _backwards(
     findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
 ) -> bool:
-    """Whether the first token gets the position of the last, and so on."""
+    """Check whether positions are reversed: the first token gets the last one's position, and so on."""
     shift = len(next(iter(moved.values())))
     gaps, late = 3 * torch.arange(shift), torch.arange(shift) + shift
     for role in findings.rotating:
@@ -210,7 +210,7 @@ def _backwards(
 
 
 def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool:
-    """Whether matrices are those that were seen at ``places`` before."""
+    """Check that matrices equal those measured earlier at ``places``."""
     return all(
         (matrix - findings.near[role][places]).abs().max() < _NEAR
         for role, matrix in found.items()
@@ -218,7 +218,7 @@ def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool
 
 
 def _rows(findings: Findings) -> None:
-    """Rows that are at positions of their own, as left padding makes them: each as if all rows were there."""
+    """Check rows with different positions, as left padding produces. Each must match a call where all rows have its own."""
     call = findings.call
     rows = call.rows_and_heads[0]
     if rows < 2 or "positions" not in call.given or call.tables:
@@ -270,7 +270,7 @@ def _rows(findings: Findings) -> None:
 
 
 def _depends(findings: Findings, near: int) -> bool:
-    """Whether a token is turned otherwise in a longer text, or where a later token is in it."""
+    """Check whether a token is rotated differently in a longer sequence, or next to a token at a far position."""
     call = findings.call
     last = (findings.declared.length or FAR[-1]) - 1
     apart = torch.tensor([1, 3, near - 2, near - 1, max(last, near)])
@@ -279,7 +279,7 @@ def _depends(findings: Findings, near: int) -> bool:
     rows, heads = call.rows_and_heads
     rows = 1 if call.one_row else rows
     vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
-    # where gaps are not read, only a text without any can be asked for
+    # if gaps are not honoured, only a sequence without gaps can be checked
     gaps = findings.honoured and call.places
     for places in (apart, long) if gaps else (long,):
         sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
@@ -288,7 +288,7 @@ def _depends(findings: Findings, near: int) -> bool:
         except Exception:
             continue
         if not all(turned.isfinite().all() for turned in found.values()):
-            # said where far positions are looked at
+            # reported by the check of far positions
             continue
         seen = places[places < near]
         for role, turned in found.items():
