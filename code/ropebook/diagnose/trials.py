@@ -1,4 +1,4 @@
-"""Trials of the whole rotation: rows and heads against each other, sums of vectors, and scores against the reference."""
+"""Trials of the whole rotation: comparisons of rows and heads, sums of vectors, and scores against the reference."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ropebook.diagnose.repeated import asked
 from ropebook.diagnose.witness import model
 
 SHIFT = 16
-# Rows of a large batch.
+# The number of rows in a large batch.
 MANY = 8
 # Numbers that differ by less count as equal.
 NONE = 1e-3
 
 
 def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
-    """Random q, k, v (batch, heads, seq, dim), the same in every row and head or not."""
+    """Draw random q, k, v (batch, heads, seq, dim). If ``alike``, they are the same in every row and head."""
     rows, heads = findings.call.rows_and_heads
     generator = torch.Generator().manual_seed(1)
     shape = (
@@ -40,7 +40,7 @@ def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
 
 
 def steady(findings: Findings) -> None:
-    """The same call gives the same result each time."""
+    """Check that the same call returns the same result each time."""
     given = _vectors(findings, 6, False)
     at = torch.arange(6) + 1
     seen = []
@@ -48,7 +48,7 @@ def steady(findings: Findings) -> None:
         try:
             seen.append(findings.call.apart(given, at))
         except Exception:
-            # what raises is said where it is asked for
+            # errors are reported by other trials
             return
     for role in seen[0]:
         first = seen[0][role]
@@ -74,7 +74,10 @@ def steady(findings: Findings) -> None:
 
 
 def crossed(findings: Findings) -> None:
-    """The returned q depends on q alone, and the returned k on k. If not, both are measured on the same vectors."""
+    """Check that the returned q depends only on q, and the returned k only on k.
+
+    If the two are merely exchanged, later calls exchange them back. Otherwise later trials pass the same vectors as q and k.
+    """
     call = findings.call
     if not {"q", "k"} <= set(call.vectors):
         return
@@ -99,7 +102,7 @@ def crossed(findings: Findings) -> None:
 
 
 def moved(findings: Findings) -> None:
-    """What goes in at one row, head and token comes back there, and nowhere else."""
+    """Check that a vector passed at one row, head and token comes back there, and nowhere else."""
     call = findings.call
     rows, heads = call.rows_and_heads
     seq = 5
@@ -130,15 +133,18 @@ def _place(place: tuple[int, int, int] | list[int]) -> str:
 
 
 def alike(findings: Findings) -> None:
-    """The same vectors in every row and head come back alike. Else only one row and head are looked at further."""
+    """Check that equal vectors in all rows and heads come back equal.
+
+    If rows differ, only one row is measured from then on; if heads differ, only one head.
+    """
     call = findings.call
     given = _vectors(findings, 5, True)
     text = torch.arange(5)
     try:
-        # with gaps if they are possible, because perhaps nothing rotates at the first few positions
+        # use gaps if possible, because the function may not rotate at the first few positions
         found = call.apart(given, 3 * text if call.places else text)
     except Exception:
-        # what gaps raise is said where they are asked for
+        # errors that gaps cause are reported by other trials
         found = asked(
             findings, "rows and heads that are alike", given, text, why=True
         )
@@ -168,7 +174,10 @@ def alike(findings: Findings) -> None:
 
 
 def batched(findings: Findings) -> None:
-    """In a larger batch the same vectors come back alike in every row, too. Else only one row is looked at further."""
+    """Check that equal vectors come back equal in every row of a larger batch, too.
+
+    If they don't, only one row is measured from then on.
+    """
     call = findings.call
     if call.rows_and_heads[0] < 2 or call.one_row:
         return
@@ -180,7 +189,7 @@ def batched(findings: Findings) -> None:
     try:
         found = call.apart(given, at)
     except Exception:
-        # a batch of another size may be refused
+        # a function may refuse a batch of another size
         return
     for role, turned in found.items():
         if not turned.isfinite().all():
@@ -196,7 +205,7 @@ def batched(findings: Findings) -> None:
 
 
 def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
-    """The first head that moves and keeps lengths; 0 if there is none."""
+    """Return the first head that is rotated with its lengths preserved, or 0 if there is none."""
     moved, kept = True, True
     for role, turned in found.items():
         moved = moved & ((turned - given[role]).abs().amax((0, 2, 3)) > NONE)
@@ -208,7 +217,7 @@ def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
 
 
 def _how(findings: Findings, role: str, other: int) -> str:
-    """How another head is rotated, found with the same vector in every place: not at all, or like the measured head at another position."""
+    """Describe how another head rotates a constant input: not at all, or like the measured head at other positions."""
     call = findings.call
     seq = 12
     given = {
@@ -235,7 +244,7 @@ def _how(findings: Findings, role: str, other: int) -> str:
 
 
 def linear(findings: Findings) -> None:
-    """A rotation is linear, and keeps heads and rows apart: what it does to unit vectors it does to all."""
+    """Check that the map is linear, and separate for each row and head, so that its matrices predict every result."""
     if "moved" in findings.mistakes:
         return
     call = findings.call
@@ -248,7 +257,7 @@ def linear(findings: Findings) -> None:
     found = asked(findings, "sums of vectors", given, torch.arange(seq), why=True)
     if found is None:
         return
-    # for a text as short as this one
+    # measured again, because the result may depend on the sequence length
     seen = findings.at(torch.arange(seq))
     for role, turned in found.items():
         wanted = torch.einsum("tij,bhtj->bhti", seen[role], given[role])
@@ -266,7 +275,7 @@ def linear(findings: Findings) -> None:
 
 
 def properties(findings: Findings) -> None:
-    """The measurements of the gallery, where positions can be asked for."""
+    """Make the measurements that the gallery shows, if positions can be chosen."""
     call, dim = findings.call, findings.call.dim
     length = findings.declared.length
     if not call.places or dim % 2 or (length or 2 * SHIFT) < 2 * SHIFT:

@@ -1,4 +1,4 @@
-"""How q and k are turned: by which frequencies, in which direction, and by tables of which type."""
+"""How q and k are rotated: by which frequencies, in which direction, and with tables of which type."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAID = {
 
 
 def turning(findings: Findings) -> None:
-    """Everything that the angles and lengths of q and k say."""
+    """Record everything that follows from the angles and lengths of q and k."""
     turn = findings.main
     _frequencies(findings, turn)
     rounded = [one for one in findings.rotating.values() if one.table is not None]
@@ -54,7 +54,7 @@ def turning(findings: Findings) -> None:
 
 
 def whole(turn: Turn, rotary_dim: int) -> Tensor:
-    """The frequencies of all pairs of the part that turns, 0 where one stands still."""
+    """Return the frequencies of all pairs in the rotated part, with 0 for pairs that stand still."""
     at = _numbers(turn, rotary_dim)
     if at is None:
         return turn.theta
@@ -66,10 +66,10 @@ def whole(turn: Turn, rotary_dim: int) -> Tensor:
 
 
 def _numbers(turn: Turn, rotary_dim: int) -> Tensor | None:
-    """Which pairs of the part these are; None if the layout does not tell."""
+    """Return the indices of these pairs within the rotated part. Returns None if the layout is unknown."""
     layout = turn.layout
     if len(turn.first) == 1:
-        # one pair alone is of both layouts, and may be one of many
+        # a single pair fits both layouts, and may be one of many
         apart = turn.second[0] - turn.first[0]
         layout = {rotary_dim // 2: "half", 1: "interleaved"}.get(apart)
     if not layout:
@@ -133,7 +133,7 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
         _pair_by_pair(findings, theta, expected, turn, rule is not None)
 
 
-# Mistakes of frequencies whose sentences don't say which pairs they are about.
+# Frequency mistakes whose sentences don't say which pairs they concern.
 _VAGUE = (
     "uneven_frequencies",
     "other_scaling",
@@ -154,7 +154,7 @@ def _pair_by_pair(
     turn: Turn,
     ruled: bool,
 ) -> None:
-    """Add to what is said of frequencies which pairs have which, against those that the weights need."""
+    """Add to the sentence about frequencies how each pair compares with what the weights need."""
     name = next((one for one in _VAGUE if one in findings.mistakes), None)
     unnamed = not findings.undetermined and not any(
         part(one) == "frequencies" for one in findings.mistakes
@@ -180,7 +180,7 @@ def _pair_by_pair(
 def _rounded_angles(
     findings: Findings, turn: Turn, expected: Tensor | None
 ) -> bool:
-    """Whether angles are those that the weights need, rounded to a half type."""
+    """Check whether the angles are those that the weights need, apart from rounding. If so, record the rounding."""
     if (
         expected is None
         or turn.flaws
@@ -220,7 +220,7 @@ def _rounded_angles(
 
 
 def _places(findings: Findings, turn: Turn) -> Tensor:
-    """The positions by which 0, 1, 2, … are turned."""
+    """Return the positions by which tokens at 0, 1, 2, … are really rotated."""
     if turn.places:
         return torch.tensor(turn.places, dtype=torch.float64)
     near = len(next(iter(findings.near.values())))
@@ -228,7 +228,7 @@ def _places(findings: Findings, turn: Turn) -> Tensor:
 
 
 def _based(theta: Tensor, turn: Turn) -> bool:
-    """Whether these are the frequencies of some base, not scaled."""
+    """Check whether these are the unscaled frequencies of some base."""
     moving = rules.unwound(theta).abs()
     return (
         frequencies.read(moving, 2 * len(theta), turn.tolerance, None).kind
@@ -237,19 +237,19 @@ def _based(theta: Tensor, turn: Turn) -> bool:
 
 
 def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
-    """Angles that are no line: rounded to a half type, or something else."""
+    """Record angles that are not linear in the position: rounded to a half-precision type, or uneven for another reason."""
     if findings.theta is not None and turn.uneven > 1e-4:
         m = _places(findings, turn)[:, None]
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         seen = findings.near[role]
         cos = seen[:, turn.first, turn.first] / turn.factor
         exact = m * findings.theta
-        # elsewhere cosines lie where the order of the entries puts them
+        # with permuted entries or other flaws, cosines are elsewhere in the matrix
         if not turn.order and not turn.flaws:
             off = ((exact + turn.phase).cos() - cos).abs().max().item()
             rounded = turn.table is not None or turn.trembles
             if off < (max(2**-8, turn.tolerance) if rounded else 3 * SINGLE):
-                # a table of a half type explains it
+                # a half-precision table explains the deviation
                 return
             for half in HALVES:
                 other = (exact.to(half).double() + turn.phase).cos()
@@ -330,7 +330,7 @@ def _named(
 
 
 def _direction(findings: Findings, theta: Tensor) -> None:
-    """Which way pairs turn, by the slow ones: a fast one may turn by more than half a turn a position."""
+    """Record the direction of rotation, judging by slow pairs: a fast one may exceed half a turn per position."""
     moving = theta[theta != 0]
     if not len(moving):
         return
