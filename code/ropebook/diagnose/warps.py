@@ -1,4 +1,4 @@
-"""Positions that are read as others: which others, as a rule."""
+"""Misread positions, and the rule that says which positions are used instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Warp(NamedTuple):
-    """The name of what happens to positions, a sentence, and the positions that are used instead, if they are known."""
+    """How positions are misread: the mistake's name, a sentence, and a map to the positions used instead, if known."""
 
     name: str
     said: str
@@ -23,7 +23,7 @@ def _begun_again(at: Tensor, period: int) -> Tensor:
 
 
 def warp(places: tuple[int, ...]) -> Warp:
-    """The rule behind the positions that 0, 1, 2, … are rotated by.
+    """Find the rule behind the positions by which tokens at 0, 1, 2, … are really rotated.
 
     >>> warp((0, 1, 2, 3, 0, 1, 2, 3, 0)).said
     'position 4 is turned like 0: positions begin again, every 4'
@@ -59,13 +59,15 @@ def warp(places: tuple[int, ...]) -> Warp:
 
 
 def alike(matrices: Tensor) -> Tensor | None:
-    """Which position each of 0, 1, 2, … (first axis) is turned like, if some are alike by a rule; whatever is done there.
+    """Find the rule by which some positions (the first axis) have equal matrices, whatever these do.
+
+    Returns the position that is really used at each of 0, 1, 2, …, or None if no rule fits.
 
     >>> alike(torch.arange(12.0)[:, None] // 2)
     tensor([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
     """
     flat = matrices.flatten(1)
-    # a few random sums tell matrices apart as all of their numbers do
+    # a few random sums distinguish matrices as well as all of their entries do
     generator = torch.Generator().manual_seed(7)
     sums = torch.randn(flat.shape[1], 8, dtype=flat.dtype, generator=generator)
     flat = flat @ sums
