@@ -36,7 +36,7 @@ def changed(findings: Findings) -> str:
 
 
 def unlike(findings: Findings, role: str) -> str | None:
-    """Describe how a token on its own is rotated differently than in a sequence. Returns None if no difference is found."""
+    """Describe how a token on its own is rotated differently than in a sequence. Returns None if it isn't."""
     turn = findings.turns.get(role)
     if turn is None or turn.kind != "rotation" or turn.theta is None:
         return None

@@ -17,8 +17,8 @@ CLOSE = 2e-3
 def banded(theta: Theta, expected: Theta, base: float | None) -> str | None:
     """Describe what was done to the fast, middle and slow pairs.
 
-    ``theta`` holds the measured frequencies, ``expected`` those that the weights need. Returns None if the weights' scaling
-    has no such bands, or if all of them are right.
+    ``theta`` holds the measured frequencies, ``expected`` those that the weights need. Returns None if the weights'
+    scaling has no such bands, or if all of them are right.
 
     >>> plain = rope.inv_freq(16, 10_000.0)
     >>> share = torch.tensor([1, 1, 0.7, 0.4, 0, 0, 0, 0]).double()

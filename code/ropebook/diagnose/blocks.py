@@ -12,8 +12,8 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Angles, Matrices, Turn, turned
 from ropebook.rope import split_pairs
 
-# A mistake that a pair's matrix (a b; c e) may show: its name, the cosine and the sine behind it, and the numbers that are
-# equal if it was made.
+# A mistake that a pair's matrix (a b; c e) may show: its name, the cosine and the sine behind it, and the numbers that
+# are equal if it was made.
 Form = tuple[str, Angles, Angles, tuple[tuple[Tensor, Tensor], ...]]
 # A pair has to move by this much before its curve can be told from a line.
 MOVING = 0.05

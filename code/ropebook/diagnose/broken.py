@@ -94,7 +94,7 @@ def answered(findings: Findings, near: int) -> int:
 
 
 def not_finite(findings: Findings, positions: Tensor) -> str | None:
-    """Say where q and k come back as NaN or infinity: at which positions, in which entries. Returns None if all are finite."""
+    """Say at which positions and in which entries q or k comes back as NaN or infinity. None if neither does."""
     said = []
     for role, matrix in matrices(findings.call, positions, finite=False).items():
         bad = ~matrix.isfinite()

@@ -197,7 +197,7 @@ class Call:
     def raw(
         self, vectors: dict[str, Tensor], positions: Tensor, batch: int
     ) -> list:
-        """Call the function with vectors in its own axis order. Raises `Returned` if it doesn't return matching tensors."""
+        """Call the function with vectors in its own axis order. Raises `Returned` if the results don't match them."""
 
         def argument(role: str) -> object:
             if role in vectors:
@@ -217,7 +217,10 @@ class Call:
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, positions: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the rotated q′, k′ and v′ (batch, seq, dim) in float64. A function of one tensor is called for q, then k."""
+        """Return the rotated q′, k′ and v′ (batch, seq, dim) in float64.
+
+        A function of one tensor is called twice, first for q and then for k.
+        """
         alone = "batch" not in self.order and "heads" not in self.order
         if (alone or self.one_row) and len(q) > 1:
             rows = [

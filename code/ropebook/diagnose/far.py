@@ -93,7 +93,10 @@ def _from_where(
 
 
 def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
-    """Measure the cosines and sines of q and k at two positions. Each tensor is (2, 2, pairs): cos and sin, positions, pairs."""
+    """Measure the cosine and sine of every pair of q and k at two positions.
+
+    Returns a tensor (2, 2, pairs) for each role. Its first axis is cosine and sine, its second the two positions.
+    """
     call = findings.call
     rows, heads = call.rows_and_heads
     at = places
@@ -181,7 +184,7 @@ def _allowed(findings: Findings, turn: Turn, place: int) -> float:
 
 
 def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
-    """Name and describe the mistake at far positions, by finding the positions that tokens there are really rotated by."""
+    """Name and describe the mistake at far positions, by finding the positions by which tokens are really rotated."""
     place, _, off = wrong[0]
     last = min(int(1.02 * wrong[-1][0]) + 2, SEARCHED)
     # integers of 8 or 16 bits overflow, and continue below 0
@@ -313,7 +316,7 @@ def _rounded(
     like: dict[int, int],
     close: float,
 ) -> tuple[str, str] | None:
-    """Check whether rounding positions or angles to a half-precision type explains the errors, and which does so better."""
+    """Check whether positions or angles are rounded to a half-precision type. The better explanation wins."""
     place, _, off = wrong[0]
     at = torch.tensor([float(one) for one, *_ in wrong])
     found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)

@@ -1,4 +1,4 @@
-"""The formula behind a map that is not a rotation: each entry of a pair's matrix as a sum of products of cos φ and sin φ."""
+"""The formula behind a map that is not a rotation: each entry of a pair's matrix as a polynomial in cos φ and sin φ."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _KNOWN = (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 5_000_000.0, 10_000_000.0
 class Frequencies(NamedTuple):
     """How measured frequencies compare with base^(−2i/d): the kind of scaling, the base, and a sentence about both."""
 
-    kind: str  # plain, degrees, linear, by parts, uneven, half (of a half type) or one (a single pair)
+    kind: str  # plain, degrees, linear, by parts, uneven, half (half-precision type) or one (a single pair)
     base: float | None
     factor: float  # the largest θ expected / θ found
     said: str

@@ -1,7 +1,7 @@
 """Pairs that no single mistake explains: try combinations of several mistakes, one after the other.
 
-A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and anything done after it.
-Each stage has its known mistakes. Every combination of them is compared with the measurements at a few positions.
+A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and anything done after
+it. Each stage has its known mistakes. Every combination of them is compared with the measurements at a few positions.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ def guessed(
 def _combined(
     angles: Tensor, theta: Tensor, some: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """Yield each combination of table, mixing and later mistakes: names, and numbers (4, rules, positions, some pairs)."""
+    """Yield every combination of table, mixing and later mistakes.
+
+    Each has its names, and the entries (4, rules, positions, some pairs) of the matrices that it would lead to.
+    """
     for (tables, c, s), after in itertools.product(
         _tables(angles, theta), ("", "added", "turned_twice")
     ):

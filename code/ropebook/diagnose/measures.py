@@ -1,4 +1,4 @@
-"""Read a rotation off its matrices: which entries it pairs, by which angles it rotates them, and from which position."""
+"""Read a rotation off its matrices: which entries it pairs, by which angles it rotates them, and where it starts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Turn:
 
     @property
     def layout(self) -> str | None:
-        """The layout: "interleaved" or "half". None if the pairs fit neither, or if there is only one, which fits both."""
+        """The layout: "interleaved" or "half". None if the pairs fit neither, or if a single pair fits both."""
         apart = {b - a for a, b in zip(self.first, self.second, strict=True)}
         if len(self.first) < 2 or len(apart) != 1:
             return None

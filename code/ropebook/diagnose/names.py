@@ -1,4 +1,4 @@
-"""The names of all mistakes that a diagnosis can report, their meanings, and the part of a rotation that each concerns."""
+"""The names of all mistakes that a diagnosis can report, their meanings, and the part of a rotation they concern."""
 
 from __future__ import annotations
 

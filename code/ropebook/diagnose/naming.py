@@ -48,20 +48,20 @@ def diagnose(
 ) -> Report:
     """Find out what a function that rotates q and k does, and which mistakes it makes.
 
-    Declare what you know about the training of the weights: their ``layout`` and ``base``, the longest sequence ``length``,
-    and ``rotary_dim``, the number of entries at the start of each head that are rotated. If the context was extended, also
-    declare ``inv_freq`` and ``attention_factor``, the factor by which q and k are each lengthened. A function is wrong if it
-    differs from every rotation that fits these declarations. Once layout, base and length are declared, scaled frequencies
-    are accepted only if they are declared as ``inv_freq``.
+    Declare what you know about how the weights were trained: their ``layout`` and ``base``, the longest sequence's
+    ``length``, and ``rotary_dim``, the number of entries at the start of each head that are rotated. If the context was
+    extended, also declare ``inv_freq`` and ``attention_factor``, the factor by which q and k are each lengthened. A
+    function is wrong if it differs from every rotation that fits these declarations. Once layout, base and length are
+    declared, scaled frequencies are accepted only if they are declared as ``inv_freq``.
 
-    ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. How to call the function is
-    found out by trying, unless you specify it. ``call`` lists the roles of its arguments, as in "q, k, positions" or
-    "x, cos, sin" (`ropebook.diagnose.calling.ROLES`). ``order`` names the axes of its tensors, as in "batch seq heads dim"
-    (`ropebook.diagnose.calling.ORDERS`).
+    ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. How to call the
+    function is found out by trying, unless you specify it. ``call`` lists the roles of its arguments, as in
+    "q, k, positions" or "x, cos, sin" (`ropebook.diagnose.calling.ROLES`). ``order`` names the axes of its tensors, as
+    in "batch seq heads dim" (`ropebook.diagnose.calling.ORDERS`).
 
-    Raises ``TypeError`` if ``function`` is a class or not callable, and ``ValueError`` if no way of calling it works, unless
-    both ``call`` and ``order`` are given. Failures of the function itself don't raise: if it raises an error, or returns NaN
-    or another shape, the report lists that as a mistake.
+    Raises ``TypeError`` if ``function`` is a class or not callable, and ``ValueError`` if no way of calling it works,
+    unless both ``call`` and ``order`` are given. Failures of the function itself don't raise: if it raises an error, or
+    returns NaN or another shape, the report lists that as a mistake.
 
     >>> from ropebook import mistakes
     >>> report = diagnose(mistakes.degrees)
@@ -265,7 +265,7 @@ def _reported(findings: Findings) -> Report:
 
 
 def _unless_still(findings: Findings, near: int) -> None:
-    """If all tokens of a sequence are rotated alike, measure each one in a separate call, if that makes a difference."""
+    """If all tokens of a sequence are rotated alike, measure each one in a separate call, should that be different."""
     if not findings.call.places:
         return
 

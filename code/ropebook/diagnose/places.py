@@ -218,7 +218,10 @@ def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool
 
 
 def _rows(findings: Findings) -> None:
-    """Check rows with different positions, as left padding produces. Each must match a call where all rows have its own."""
+    """Check rows with different positions, which left padding produces.
+
+    Each row must be rotated as if all rows had its positions.
+    """
     call = findings.call
     rows = call.rows_and_heads[0]
     if rows < 2 or "positions" not in call.given or call.tables:

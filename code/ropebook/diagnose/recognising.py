@@ -26,7 +26,7 @@ _GUESSES = {
 
 _DIMS = (64, 128, 32, 16, 8, 4, 256, 80, 96)
 
-# The axes of positions, or of tables without their last axis, and the ways to spread a table of d/2 angles over d entries.
+# The axes of positions, the leading axes of tables, and the ways to spread a table of d/2 angles over d entries.
 _POSITIONS = ("seq", "1 seq", "batch seq")
 _TABLES = ("seq", "1 seq", "1 1 seq", "1 seq 1", "seq 1", "batch seq")
 _SPREADS = ("pairs", "half", "interleaved")
@@ -80,7 +80,7 @@ class NotCalled(ValueError):
 
 
 def _refused(called: str, failed: dict[str, Exception]) -> NotCalled:
-    """Build the error for a function that no call works for. It quotes the first attempt for each of up to three messages."""
+    """Build the error to raise if no call works. It quotes up to three attempts whose errors differ."""
     said, seen = [], set()
     for words, error in failed.items():
         message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -115,7 +115,7 @@ def _role(name: str) -> str | None:
 
 
 def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
-    """Yield the possible roles of the arguments: those of positional ones, and (name, role) pairs of those passed by name."""
+    """Yield possible roles of the arguments: roles of positional arguments, (name, role) pairs of keyword arguments."""
     of = function.forward if isinstance(function, torch.nn.Module) else function
     try:
         parameters = inspect.signature(of).parameters.values()
@@ -186,7 +186,7 @@ def _alone(named: tuple) -> tuple:
 def _fitting(
     one: Call, orders: tuple[str, ...], failed: dict[str, Exception]
 ) -> Call | None:
-    """Find the first axis order and table shape that work: they rotate along the sequence, and preserve lengths if possible."""
+    """Find the first axis order and table shape that work. Those that preserve lengths are preferred."""
     fallback = None
     for order, (axes, spread) in itertools.product(orders, _beside(one)):
         tried = replace(one, order=order, axes=axes, spread=spread)

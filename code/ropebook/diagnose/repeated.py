@@ -1,4 +1,4 @@
-"""The same tokens in other calls: alone, in short and long sequences, out of order, in other batches, with fewer key heads."""
+"""The same tokens in other calls: alone, in short and long sequences, reordered, in other batches, with other heads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = 2048
 
 
 class Other(NamedTuple):
-    """Another call: the mistake to record if its result differs, a description, and the tokens of the sequence to pass."""
+    """Another call: the mistake to record if its result differs, a description, and the tokens that it passes."""
 
     name: str
     said: str
@@ -32,8 +32,8 @@ class Other(NamedTuple):
 def repeated(findings: Findings, honoured: bool) -> None:
     """Check that other calls rotate the tokens of a sequence just as a call with the whole sequence does.
 
-    The rotation is compared only with itself, so nothing needs to be known about it. ``honoured`` says whether it honours
-    positions, so that other calls may ask for any of them.
+    The rotation is compared only with itself, so nothing needs to be known about it. ``honoured`` says whether it
+    honours positions, so that other calls may ask for any of them.
     """
     call = findings.call
     near = len(next(iter(findings.near.values())))
@@ -75,7 +75,7 @@ def where(
     sent: dict[str, Tensor],
     came: Tensor,
 ) -> str:
-    """Say which positions the tokens of a call are really rotated by, as a sentence to append. Returns "" if unknown."""
+    """Say by which positions the tokens of a call are really rotated, as a sentence to append, or "" if unknown."""
     said = None
     if places.shape == (1,):
         place = int(places)
@@ -116,8 +116,8 @@ def asked(
 ) -> dict[str, Tensor] | None:
     """Call the function and return its results, or None if it raises.
 
-    An error is a mistake if the call ``must`` work. Otherwise the evidence notes that ``what`` could not be tested, with the
-    error's message if ``why`` is true.
+    An error is a mistake if the call ``must`` work. Otherwise the evidence notes that ``what`` could not be tested,
+    with the error's message if ``why`` is true.
     """
     try:
         return findings.call.apart(given, positions)

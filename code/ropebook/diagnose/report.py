@@ -13,8 +13,8 @@ from torch import Tensor
 class Report:
     """The diagnosis of one rotation, which prints as a page of plain text.
 
-    Three mappings contain sentences by name: ``mistakes`` says what is wrong, ``undetermined`` what can be judged only once
-    more is declared, and ``evidence`` what was measured.
+    Three mappings contain sentences by name: ``mistakes`` says what is wrong, ``undetermined`` what can be judged only
+    once more is declared, and ``evidence`` what was measured.
     """
 
     name: str

@@ -16,8 +16,8 @@ def rounded(
 ) -> tuple[str, str] | None:
     """Explain the cosines and sines ``found`` (2, tokens, pairs) at positions ``at`` by rounding.
 
-    ``theta`` holds the exact frequencies. Returns the name of the mistake and a sentence, or None if nothing is rounded or
-    no rounding fits.
+    ``theta`` holds the exact frequencies. Returns the name of the mistake and a sentence, or None if nothing is rounded
+    or no rounding fits.
 
     >>> at, theta = torch.arange(300.0, 310.0).double(), torch.tensor([1.0, 0.1]).double()
     >>> angles = at.bfloat16().double()[:, None] * theta
@@ -44,7 +44,7 @@ def rounded(
 
 
 def coarse(found: Tensor, at: Tensor, theta: Tensor) -> tuple[str, str] | None:
-    """Check whether the cosines and sines ``found`` have small errors that are about as large near position 0 as elsewhere.
+    """Check whether the cosines and sines ``found`` have small errors, about as large near position 0 as elsewhere.
 
     Returns the name of the mistake and a sentence, or None.
 
@@ -79,7 +79,7 @@ def _choices() -> list[tuple[str, ...]]:
 def angles(
     at: Tensor, theta: Tensor, kind: torch.dtype, which: tuple[str, ...]
 ) -> Tensor:
-    """Multiply positions by frequencies, rounding those named in ``which`` to ``kind``. Returns float64 (tokens, pairs)."""
+    """Multiply positions by frequencies, rounding whatever ``which`` names to ``kind``: (tokens, pairs), in float64."""
     if "positions" in which:
         at = at.to(kind).double()
     if "frequencies" in which:

@@ -16,12 +16,12 @@ from ropebook.shapes import Float
 Theta = Float[torch.Tensor, " pairs"]
 
 
-# Bases of real models, and bases that a slip produces: 1 if the power is forgotten, e if exp is taken without log(base).
+# Bases of real models, and bases that a slip produces: 1 if the power is forgotten, e if exp is used without log(base).
 _BASES = (10_000.0, 500_000.0, 1_000_000.0, 20_000.0, 100.0, math.e, 1.0)
 
 
 class Rule(NamedTuple):
-    """A rule that explains measured frequencies: the names of its mistakes (none if it is right), and the exact values."""
+    """A rule that explains measured frequencies: the names of its mistakes (none if it is right), and exact values."""
 
     names: tuple[str, ...]
     theta: torch.Tensor
@@ -42,8 +42,8 @@ def explained(
 ) -> Rule | None:
     """Find the rule with the fewest mistakes that explains ``theta``. Returns None if no rule does.
 
-    ``theta`` holds the measured frequencies, known up to whole turns, and ``expected`` those that the weights need. ``dim``
-    is the head width, ``base`` the base of the weights.
+    ``theta`` holds the measured frequencies, known up to whole turns, and ``expected`` those that the weights need.
+    ``dim`` is the head width, ``base`` the base of the weights.
 
     >>> right = rope.inv_freq(16)
     >>> explained(right.deg2rad(), right, dim=16, base=None).names

@@ -76,7 +76,8 @@ def steady(findings: Findings) -> None:
 def crossed(findings: Findings) -> None:
     """Check that the returned q depends only on q, and the returned k only on k.
 
-    If the two are merely exchanged, later calls exchange them back. Otherwise later trials pass the same vectors as q and k.
+    If the two are merely exchanged, later calls exchange them back. Otherwise later trials pass the same vectors as q
+    and k.
     """
     call = findings.call
     if not {"q", "k"} <= set(call.vectors):
@@ -153,7 +154,7 @@ def alike(findings: Findings) -> None:
     head = _sound_head(given, found)
     for role, turned in found.items():
         if not turned.isfinite().all():
-            # said where the matrices are measured
+            # reported when the matrices are measured
             continue
         rows = (turned - turned[:1]).abs().amax((1, 2, 3))
         heads = (turned - turned[:, :1]).abs().amax((0, 2, 3))
@@ -193,7 +194,7 @@ def batched(findings: Findings) -> None:
         return
     for role, turned in found.items():
         if not turned.isfinite().all():
-            # said where the matrices are measured
+            # reported when the matrices are measured
             continue
         said = different(turned, turned[:1].expand_as(turned), given[role], NONE)
         if said is not None:
@@ -300,7 +301,7 @@ def properties(findings: Findings) -> None:
 
 
 def reference(findings: Findings) -> None:
-    """Scores at random positions, compared with those of a rotation that fits everything that was declared."""
+    """Compare scores at random positions with those of a reference rotation that fits everything declared."""
     call, declared = findings.call, findings.declared
     asked_for = call.places or "offset" in call.given
     if not asked_for or call.tables or set(findings.undetermined) - {"start"}:

@@ -237,7 +237,7 @@ def _based(theta: Tensor, turn: Turn) -> bool:
 
 
 def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
-    """Record angles that are not linear in the position: rounded to a half-precision type, or uneven for another reason."""
+    """Record angles that are not proportional to the position, because of rounding or for another reason."""
     if findings.theta is not None and turn.uneven > 1e-4:
         m = _places(findings, turn)[:, None]
         role = next(role for role in findings.turns if findings.turns[role] is turn)

@@ -24,7 +24,7 @@ def untangled(
 ) -> Turn:
     """Return the rotation behind ``turn``, with its flaws, or ``turn`` itself if none is found.
 
-    ``layout`` and ``width`` are those of the weights, if known. They help because entries that stand still go unnoticed.
+    ``layout`` and ``width`` are those of the weights, if known. They help where entries stand still and go unnoticed.
     """
     if turn.kind == "missing_sin" and turn.first:
         return _by_cosine(matrix, turn)
@@ -116,8 +116,8 @@ def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
 def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
     """Read cos and sin (seq, entries) off the diagonal and the off-diagonal entry of each row.
 
-    Also returns the column of each off-diagonal entry, or −1 if there is none. Returns None if a row has more than one, or
-    if no row has any.
+    Also returns the column of each off-diagonal entry, or −1 if there is none. Returns None if a row has more than one,
+    or if no row has any.
     """
     beside = part * (1 - torch.eye(part.shape[-1], dtype=torch.float64))
     largest = beside.abs().amax(0)
@@ -156,7 +156,10 @@ def _narrow(table: Tensor, spread: str) -> Tensor | None:
 def _mended(
     cos: Tensor, sin: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor, Tensor]]:
-    """Yield the tables as they are, and undo a wrong split of a joint table: in halves instead of alternating, or vice versa."""
+    """Yield the tables as they are, and as they would be if a joint table had been split correctly.
+
+    The wrong split is in halves instead of alternating entries, or the other way round.
+    """
     yield (), cos, sin
     both = torch.cat((cos, sin), -1)
     yield ("mixed_tables",), both[..., 0::2], both[..., 1::2]

@@ -1,4 +1,4 @@
-"""The last trial, for functions that passed all others: calls of many shapes, compared with the reference vector by vector."""
+"""The last trial, for functions that passed all others: compare calls of many shapes with the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     said: str
     places: Tensor  # (seq,), or (rows, seq)
     rows: int | None = None
-    heads: tuple[int, int] | None = None  # numbers for q and k
+    heads: tuple[int, int] | None = None  # numbers of heads of q and k
     times: float = 1.0  # the factor by which all vectors are lengthened
     dtype: torch.dtype | None = None
     strided: bool = False  # whether heads come after tokens in memory
@@ -119,7 +119,7 @@ def _told(findings: Findings, case: Case, right: Turned) -> str | None:
 
 
 def _sent(findings: Findings, case: Case) -> dict[str, Tensor]:
-    """Random q, k, v (rows, heads, seq, dim) for a case."""
+    """Draw random q, k, v (rows, heads, seq, dim) for a case."""
     rows, heads = findings.call.rows_and_heads
     rows = case.rows or (len(case.places) if case.places.ndim == 2 else rows)
     of_q, of_k = case.heads or (heads, heads)
