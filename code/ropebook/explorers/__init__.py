@@ -73,7 +73,7 @@ class Explorer(anywidget.AnyWidget):
     )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # traitlets creates further subclasses, which have no script
+        # subclasses that traitlets creates on its own have no script
         if "script" in cls.__dict__:
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
