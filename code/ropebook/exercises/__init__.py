@@ -53,7 +53,7 @@ EXERCISES = _Exercises()
 
 
 def check(name: str, answer: object) -> Feedback:
-    """Check an answer to the exercise ``name``, one of `EXERCISES`, and return the feedback on it.
+    """Check an answer to the exercise ``name``, one of `EXERCISES`.
 
     >>> check("extrapolation: base", lambda base, dim, s: base * s)
     Not yet: base · s stretches the last pair by less than s: the exponent d/(d − 2) is missing.

@@ -35,15 +35,14 @@ LONGEST = 10**9
 class Table:
     """The frequencies of all layers, or of one type of layer.
 
-    ``facts`` are the facts about these layers by name, and ``words`` are sentences
-    about them. ``plain``, ``short`` and ``long`` have θ for each pair: before scaling,
-    for a text within the trained length, and for a text of the target length. They are
-    empty if the file does not determine them. ``on_cos`` is the factor on cosines and
-    sines.
+    ``facts`` are the facts about these layers by name. ``plain``, ``short`` and
+    ``long`` have θ for each pair: before scaling, within the trained length, and at the
+    target length. They are empty if the file does not determine them. Cosines and sines
+    are multiplied by ``on_cos``.
 
-    ``turned`` says for each pair whether it completes a turn within the trained length.
-    ``beyond`` is the number of radians by which each pair exceeds its angles in
-    training. Both are empty if a length is unknown.
+    ``turned`` says whether each pair completes a turn within the trained length.
+    ``beyond`` says by how many radians each pair exceeds its angles in training. Both
+    are empty if a length is unknown.
     """
 
     name: str
@@ -62,10 +61,10 @@ class Report:
     """What a configuration says about positions. ``print`` shows all of it.
 
     ``error`` says why the configuration could not be read; otherwise it is "".
-    ``words`` has subjects and sentences about the file, and ``tables`` has a `Table`
-    for each kind of layer. ``findings`` lists everything odd. Each finding has a level
-    ("wrong", "suspicious" or "unknown"), a name and a sentence. ``snippets`` are pieces
-    of code, each with a title, a note, and what it was checked against.
+    ``words`` has subjects and sentences about the file. ``tables`` has a `Table` for
+    each kind of layer. Each of the ``findings`` has a level ("wrong", "suspicious" or
+    "unknown"), a name and a sentence. Each of the ``snippets`` has a title, code, a
+    note, and what it was checked against.
     """
 
     error: str = ""
@@ -75,8 +74,7 @@ class Report:
     snippets: list[dict[str, str]] = field(default_factory=list)
 
     def names(self, level: str | None = None) -> list[str]:
-        """Return the names of the findings, either all of them or those at one
-        level."""
+        """Return the names of all findings, or of those at one level."""
         return [name for one, name, _ in self.findings if level in (None, one)]
 
     def __str__(self) -> str:
@@ -118,13 +116,13 @@ def _wrapped(begin: str, text: str) -> str:
 def explain(
     config: str | Mapping[str, object], length: int | None = None
 ) -> Report:
-    """Explain what a ``config.json`` says about positions. ``config`` is the text of
-    the file, or the dictionary read from it.
+    """Explain what a ``config.json`` says about positions. ``config`` is the file's
+    text, or the dictionary read from it.
 
-    ``length`` is the length in tokens of the texts to be read; None means the length in
-    the file. The contents of a file never raise an error. If the file cannot be read,
-    the report has an ``error``. Anything that it does not determine is reported as
-    unknown. ``TypeError`` and ``ValueError`` are raised only for invalid arguments.
+    ``length`` is the length to be read, in tokens; None means the length in the file.
+    The contents of a file never raise an error. If the file cannot be read, the report
+    has an ``error``. Anything it leaves open is reported as unknown. Only invalid
+    arguments raise ``TypeError`` or ``ValueError``.
 
     >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
     ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
