@@ -25,7 +25,7 @@ TASKS = {
     "decay": ("share", "turned", "leak"),
     "extrapolation": ("base", "parts", "bug"),
 }
-"""The tasks of each chapter. Each task is a constant in the chapter's module, under its name in capitals."""
+"""The tasks of each chapter. In the chapter's module, each task is a constant with the same name in capitals."""
 
 
 class _Exercises(Mapping[str, Written | Rotation | Chosen | Numbers]):

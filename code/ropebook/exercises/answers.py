@@ -1,7 +1,7 @@
-"""Numerical answers to exercises that are worked out by hand: how they are read and compared.
+"""Read and compare numerical answers to exercises that are worked out by hand.
 
-On the site they are read and compared in the browser, by `book/_static/answers.js`, using the rules that
-`Numbers.rules` exports. The tests run the same cases through both.
+On the site, this happens in the browser, in `book/_static/answers.js`. It uses the rules that `Numbers.rules` exports.
+The tests run the same cases through both versions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that an exercise asks for: a number, or several numbers in a row.
+    """A field of an exercise. It asks for one number, or for several numbers in a row.
 
     Args:
         label: a name for the numbers.
@@ -70,7 +70,8 @@ class Field:
 class Numbers:
     """An exercise whose answer consists of one or more numbers.
 
-    ``mistakes`` maps the name of each mistake to the numbers in each field (None if any will do), and the feedback.
+    ``mistakes`` maps the name of each mistake to the wrong values and the feedback. There is an entry of values for
+    each field, or None for a field in which any values will do.
     """
 
     fields: Sequence[Field]
@@ -133,7 +134,7 @@ class Numbers:
         raise AssertionError("no number is wrong")
 
     def rules(self) -> dict:
-        """Return the rules as data for the page.
+        """Return the right answers, the mistakes and the messages as data for the page.
 
         >>> Numbers([Field("one", (1,))], {}, "so it is.").rules()["fields"]
         [{'label': 'one', 'values': [1], 'within': 0.005}]
@@ -192,7 +193,7 @@ def _parts(text: object) -> list[str]:
 
 
 def _values(given: object, field: Field) -> list[float]:
-    """Convert what was written into a field to numbers. Raises `_Refused` if that is impossible."""
+    """Convert what was written into a field to numbers. `_Refused` is raised if that is impossible."""
     if isinstance(given, str) and not given.strip():
         raise _Refused("missing", {"label": field.label})
     several = len(field.values) > 1

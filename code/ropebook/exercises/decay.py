@@ -101,7 +101,8 @@ TURNED = Written(
 def claim(
     dim: int = 64, base: float = 10000.0, tokens: int = 2048, tries: int = 200
 ) -> Tensor:
-    """Compute scores by distance, "averaged over random vectors". A mistake makes them decay."""
+    """Compute scores by distance, "averaged over random vectors". Because of a mistake in one of the lines, the scores
+    decay."""
     q = torch.randn(tries, dim, dtype=torch.float64)
     k = q.clone()
     q_hat, k_hat = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))

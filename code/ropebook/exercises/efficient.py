@@ -1,4 +1,5 @@
-"""Exercises on the implementation: rotating with given weights, and converting weights for a different rotation."""
+"""Exercises on the implementation: a rotation that matches given weights, and the conversion of weights for another
+rotation."""
 
 from __future__ import annotations
 

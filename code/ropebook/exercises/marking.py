@@ -1,5 +1,5 @@
-"""Checking of answers. An answer is right, or it makes a known mistake, or the feedback shows where it first goes
-wrong."""
+"""Check answers to exercises. The feedback says that an answer is right, names a known mistake, or shows where the
+answer first goes wrong."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Facts that follow from a model's type when its file doesn't state them, as data: the
-layout of the weights, and the values that transformers assumes.
+"""Facts that follow from a model's type, as data. They are used when a file doesn't
+state them: the layout of the weights, and the values that transformers assumes.
 
 For each ``model_type``:
 
-- ``layout``: the layout of the weights, as transformers rotates them.
+- ``layout``: the layout of the weights in transformers.
 - ``base``, ``fraction``, ``head_dim``, ``window``: the values that its configuration
   assumes, if any. ``local_base``: the base of the layers with a window.
 - ``keys``: other names for facts.

@@ -7,8 +7,7 @@ from ropebook.explain.values import first
 
 
 def derived(found: dict, family: dict) -> dict[str, object]:
-    """Return the facts about the whole file that can be deduced from the ones found in
-    it."""
+    """Deduce more facts about the whole file from the facts found in it."""
     width, heads = found["width"], found["heads"]
     quotient = width // heads if width and heads else None
     if family.get("split"):

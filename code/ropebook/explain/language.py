@@ -202,8 +202,8 @@ def _bare(text: str) -> str:
 
 
 def finite(found: object) -> bool:
-    """Return whether a value is a number that can be computed with: not a boolean, not
-    infinite, and not too large for a float.
+    """Return whether a value can be used in computations. It must be a number that is
+    finite and not too large for a float, and it can't be a boolean.
 
     >>> finite(4096), finite(True), finite("4096"), finite(10**400)
     (True, False, False, False)

@@ -9,7 +9,7 @@ from ropebook.explain import facts
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 """Matches a bracket or a whole string. Strings are matched so that brackets inside them
-don't count."""
+are not counted."""
 
 
 class Unreadable(ValueError):
@@ -17,7 +17,7 @@ class Unreadable(ValueError):
 
 
 def parsed(text: str) -> dict[str, object]:
-    """Return the dictionary in a JSON document. Raises `Unreadable` if the document
+    """Return the dictionary in a JSON document. `Unreadable` is raised if the document
     doesn't contain one, or is longer or more deeply nested than any configuration.
 
     >>> parsed('{"rope_theta": 5e5}')

@@ -28,7 +28,7 @@ _OF_FILE, _OF_TABLE = (
 LEVELS = ["wrong", "suspicious", "unknown"]
 """The levels of findings, in the order in which the report lists them."""
 LONGEST = 10**9
-"""The greatest length of a text, in tokens, that can be asked for."""
+"""The maximum ``length`` that `explain` accepts, in tokens."""
 
 
 @dataclass(frozen=True)
