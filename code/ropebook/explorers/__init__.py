@@ -132,8 +132,8 @@ class Explorer(anywidget.AnyWidget):
 
 
 def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
-    """Limit the dial ``name`` of the class ``kind``: reject values beyond ``within``, and lower the dial whenever its
-    limit drops below the current value."""
+    """Tie the dial ``name`` of the class ``kind`` to the limit ``within``. The class then rejects larger values, and
+    lowers the dial whenever the limit drops below its current value."""
 
     def most(figure: Explorer) -> int:
         return within.most(getattr(figure, within.dial))

@@ -23,7 +23,7 @@ CASES = {
     name: choice.when
     for name, choice in zip(NAMES, choices(4096, 16384), strict=True)
 }
-"""The cases: what you are able to do to the model."""
+"""A description of each case: what you can do to the model."""
 MOST_BASE = max(base for _, _, base, _ in MODELS)
 """The largest base among the models in the book."""
 

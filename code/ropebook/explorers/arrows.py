@@ -11,7 +11,7 @@ from ropebook.explorers.kit import dials
 
 MOST_DIMS = 128
 TOKENS = 24
-"""The number of tokens in the text, which have the positions 0 to 23."""
+"""The number of tokens in the text. Their positions are 0 to 23."""
 QUERY = (-0.34, -1.17)
 KEY = (0.28, -0.8)
 """The entries of the query and of the key that form the pair in the figure, before rotation. They were chosen to give a
@@ -21,8 +21,8 @@ WORDS = ("it", "cat")
 
 
 class Arrows(Explorer):
-    """One pair of entries of a query and of a key, rotated by mθ and nθ. The figure also shows the angle between them,
-    and the score.
+    """A pair of entries of a query, and the same pair of a key, rotated by mθ and nθ. The figure also shows the angle
+    between them, and the score.
 
     Invalid values raise ``TraitError``.
 
@@ -30,7 +30,7 @@ class Arrows(Explorer):
         m, n: the positions of the two tokens, 0 to 23.
         base: 1 to 10⁷.
         dim: an even number from 2 to 128.
-        pair: the pair in the figure, 0 to dim/2 − 1. It is lowered if ``dim`` becomes too small.
+        pair: the index of the pair, 0 to dim/2 − 1. It is lowered if ``dim`` becomes too small.
     """
 
     script = "arrows.js"

@@ -18,8 +18,8 @@ NEAR = 3072
 the picture."""
 MOST_COLUMNS = 512
 CLOSE = (0, 2, 4)
-"""Positions within a column for which scores are computed. The fastest wave is 2π positions long, and these are close
-enough together to show both of its halves."""
+"""Positions within a column for which scores are computed. The wavelength of the fastest wave is 2π positions. These
+positions are close enough together to sample both of its halves."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
 """More places within a column for which scores are computed, as fractions of its width. They are unevenly spaced, so
 that no wave can hide between them."""

@@ -37,8 +37,8 @@ METHODS = {
 
 
 class Ladder(Explorer):
-    """The wavelengths λ_i = 2π/θ_i of all pairs, compared with the trained length L. Methods that extend the length to
-    L′ = s·L stretch them.
+    """The wavelengths λ_i = 2π/θ_i of all pairs, compared with the trained length L. The figure also shows how much
+    each method stretches the wavelengths to reach L′ = s·L.
 
     Invalid values raise ``TraitError``. For each method in `METHODS`, a switch such as ``linear`` or ``yarn`` says
     whether the method is shown.

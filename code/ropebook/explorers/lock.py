@@ -11,7 +11,7 @@ from ropebook.explorers.kit import dials
 
 MOST_POSITION = 4096
 SHIFTS = 256
-"""The number of shifts that the curves show, from 0 to 255."""
+"""The number of shifts that the curves show. They start at shift 0."""
 DRAWS = 16
 
 

@@ -261,8 +261,8 @@ def _tried(method: str, cells: Iterable[str]) -> bool:
 
 
 def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
-    """Subtract RoPE's bits from those of a scheme. For each text and band, return the difference for each seed, or
-    None."""
+    """Subtract RoPE's bits from those of a scheme. For each text and band, return a list with the difference for each
+    seed, or None if any of the bits are missing."""
     return {
         text: [
             None

@@ -1,5 +1,5 @@
-"""Explorer for the chapter on RoPE's relatives. It shows what two schemes add to a score, depending on the key's
-position, with one scheme next to the other."""
+"""Explorer for the chapter on RoPE's relatives. It compares what two schemes add to a score, depending on the key's
+position."""
 
 from __future__ import annotations
 

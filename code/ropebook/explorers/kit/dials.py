@@ -205,8 +205,8 @@ class Switch(Dial, traitlets.Bool):
 
 
 class Text(Dial, traitlets.Unicode):
-    """A dial for text typed by the reader. The script interprets it. ``lines`` says whether the text may have several
-    lines."""
+    """A dial for text typed by the reader. The explorer's script interprets it. ``lines`` says whether the text may
+    have several lines."""
 
     kind = "text"
 
@@ -216,7 +216,7 @@ class Text(Dial, traitlets.Unicode):
 
 
 class Numbers(Dial, traitlets.List):
-    """A dial for a list of integers typed by the reader. The script interprets it."""
+    """A dial for a list of integers typed by the reader. The explorer's script interprets it."""
 
     kind = "text"
 
