@@ -70,8 +70,8 @@ class Field:
 class Numbers:
     """An exercise whose answer consists of one or more numbers.
 
-    ``mistakes`` maps the name of each mistake to the wrong values and the feedback. There is an entry of values for
-    each field, or None for a field in which any values will do.
+    ``mistakes`` maps the name of each mistake to the wrong values and the feedback. The values are listed field by
+    field, with None for a field in which any values will do.
     """
 
     fields: Sequence[Field]

@@ -1,5 +1,5 @@
-"""Facts that follow from a model's type, as data. They are used when a file doesn't
-state them: the layout of the weights, and the values that transformers assumes.
+"""Facts that follow from a model's type, as data. They supply what a file doesn't state:
+the layout of the weights, and the values that transformers assumes.
 
 For each ``model_type``:
 
