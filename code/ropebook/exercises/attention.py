@@ -1,4 +1,4 @@
-"""Exercises on attention: causal weights, heads, and a layer that looks ahead."""
+"""Exercises on attention: causal weights, heads, and a layer that leaks future tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _mask(scores: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor) -> Tensor:
-    """The right answer: causal attention weights, (T, T)."""
+    """Compute the right answer: causal attention weights, (T, T)."""
     return _seen(_scores(q, k), _mask(_scores(q, k)))
 
 
@@ -109,7 +109,7 @@ HEADS = Written(
 
 
 def leaky(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
-    """A causal layer, x (T, D), in which one line leaks future tokens."""
+    """Apply a causal layer to x, (T, D). One of its lines leaks future tokens."""
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     q = q / q.norm(dim=-1, keepdim=True)
     k = k - k.mean(0)

@@ -1,4 +1,4 @@
-"""Exercises on complex numbers: a rotation by one product, and the waves of a score."""
+"""Exercises on complex numbers: rotating with a single product, and the waves that add up to a score."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _complex(x: Tensor) -> Tensor:
 
 
 def _neighbours(x: Tensor) -> Tensor:
-    """Puts the two entries of each half-split pair side by side."""
+    """Reorder a half-split vector, so that the two entries of each pair are next to each other."""
     return torch.stack(x.chunk(2, -1), -1).flatten(-2)
 
 
@@ -63,7 +63,7 @@ AMPLITUDES = Written(
 
 
 def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor:
-    """Computes the score of q at m and k at n, with a mistake in one of the lines."""
+    """Compute the score of q at position m and k at position n. One of the lines has a mistake."""
     query = torch.view_as_complex(q.unflatten(-1, (-1, 2)))
     key = torch.view_as_complex(k.unflatten(-1, (-1, 2)))
     query = query * torch.exp(1j * m * theta)

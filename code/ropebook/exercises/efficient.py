@@ -1,4 +1,5 @@
-"""Exercises on the implementation: a rotation for given weights, and the weights for another rotation."""
+"""Exercises on the implementation: a rotation that matches given weights, and the conversion of weights for another
+rotation."""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ CONVERSION = Written(
 def planted(
     q: Tensor, k: Tensor, cache: list[Tensor], base: float = 10000.0
 ) -> Tensor:
-    """Does one step of generation. q and k (T, d) belong to new tokens; ``cache`` has the keys of earlier ones. One of
-    the lines has a mistake."""
+    """Perform one step of generation. q and k, (T, d), belong to the new tokens, and ``cache`` contains the keys of
+    earlier tokens. One of the lines has a mistake."""
     d, new = q.shape[-1], q.shape[-2]
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     positions = torch.arange(new)
