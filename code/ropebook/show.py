@@ -349,7 +349,7 @@ def difference(a, b) -> float:
 
 
 def glue(**numbers) -> None:
-    """Store numbers for the page's prose, which shows them by name: ``{glue:text}`name:.2f```. Nothing is printed.
+    """Store numbers so that the page's prose can show them by name: ``{glue:text}`name:.2f```. Nothing is printed.
 
     In a notebook, this needs only IPython; the output is the same as that of MyST-NB's ``glue``.
 

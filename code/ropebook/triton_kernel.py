@@ -269,9 +269,9 @@ def rotary(
 
     Args:
         q: (batch, heads, tokens, head_dim), bfloat16, float16, float32 or float64, with any strides.
-        k: the same as q except for its number of heads; or None, to rotate only q.
+        k: like q, but it may have another number of heads. With None, only q is rotated.
         cos, sin: (tokens, rotary_dim/2), or (batch, tokens, rotary_dim/2), float32 or float64, rotary_dim <= head_dim.
-            They get no gradient.
+            They receive no gradient.
         layout: "interleaved" rotates the pairs (2i, 2i+1); "half" rotates the pairs (i, i + rotary_dim/2).
         in_place: write the results into q and k themselves and return them. Nothing is allocated.
 

@@ -11,9 +11,9 @@ w_i = θ_i.
 - `values`: rotated values, and rotating the output back.
 - `linear`: attention without softmax, with rotations.
 - `latent`: keys and values from one short vector, with a decoupled rotation.
-- `departures`: how models depart from plain RoPE, with a function for each departure.
+- `departures`: departures of published models from plain RoPE, with a function for each.
 - `shifts`: how precisely a score stays the same when both places move.
-- `pictures`: the figures of the pages.
+- `pictures`: the figures on the pages.
 """
 
 from ropebook.beyond.axes import angles, axial, in_blocks, mixed, score, turned

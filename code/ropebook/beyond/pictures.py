@@ -1,4 +1,4 @@
-"""The figures of the chapter's pages."""
+"""Figures for the chapter's pages."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def weights(wrong: bool = False) -> list[Claim]:
     twin="d in place of its square root",
 )
 def whole(wrong: bool = False) -> list[Claim]:
-    """softmax(QKᵀ/√d + M) V."""
+    """The output is softmax(QKᵀ/√d + M) V."""
     q, k, v = (random(5, 8, seed=seed) for seed in range(3))
     by_hand = _weights_by_hand(q, k, 8 if wrong else math.sqrt(8))
     mask = torch.zeros(5, 5, dtype=torch.float64)
@@ -229,7 +229,7 @@ def one_head(wrong: bool = False) -> list[Claim]:
     twin="W_O applied from the other side, as its transpose",
 )
 def multi_head(wrong: bool = False) -> list[Claim]:
-    """[O_0 O_1 …] W_O."""
+    """The output is [O_0 O_1 …] W_O."""
     layer, x = _layer(), random(5, 24)
     joined = _heads_by_hand(layer, x, group=3)
     # nn.Linear stores W_O transposed.
@@ -258,7 +258,7 @@ COST = {
     twin="only multiplications counted, not the additions",
 )
 def flops(wrong: bool = False) -> list[Claim]:
-    """4 H_q T² d operations. We count them by running the loops of the two products."""
+    """The two products take 4 H_q T² d operations. We count them by running the loops of both products."""
     t, d = COST["seq_len"], COST["head_dim"]
     per_step = 1 if wrong else 2
     counted = sum(

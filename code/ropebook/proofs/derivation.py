@@ -326,10 +326,11 @@ def demand(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-powers", twin="a step that is not orthogonal")
 def powers(wrong: bool = False) -> list[Claim]:
-    """⇐: powers of random orthogonal matrices, with determinant 1 and −1, satisfy the first line. ⇒: of all families of
-    2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1, only such powers satisfy it for |m|, |n| ≤ 1.
+    """⇐: powers of random orthogonal matrices, with determinants 1 and −1, satisfy the first line of the equation. ⇒:
+    we search all families of 2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1. Only powers of orthogonal
+    matrices satisfy the first line for |m|, |n| ≤ 1.
 
-    For ⇒ we search only a small finite set; the proof is on the page.
+    The search for ⇒ covers only a small finite set; the proof is on the page.
     """
     claims = []
     for dim in (2, 3, 8):

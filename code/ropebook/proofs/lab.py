@@ -18,7 +18,7 @@ from ropebook.lab.means import paired
 from ropebook.lab.model import LanguageModel
 from ropebook.proofs import Claim, Pairs, definition, identity
 
-LENGTH = 8  # the small model's L
+LENGTH = 8  # L of the small model
 
 
 def _small() -> tuple[LanguageModel, Tensor]:
@@ -39,8 +39,8 @@ def _small() -> tuple[LanguageModel, Tensor]:
     twin="natural logarithms",
 )
 def bits(wrong: bool = False) -> list[Claim]:
-    """The mean of −log₂ p_m, and each term of that mean. Here p_m is the probability that the model gave to the byte at
-    m + 1."""
+    """We check the mean of −log₂ p_m, and each term of that mean. Here p_m is the probability that the model gave to
+    the byte at m + 1."""
     model, text = _small()
     logarithm = math.log if wrong else math.log2
     written = []
@@ -63,7 +63,7 @@ def bits(wrong: bool = False) -> list[Claim]:
     twin="N for N − 1",
 )
 def error(wrong: bool = False) -> list[Claim]:
-    """The mean of D_j = ℓ_j − ℓ′_j, and its standard error √(Σ (D_j − mean)²/(N(N − 1)))."""
+    """We check the mean of D_j = ℓ_j − ℓ′_j, and its standard error √(Σ (D_j − mean)²/(N(N − 1)))."""
     claims = []
     for one, other in (
         ([1.3, 1.9, 2.6, 3.2], [1.2, 1.8, 2.4, 3.0]),

@@ -65,7 +65,7 @@ def visible(wrong: bool = False) -> list[Claim]:
     twin="the heads are counted from 0",
 )
 def alibi(wrong: bool = False) -> list[Claim]:
-    """−2^(−8h/H)|m − n| in head h = 1 … H, where H is a power of two."""
+    """The bias in head h = 1 … H is −2^(−8h/H)|m − n|, where H is a power of two."""
     claims = []
     for heads in (4, 8, 16):
         found = relatives.ALiBi(heads).bias([40], [40 - x for x in APART])[:, 0]
@@ -112,7 +112,7 @@ def t5(wrong: bool = False) -> list[Claim]:
     twin="d in place of d/2",
 )
 def sandwich(wrong: bool = False) -> list[Claim]:
-    """(Σ cos Δθ_i − d/2)/(8h/H)."""
+    """The bias in head h is (Σ cos Δθ_i − d/2)/(8h/H)."""
     heads, dim, base = 3, 8, 100
     scheme = relatives.Sandwich(heads, dim, base)
     found = scheme.bias([40], [40 - x for x in APART])[:, 0]
@@ -150,7 +150,7 @@ def terms(wrong: bool = False) -> Pairs:
     twin="u and v change places",
 )
 def transformer_xl(wrong: bool = False) -> list[Claim]:
-    """[(q + u)·k + (q + v)·W_R R_Δ]/√d, where R_Δ contains all sines of Δθ_i, followed by all cosines."""
+    """The score is [(q + u)·k + (q + v)·W_R R_Δ]/√d, where R_Δ contains all sines of Δθ_i, followed by all cosines."""
     heads, dim, width = 2, 4, 6
     scheme = relatives.TransformerXL(heads, dim, width).double()
     for seed, weight in enumerate(scheme.parameters()):
@@ -245,7 +245,7 @@ def ahead(wrong: bool = False) -> list[Claim]:
     twin="a is inside no logarithm: −pa ln(1 + |Δ|)",
 )
 def kerple(wrong: bool = False) -> list[Claim]:
-    """−p ln(1 + a|Δ|), or −a|Δ|^p."""
+    """The bias is −p ln(1 + a|Δ|), or −a|Δ|^p."""
     p, a, apart = 1.5, 0.5, APART[1:]
     claims = []
     for kind in ("log", "power"):

@@ -51,9 +51,9 @@ def held(
 def with_penalty(
     model: LlamaModel, added: Float[Tensor, "layers heads distances"]
 ) -> LlamaModel:
-    """A new model with the same weights that adds ``added[layer, head, Δ]`` to the
-    score of every query and key at distance Δ. The bias is added after the division
-    by √d. The first token's scores are unchanged.
+    """Return a new model with the same weights that adds ``added[layer, head, Δ]``
+    to the score of every query and key at distance Δ. The bias is added after the
+    division by √d. The first token's scores are unchanged.
 
     The model reads only whole texts, and a text must have no more tokens than there
     are distances. It raises ``ValueError`` for longer texts, and if positions, a

@@ -13,7 +13,7 @@ softmax are applied.
 - `attending`: attention with any of these schemes, in plain code and with fused functions.
 - `direction`: a test of whether a scheme can tell left from right.
 - `cost`, `facts`: the cost of each scheme, and the models that use it.
-- `pictures`: the figures of the pages.
+- `pictures`: the figures on the pages.
 """
 
 from ropebook.relatives.absolute import Absolute
