@@ -112,7 +112,7 @@ class Tokenizer:
         if word not in self._words:
             parts = self._merged([self._letter[byte] for byte in word.encode()])
             for part in parts:
-                if part not in self._number:  # merging only makes tokens, so only a single byte can be missing
+                if part not in self._number:  # only a single byte can be missing
                     raise ValueError(
                         "text must consist of bytes that the vocabulary has, "
                         f"got {self._byte[part]:#04x} in {word!r}"
