@@ -1,5 +1,5 @@
 """Predict the score that a head would give to a record at any distance. Plotted
-against distance, the score is a curve that folds back.
+against distance, these scores form a curve that folds back.
 
 A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d. Once we have measured the products
 q_i k̄_i for a question and a record, they give us the score at every distance and

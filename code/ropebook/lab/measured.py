@@ -155,8 +155,8 @@ def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
 def _shares(
     by_distance: Mapping[str, str] | None, letter: str = "1"
 ) -> list[float] | None:
-    """Return the share of answers marked with ``letter`` at each distance, from near to
-    far."""
+    """Return the share of answers marked with ``letter`` at each distance, from the
+    smallest distance to the largest."""
     if by_distance is None:
         return None
     far = [by_distance[distance] for distance in sorted(by_distance, key=int)]

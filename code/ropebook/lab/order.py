@@ -1,6 +1,6 @@
 """Find out which pair tells the model the order of two records. This module gathers the
-results that `benchmarks/asking.py` stored, for use on a page. It is an exploration that
-no rule has judged yet.
+results that `benchmarks/asking.py` stored, for use on a page. The results are
+exploratory: no rule has judged them yet.
 
 A *cell* is a model, with or without a context-extension method, together with its
 answers in every layout, written as letters (`ropebook.lab.asking.letters`). A *map*
@@ -83,8 +83,8 @@ def named(told: Mapping) -> int:
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """Return the other pair in a map whose share of the lengths is closest to that of
-    ``pair``."""
+    """In a map, find the pair whose share of the query and key lengths is closest to
+    that of ``pair``. Returns a pair other than ``pair`` itself."""
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())
@@ -199,8 +199,8 @@ def _interval(table: torch.Tensor) -> list[float | None]:
 def _over_seeds(
     cells: Mapping[int, Mapping], plain: Mapping[int, Mapping] | None
 ) -> dict[str, object]:
-    """Return the mean and confidence interval over seeds and contexts for each layout.
-    There is one set for the scores, and one for how much a method adds to them."""
+    """For each layout, return the mean over seeds and contexts with its confidence
+    interval, both of the score and of the amount that a method adds to it."""
     found: dict[str, dict] = {"score": {}, "less plain": {}}
     seeds = sorted(cells)
     for name in cells[seeds[0]]:
