@@ -1,5 +1,5 @@
-"""The rotary settings of published models: how many pairs complete a turn within a training text, and how context is
-extended."""
+"""The rotary settings of published models: how many pairs complete a turn within a training text, and how their context
+is extended."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ LONG_MODELS = (
 
 
 def turned_pairs(context: int, dim: int, base: float = 10000.0) -> int:
-    """How many of the dim/2 pairs complete a turn within a text of ``context`` tokens: (L − 1)θ_i ≥ 2π.
+    """Return how many of the dim/2 pairs complete a turn within a text of L = ``context`` tokens: (L − 1)θ_i ≥ 2π.
 
     >>> turned_pairs(4096, dim=128), "of", 64
     (46, 'of', 64)

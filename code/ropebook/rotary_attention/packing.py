@@ -1,4 +1,4 @@
-"""Positions and masks for several texts in one row, and for texts that are padded on the left."""
+"""Positions and masks for several texts in one row, and for texts with padding on the left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.attention import padding_mask
 
 
 def packed_positions(segment_ids: Tensor) -> Tensor:
-    """Counts positions from 0 in every text of a row; the result (…, seq) is int64.
+    """Return positions that count from 0 in each text of a row: (…, seq), int64.
 
     ``segment_ids``: integers; a run of equal ids is one text.
 
@@ -26,8 +26,8 @@ def packed_positions(segment_ids: Tensor) -> Tensor:
 
 
 def packed_mask(segment_ids: Tensor, q_len: int | None = None) -> Tensor:
-    """A boolean mask (…, 1, q_len, seq): True where query and key belong to the same text. The axis of size 1 is for
-    the heads.
+    """Return a boolean mask (…, 1, q_len, seq): True where query and key belong to the same text. The axis of size 1 is
+    for the heads.
 
     ``segment_ids`` (…, seq): as in :func:`packed_positions`. The queries are the last ``q_len`` tokens of the row
     (default: all tokens), as in decoding with a cache. The mask does not hide later tokens of the same text; use the
@@ -50,11 +50,10 @@ def left_padded(
     seq_len: int,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Segment ids (batch, seq_len) for texts that end where their row ends: 0 for the padding before a text, 1 for the
-    text.
+    """Return segment ids (batch, seq_len) for texts with padding on the left: 0 for the padding, 1 for the text.
 
-    Padding is treated as one more text in the row. So the real text is not affected by it, and the queries of the
-    padding still have something to attend to.
+    Padding is treated as a separate text in the row. So it does not affect the real text, and padding queries still
+    have something to attend to.
 
     >>> segments = left_padded([1, 3], 3)
     >>> segments
@@ -68,7 +67,7 @@ def left_padded(
 
 
 def _runs(segment_ids: Tensor) -> Tensor:
-    """Numbers the runs of equal ids, and returns each entry's number. Equal ids that are not neighbours belong to
+    """Number the runs of equal ids, and return the number of each entry's run. Equal ids in different runs belong to
     different texts."""
     if (
         not isinstance(segment_ids, Tensor)
