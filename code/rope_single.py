@@ -1,4 +1,4 @@
-"""Rotary position embedding (RoPE) in one file that you can copy. It needs torch 2.0 or newer, nothing else.
+"""Rotary position embedding (RoPE) in a single file that you can copy. It needs only torch 2.0 or newer.
 
 It comes from the book "RoPE, Turn by Turn", which derives RoPE and tests this file
 against transformers and against the book's own package.
@@ -6,11 +6,10 @@ against transformers and against the book's own package.
     rope = RoPE(dim=128, base=500000.0, layout="half", scaling=llama3)
     q, k = rope(q, k)                         # (batch, heads, seq, dim) each
     q, k = rope(q, k, offset=cached)          # after `cached` tokens in a cache
-    q, k = rope(q, k, positions=positions)    # (seq,) or (batch, seq): packed texts, padding on the left
+    q, k = rope(q, k, positions=positions)    # (seq,) or (batch, seq): packed sequences, left padding
 
 layout: "half" pairs entries i and i + dim/2 (Llama in transformers, GPT-NeoX, Qwen, Gemma, Mistral); "interleaved"
-pairs 2i and 2i + 1 (the paper, GPT-J, Meta's own Llama). If you choose the wrong one for your weights, there is no
-error, but the output is nonsense.
+pairs 2i and 2i + 1 (the paper, GPT-J, Meta's own Llama). The wrong one gives nonsense, without an error.
 """
 
 import math
@@ -19,8 +18,7 @@ import torch
 
 
 def llama3(theta, base, factor=8.0, trained=8192, low=1.0, high=4.0):
-    """Scale as in Llama 3.1: keep pairs that made ``high`` turns in training, and slow pairs below ``low`` turns by
-    ``factor``."""
+    """As in Llama 3.1: keep pairs with ``high`` turns or more in training, slow those below ``low`` by ``factor``."""
     turns = trained * theta / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return theta * (kept + (1 - kept) / factor), 1.0
@@ -47,8 +45,7 @@ _PLACES = (*_INTEGERS, torch.float32, torch.float64)
 
 
 class RoPE(torch.nn.Module):
-    """Rotate q and k. ``scaling``: None, `llama3`, or a function such as ``functools.partial(yarn, factor=4.0,
-    trained=8192)``."""
+    """``scaling`` is None, `llama3`, or a similar function: ``functools.partial(yarn, factor=4.0, trained=8192)``."""
 
     def __init__(self, dim, base=10000.0, *, layout, scaling=None):
         super().__init__()

@@ -36,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Return one of the main names, or a module of the package, importing it on first use."""
+    """Return the main name or the module called ``name``, importing it on first use."""
     if name in _HOMES:
         return getattr(importlib.import_module(f"ropebook.{_HOMES[name]}"), name)
     own = f"ropebook.{name}"

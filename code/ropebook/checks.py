@@ -136,10 +136,10 @@ def layout(value: object) -> str:
 
 
 def layout_said(value: object, stacklevel: int = 3) -> str:
-    """Accept one of `LAYOUTS`, in functions that rotate with a model's own weights. For one more release, the layout
-    may be left out (None): it is then "interleaved", and a ``FutureWarning`` says so. Without the warning, nothing
-    would show that the weights (those of Llama in transformers, for example) need the other layout. The warning points
-    at the caller ``stacklevel`` levels up.
+    """Accept one of `LAYOUTS`. This is the check for functions that rotate with a model's own weights. For one more
+    release, the layout may be left out (None): it is then "interleaved", and a ``FutureWarning`` says so. Without the
+    warning, nothing would show that the weights (those of Llama in transformers, for example) need the other layout.
+    The warning points at the caller ``stacklevel`` levels up.
 
     >>> layout_said("half")
     'half'

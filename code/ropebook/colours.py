@@ -70,8 +70,8 @@ LIGHT, DARK = 0, 1
 
 
 def meaning(**of: str) -> Mapping[str, str]:
-    """Check and return the meanings of a drawing's colours, by their names in `HUES`. The meaning of orange must begin
-    with one of `ORANGE_IS`, green must be the query, and violet the key. ``ValueError`` otherwise.
+    """Check and return the meanings of a drawing's colours, given by their names in `HUES`. The meaning of orange must
+    begin with one of `ORANGE_IS`, green must be the query, and violet the key. ``ValueError`` otherwise.
 
     >>> meaning(blue="the score", orange="wrong: its error")["orange"]
     'wrong: its error'

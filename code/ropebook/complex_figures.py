@@ -1,5 +1,5 @@
-"""Drawings for the chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and its mirror
-image."""
+"""Drawings for the chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and a score with
+its mirror image."""
 
 from __future__ import annotations
 

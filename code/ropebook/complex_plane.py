@@ -160,7 +160,7 @@ def score_at(
     float64.
 
     ``a``, ``b``: (…, dim/2), of the same shape, as returned by `amplitudes`. The sum is taken pair by pair, so the
-    memory needed is no more than a few copies of the distances.
+    memory needed is only that of a few copies of the distances.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0])
     >>> score_at([0, 1, -1], *amplitudes(q, q))  # q = k: the same on both sides

@@ -47,7 +47,7 @@ def provenance(
     command: str | None = None,
     on: torch.device | None = None,
 ) -> dict[str, str | int | None]:
-    """Record where and how a number was measured, so that this can be stored with the number.
+    """Return a record of where and how a number was measured, to be stored with the number.
 
     ``seed`` and ``command`` are needed to repeat the measurement; ``on`` is the device that did the work (default:
     ``device()``). The record's keys are ``device`` and ``cpu`` (names of the hardware), ``threads`` (the number of CPU

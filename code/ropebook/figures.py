@@ -113,9 +113,9 @@ def figure(
 ):
     """Make an empty figure in the book's style: `(fig, ax)`, or for several panels `(fig, axes)` with an array of axes.
 
-    `width` and `height` are in CSS pixels; text in the drawing is 12 of these pixels high. The page scales the drawing
-    to its column, and enlarges it by at most a quarter. This changes matplotlib's settings for the session to the
-    book's. Further options are passed to `Figure.subplots`.
+    `width` and `height` are in CSS pixels; text in the drawing is 12 CSS pixels high. The page scales the drawing to
+    its column, and enlarges it by at most a quarter. This changes matplotlib's settings for the session to the book's.
+    Further options are passed to `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)
@@ -404,8 +404,8 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
         caption: plain text under the figure. It says what to look at, or where and when the data were measured.
 
     Raises:
-        ValueError: as `svg`, and for a legend, more than `MOST_COLOURS` colours in one panel, green without a query,
-            or violet without a key.
+        ValueError: as for `svg`; also for a legend, more than `MOST_COLOURS` colours in one panel, green without a
+            query, or violet without a key.
     """
     _check_grammar(fig)
     text = (

@@ -1,4 +1,5 @@
-"""Which numbers in a rotation may be rounded? One step is done in a low-precision type, all others in float64.
+"""Which numbers in a rotation may be rounded? To find out, we do one step in a low-precision type and all others in
+float64.
 
 In the computation of a score, we can round the positions, the frequencies, the angles, the finished cosines and sines,
 or the rotated queries and keys. The functions here round one of these quantities and measure the effect on the tables

@@ -97,8 +97,8 @@ def turns(
 ) -> Float[Tensor, "... pairs"]:
     """Return how many turns each pair has completed: mθ_i/2π, shape positions.shape + (dim/2,), float64.
 
-    The fractional part is the direction in which the clock's hand points. The pairs that have completed a turn at m = L
-    − 1 are those that have been at every angle within a text of L words.
+    The fractional part is the direction in which the pair's clock hand points. The pairs that have completed a turn at
+    m = L − 1 are those that have been at every angle within a sequence of L tokens.
 
     >>> turns(511, dim=4)
     tensor([81.3282,  0.8133], dtype=torch.float64)
@@ -131,8 +131,8 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
 
 
 def check_positions(positions: Tensor) -> None:
-    """Raise ``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64, and ``ValueError`` if one
-    of them is beyond ±2^31 or NaN. Values on an accelerator are not read, because that would mean waiting for the
+    """Raise ``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64, and ``ValueError`` if any
+    position is beyond ±2^31 or NaN. Values on an accelerator are not read, because that would mean waiting for the
     device. Values in a compiled graph are not read either.
     """
     allowed = "positions must be"

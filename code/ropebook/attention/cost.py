@@ -79,8 +79,8 @@ def attention_cost(
 
 
 def kept_bytes(function: Callable, *tensors: Tensor) -> int:
-    """Count the bytes that autograd keeps for the backward pass of ``function(*tensors)``. Memory that several tensors
-    share counts once.
+    """Count the bytes that autograd keeps for the backward pass of ``function(*tensors)``. Shared memory is counted
+    once.
 
     >>> x = torch.ones(1000, requires_grad=True)
     >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
@@ -100,8 +100,8 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """Time ``function(*tensors)`` in milliseconds. Of several runs the fastest counts, because it is the least affected
-    by other work on the machine.
+    """Return the time in milliseconds of the fastest of several runs of ``function(*tensors)``. The fastest run is the
+    one least affected by other work on the machine.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

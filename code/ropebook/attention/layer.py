@@ -20,8 +20,8 @@ class MultiHeadAttention(nn.Module):
     ``dim`` is the width of the model. ``head_dim`` is the width of a head; the default is dim / n_heads, which must
     then be a whole number. ``n_kv_heads`` (default ``n_heads``) is the number of key and value heads, and must divide
     ``n_heads``. ``bias`` says whether the four projections have a bias. With ``fused=True`` the attention itself is
-    computed by ``torch.nn.functional.scaled_dot_product_attention``. The numbers are the same, but it is faster and
-    doesn't store the scores, so such a layer cannot return the weights.
+    computed by ``torch.nn.functional.scaled_dot_product_attention``. This gives the same numbers faster and doesn't
+    store the scores, so such a layer cannot return the weights.
 
     Source: Vaswani et al. 2017, section 3.2.2.
 
@@ -117,7 +117,7 @@ class MultiHeadAttention(nn.Module):
     def from_torch(
         cls, other: nn.MultiheadAttention, *, fused: bool = False
     ) -> MultiHeadAttention:
-        """Make a layer that computes the same as ``other``, with a copy of its weights.
+        """Make a layer that computes the same function as ``other``, with a copy of its weights.
 
         In ``other``, queries, keys and values must have the same width, and there must be no dropout, no
         ``add_bias_kv`` and no ``add_zero_attn`` (``ValueError`` otherwise). The new layer is batch-first even if

@@ -16,7 +16,7 @@ from ropebook import checks
 def causal_mask(
     q_len: int, k_len: int | None = None, device: torch.device | str | None = None
 ) -> Tensor:
-    """Return a boolean mask (q_len, k_len) that lets each query attend to itself and to everything before it.
+    """Return a boolean mask (q_len, k_len) that lets each query attend to its own token and to all earlier ones.
 
     The **last** query is at the last key's position, so with cached keys (``k_len`` > ``q_len``) the queries are the
     newest tokens: query t sees keys 0 … t + k_len − q_len. (With ``is_causal=True``, torch's function aligns the
@@ -66,7 +66,7 @@ def whole_mask(
     mask: Tensor | None, is_causal: bool, shape: Sequence[int], device: torch.device
 ) -> Tensor | None:
     """Check ``mask`` against the ``shape`` of the scores, and combine it with the causal mask if ``is_causal``. Return
-    None if there is neither."""
+    None if there is no mask at all."""
     if mask is not None:
         _check_mask(mask, shape, device)
     if not is_causal:
@@ -84,8 +84,8 @@ def whole_mask(
 def masked_scores(
     scores: Tensor, mask: Tensor, fill: float, *, form: str = "replace"
 ) -> Tensor:
-    """Mask scores by replacing them with a *number* or adding one, as many programs do. We need this only for
-    comparison.
+    """Mask scores by replacing them with a *number* or by adding a number to them, as many programs do. We need this
+    only for comparison.
 
     ``scores``: (…, Tq, Tk). ``mask``: boolean, True = may attend. ``fill``: −inf or a finite number such as −1e9.
     ``form="replace"`` replaces the masked scores with ``fill``; ``form="add"`` adds ``fill`` to them. The arithmetic is

@@ -108,8 +108,8 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     """Return the derivative ∂p/∂a of the weights ``p`` = softmax(a / ``divisor``), which is (diag(p) − p pᵀ) / divisor.
 
     The result for ``p`` (…, n) is (…, n, n). In attention, a is a row of unscaled dot products q·k, and ``divisor`` is
-    √d. By the chain rule, dividing a divides the derivative as well. ``p`` must be float32 or float64, ≥ 0, and sum to
-    1 along the last axis.
+    √d. By the chain rule, dividing a by ``divisor`` divides the derivative by it too. ``p`` must be float32 or float64,
+    ≥ 0, and sum to 1 along the last axis.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],

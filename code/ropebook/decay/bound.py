@@ -1,4 +1,4 @@
-"""RoFormer's bound on the score: partial sums of rotating arrows, the level that they fall to, and how they bound a
+"""RoFormer's bound on the score: partial sums of rotating arrows, the level to which they fall, and how they bound a
 score.
 
 Notation: pair i of the query and the key as complex numbers q_i, k_i, and h_i = q_i conj(k_i). Then the score and its
@@ -42,7 +42,7 @@ def mean_partial_sum(
     """Return the mean of |S_1| … |S_{d/2}| at each distance, as in RoFormer's figure 2: shape distances.shape, float64.
 
     It is (d/2 + 1)/2 at Δ = 0, and it is an even function of Δ. The sum is taken pair by pair, so the memory needed is
-    no more than a few copies of the distances.
+    only that of a few copies of the distances.
 
     >>> mean_partial_sum([0, 1000], dim=8)
     tensor([2.5000, 1.0929], dtype=torch.float64)

@@ -45,8 +45,8 @@ class Summary(NamedTuple):
 def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
     """Walk along a curve from Δ = 0 to length − 1 and summarize its values.
 
-    ``local_maxima`` counts the inner distances whose value is greater than the value before and not less than the value
-    after. ``rises`` counts the steps that go up. The curve falls monotonically if and only if ``rises`` is 0.
+    ``local_maxima`` counts the interior distances whose value is greater than the value before and not less than the
+    value after. ``rises`` counts the steps that go up. The curve falls monotonically if and only if ``rises`` is 0.
     ``first_negative`` is None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its
     distances, or if one of them is NaN.
 
@@ -70,7 +70,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
         joined = values if before is None else torch.cat((before, values))
         up = joined.diff() > 0
         local_maxima += int((up[:-1] & ~up[1:]).sum())
-        # If we carried two values over, the step between them has been counted already.
+        # If two values were carried over, the step between them has already been counted.
         rises += int(up[0 if before is None else len(before) - 1 :].sum())
         before = joined[-2:]
     return Summary(
@@ -158,8 +158,8 @@ def first_return(
     base: float = 10000.0,
     device: Device = None,
 ) -> int | None:
-    """Return the first Δ < length at which K(Δ) is back at ``share`` of K(0) after being below it, or None if there is
-    none.
+    """Return the first Δ < length at which K(Δ) is back at ``share`` times K(0) after being below it, or None if there
+    is none.
 
     K is almost periodic: it comes as close to K(0) again as you like, but with many pairs it does so only at very large
     distances.

@@ -22,8 +22,8 @@ from ropebook.rope import Positions
 
 
 class Figure(NamedTuple):
-    """The settings of one figure of the score, with a query at one position, keys at 0 … length − 1, and q = k = (1, …,
-    1)."""
+    """The settings of one figure that shows the score of a query at one position with keys at 0 … length − 1, for q = k
+    = (1, …, 1)."""
 
     query_position: int
     length: int
@@ -116,8 +116,8 @@ class Estimate(NamedTuple):
 
 
 def diagonal_weight(q: Tensor, k: Tensor, base: float | None = 10000.0) -> Estimate:
-    """Return the mean weight that a position gives to itself, as a multiple of an even share. A value of 1 means that
-    the diagonal does not stand out.
+    """Return the mean weight that a position gives to itself, as a multiple of an even share, 1/seq. A value of 1 means
+    that the diagonal does not stand out.
 
     ``q``, ``k``: (trials, seq, dim), floating point, at least 2 trials. They are rotated by their positions 0 … seq −
     1, or not at all if ``base`` is None. The weights are the softmax of the scores divided by √dim, without a mask,

@@ -62,8 +62,9 @@ def normal_form(skew: Tensor) -> NormalForm:
     frequencies (dim/2,), float64.
 
     Columns 2i and 2i + 1 of the basis span the plane of pair i. Ω maps the first to θ_i times the second, and the
-    second to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies. They are computed from
-    the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix Analysis", 2nd edition, section 2.5).
+    second to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies. Basis and frequencies are
+    computed from the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix Analysis", 2nd edition, section
+    2.5).
 
     ``skew``: Ω, (dim, dim), dim even, Ωᵀ = −Ω up to rounding.
 

@@ -42,10 +42,10 @@ def meta_to_transformers(
     """Convert Meta's Llama weights to a state dict for transformers' ``LlamaForCausalLM``.
 
     ``state_dict``: all shards merged. ``params``: Meta's params.json; we read its "dim", "n_heads" and "n_kv_heads"
-    (default n_heads). Meta's pairs are neighbours ("interleaved"), those of transformers are half-split ("half"), so
-    the rows of the query and key projections are reordered head by head. Nothing else changes, and the logits stay the
-    same. Unchanged tensors are not copied. The model's config also needs Meta's rope_theta and norm_eps, and for
-    "use_scaled_rope" the scaling parameters of Llama 3.1.
+    (default n_heads). Meta's pairs are neighbouring rows ("interleaved"), while those of transformers are half-split
+    ("half"). So the rows of the query and key projections are reordered head by head. Nothing else changes, and the
+    logits stay the same. Unchanged tensors are not copied. The model's config also needs Meta's rope_theta and
+    norm_eps, and if Meta's params say "use_scaled_rope", the scaling parameters of Llama 3.1.
 
     ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not match the weights.
 

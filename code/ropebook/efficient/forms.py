@@ -310,8 +310,9 @@ class Turn(torch.autograd.Function):
 
 
 def _plain(*tensors: Tensor) -> bool:
-    """Return whether x can be rotated without torch recording it. This is so if cos and sin need no gradient, there are
-    no tangents and no transforms of torch.func, and all tensors are ordinary ones that are not being traced."""
+    """Return whether x, cos and sin can be used without torch recording the rotation. They can if cos and sin need no
+    gradient, there are no tangents and no transforms of torch.func, and all tensors are ordinary ones that are not
+    being traced."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors[1:]):
         return False
     if forward_ad._current_level >= 0 or torch.jit.is_tracing():
@@ -359,7 +360,7 @@ CHUNK = 2**18
 
 
 def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """Compute the same product without autograd. Memory is allocated only once."""
+    """Rotate x without autograd, in memory that is allocated only once."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if layout != "half" and dtype == x.dtype:
         return complex_product(x, cos, sin, layout)
@@ -415,8 +416,8 @@ def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
 def rotate_in_place(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Overwrite x with its rotation and return it. The extra memory needed is that of a single head (or of a single
-    token).
+    """Overwrite x with its rotation and return it. This needs extra memory for only a single head, or for a single
+    token.
 
     Autograd rotates the gradient by −φ, so x itself is not kept. If x is a leaf of the graph, or a view of one, it is
     refused (``ValueError``), because its old values would be lost. cos and sin that require a gradient are refused too.

@@ -185,9 +185,9 @@ class RotaryEmbedding(nn.Module):
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
     base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend``: as in `apply_rotary`. ``table_length``: the
-    initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and
-    doubles when a text grows past its end. Rows much further away are computed but not kept; they are needed, for
-    example, when the ``offset`` belongs to a cache that was filled elsewhere.
+    initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and doubles
+    when a sequence grows past its end. Rows much further away are computed but not kept; they are needed, for example,
+    when the ``offset`` belongs to a cache that was filled elsewhere.
 
     ``scaling``: a method of context extension, as a function (inv_freq, length) -> (inv_freq, attention_factor).
     inv_freq is (rotary_dim/2,), float64. length is the highest position + 1 if that follows from shapes and the offset.
@@ -197,7 +197,7 @@ class RotaryEmbedding(nn.Module):
     the length. A method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's
     base and rotary_dim, and an explicit layout, because configs do not give one; ``ValueError`` otherwise.
 
-    ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it has no keyword-only
+    ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it does not support keyword-only
     arguments.
 
     There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays float64 even if
@@ -276,7 +276,7 @@ class RotaryEmbedding(nn.Module):
         """Rotate q and k by their positions and return (q′, k′), or only q′ if ``k`` is None.
 
         ``positions``: a tensor (T,) or (B, T), integers, float32 or float64; by default offset … offset + T − 1. With a
-        cache of keys, ``offset`` is the number of tokens already in it. Packed texts and left padding need
+        cache of keys, ``offset`` is the number of tokens already in it. Packed sequences and left padding need
         ``positions``. ``tokens_first``: q and k are (B, T, heads, dim), and so are the results. ``in_place``: q and k
         are overwritten under the rules of `rotate_in_place`; they are also refused if they share memory.
         """
@@ -421,7 +421,7 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         offset = checks.integer("offset", offset, minimum=0)
         end = offset + seq_len
-        # A symbolic end comes from a graph for all lengths, which must not depend on the length of this text.
+        # A symbolic end comes from a graph for all lengths, which must not depend on the length of this sequence.
         any_length = isinstance(end, torch.SymInt)
         if not any_length and end > rope.LARGEST_POSITION:
             raise ValueError(
@@ -471,7 +471,7 @@ class RotaryEmbedding(nn.Module):
         # .to(), .half() and similar methods call this. The frequencies move to the new device but are never cast.
         super()._apply(fn, recurse)
         device = fn(torch.empty(0)).device
-        # "meta" has no values, "mps" no float64
+        # "meta" has no values, and "mps" has no float64
         if device.type not in ("meta", "mps"):
             self._inv_freq = self._inv_freq.to(device)
         self._table = None

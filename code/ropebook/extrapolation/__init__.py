@@ -1,9 +1,9 @@
-"""Methods for texts longer than those the model was trained on: what each method keeps, what it stretches, and what it
-costs.
+"""Methods for sequences longer than those the model was trained on: what each method keeps, what it stretches, and what
+it costs.
 
 Notation: trained length L, target length L′, factor s = L′/L, current length n; frequencies θ_i = b^(−2i/d), i = 0 …
 d/2 − 1. In training, pair i rotated by up to (L − 1)θ_i radians. If that is a full turn or more, the pair has been at
-every angle. A slower pair meets new angles as soon as the text is longer than L. The methods deal with this in
+every angle. A slower pair meets new angles as soon as the sequence is longer than L. The methods deal with this in
 different ways:
 
 - `Frequencies` change θ. When called with (inv_freq, length), they return (inv_freq, attention_factor), as the

@@ -35,7 +35,8 @@ def choices(
     dim: int = 128,
     base: float = 10_000.0,
 ) -> list[Choice]:
-    """Recommend one method for each entry of `WHEN`, for a model that was trained on L tokens and should read L′.
+    """Recommend one method for each entry of `WHEN`, for a model that was trained on L tokens and should read L′
+    tokens.
 
     >>> for choice in choices(4096, 16384):
     ...     print(f"{choice.when}: {type(choice.method).__name__}")

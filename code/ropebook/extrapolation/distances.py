@@ -26,10 +26,11 @@ __all__ = ["Distances", "LeakyReRoPE", "ReRoPE", "SelfExtend", "least_group"]
 class Distances(Extension, abc.ABC):
     """A method that leaves θ alone and makes far keys (those with Δ = m − n ≥ window) seem nearer.
 
-    A query sees near keys at their true distance. For far keys, query and key get other positions (`far_positions`),
-    which determine their distance. So there are two tables of scores, each computed with rotations as usual, and every
-    score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle that depends only on
-    its own position. The method is made for causal attention; keys after the query (Δ < 0) count as near.
+    A query sees near keys at their true distance. For far keys, the query and the key are given other positions
+    (`far_positions`), which determine their distance. So there are two tables of scores, each computed with rotations
+    as usual, and every score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle
+    that depends only on its own position. The method is made for causal attention; keys after the query (Δ < 0) count
+    as near.
     """
 
     acts_on = "distances"
@@ -49,8 +50,8 @@ class Distances(Extension, abc.ABC):
 
     @abc.abstractmethod
     def reach(self, trained_length: int) -> float:
-        """Return the length of the longest text in which no query sees a key at a distance above L − 1, or infinity if
-        no text is too long."""
+        """Return the length of the longest sequence in which no query sees a key at a distance above L − 1, or infinity
+        if no sequence is too long."""
 
     def relative(
         self,
@@ -149,7 +150,7 @@ class Distances(Extension, abc.ABC):
 class ReRoPE(Distances):
     """Distances stop growing at the window w: min(Δ, w). Su 2023.
 
-    For far keys, the query is at position w and every key at 0. Texts of any length are within reach.
+    For far keys, the query is at position w and every key at 0. Sequences of any length are within reach.
 
     >>> ReRoPE(window=512).reach(4096)
     inf
@@ -231,7 +232,7 @@ class LeakyReRoPE(Distances):
 class SelfExtend(Distances):
     """Beyond the window W, positions are counted in groups of G: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
 
-    If G divides W, the longest text within reach has (L − W)·G + W tokens, as the paper says.
+    If G divides W, the longest sequence within reach has (L − W)·G + W tokens, as the paper says.
 
     >>> SelfExtend(window=1024, group=8).reach(4096)
     25600

@@ -38,7 +38,7 @@ class Dynamic(Frequencies):
 
     @abc.abstractmethod
     def at(self, scale: float) -> Frequencies:
-        """Return the method with this factor, for texts of any length."""
+        """Return the method with this factor, for sequences of any length."""
 
     def effective_scale(self, length: int) -> float:
         """Return the factor at length n: 1 up to L, and n/L beyond."""

@@ -113,7 +113,7 @@ class Interpolation(Frequencies):
 )
 @dataclass(frozen=True)
 class NTKAware(Frequencies):
-    """NTK-aware scaling: the base is raised to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
+    """NTK-aware scaling: the base is increased to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
 
     This divides the θ of pair i by s^(2i/(d−2)): the first pair's θ by 1 and the last pair's θ by s. d = 2 is refused,
     because its only pair would be both the first and the last.
@@ -199,7 +199,7 @@ class YaRN(Frequencies):
     ``truncate``), or "turns" for the paper's ramp (`ramp_in_turns`). The two differ: see `paper_against_code`.
 
     ``attention_factor``: by default `yarn_factor` of s, or with ``mscale`` and ``mscale_all_dim`` (both or neither) the
-    ratio of two such factors. If both are equal, the ratio is 1, and the factor has to be applied by `softmax_scale`
+    ratio of two such factors. If the two are equal, the ratio is 1, and the factor has to be applied by `softmax_scale`
     instead. In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
 
     >>> from ropebook import rope
@@ -329,8 +329,8 @@ class Llama3(Frequencies):
 class LongRoPE(Frequencies):
     """Every pair has its own factor, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
 
-    ``long_factors`` are used for texts longer than L, ``short_factors`` for the others; each has d/2 numbers above 0.
-    The factor on cos and sin defaults to √(1 + ln s/ln L), and applies at every length. `search_factors` is a small
+    ``long_factors`` are used for sequences longer than L, ``short_factors`` for all others. Each has d/2 numbers above
+    0. The factor on cos and sin defaults to √(1 + ln s/ln L), and applies at every length. `search_factors` is a small
     version of the search.
 
     >>> from ropebook import rope

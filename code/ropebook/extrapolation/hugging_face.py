@@ -5,9 +5,9 @@ rotate with this table. If a method only changes frequencies, it is enough to re
 distances, or follows the length, must rotate inside the attention function. The table then has angle 0 everywhere, so
 that the cache keeps unrotated keys, and the attention function rotates queries and keys by their current positions.
 
-Models such as Gemma 3 have one table for layers that see the whole text and another for layers with a sliding window. A
-method is installed only for the former. The latter never see a distance longer than their window, so they are left
-unchanged.
+Models such as Gemma 3 have one table for layers that see the whole sequence and another for layers with a sliding
+window. A method is installed only for the former. The latter never see a distance longer than their window, so they are
+left unchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ ATTENTION = "ropebook"
 
 
 def install(model: nn.Module, method: Extension | None) -> None:
-    """Make a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` removes the installed method.
+    """Make a loaded model use ``method``, as created by `ropebook.extrapolation.make`. ``None`` removes the installed
+    method.
 
     ``model``: a transformers model whose layers share one ``rotary_emb``, as in Llama, Mistral, Qwen2, Qwen3, Gemma and
     GPT-NeoX. Its config must not specify a method of its own, because two methods cannot be combined. We read the base,
@@ -48,9 +49,10 @@ def install(model: nn.Module, method: Extension | None) -> None:
     ``results/architectures.json`` lists the models we have tried. If layers with a sliding window have their own table,
     as in Gemma 3, they keep it.
 
-    If transformers also has the method, both implementations give the same logits for the same text. They differ only
+    If transformers also has the method, both implementations give the same logits for the same input. They differ only
     when decoding with a method that follows the length: here, cached keys are rotated with the current frequencies,
-    while transformers never rotates keys again after they have arrived. The length is that of the longest row.
+    while transformers never rotates keys again after they have arrived. In a batch, the length is that of the longest
+    row.
 
     If transformers has the method, ``model.save_pretrained`` writes it into the saved config, so that the model has it
     again when you load it. For any other method it raises ``ValueError``, because the loaded model would lack the
@@ -107,7 +109,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
 
 
 class Installed(NamedTuple):
-    """What the attention function needs to know about a layer. It is a tuple, because a module that is set as an
+    """The facts about a layer that the attention function needs. This is a tuple, because a module that is set as an
     attribute of a layer would become part of the model."""
 
     rotary: InstalledRotary
@@ -213,7 +215,7 @@ class InstalledRotary(nn.Module):
         return cos.to(dtype), sin.to(dtype)
 
     def frequencies(self, length: int | None) -> tuple[Tensor, float]:
-        """Return θ (rotary_dim/2,) and the factor on cosines and sines, for a text of ``length`` tokens."""
+        """Return θ (rotary_dim/2,) and the factor on cosines and sines, for a sequence of ``length`` tokens."""
         inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         if isinstance(self.method, Frequencies):
             return self.method(inv_freq, length)
@@ -285,8 +287,8 @@ def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
     """Return the positions of this call's queries.
 
     Most layers pass positions to their attention function. These belong to the call, so if gradient checkpointing runs
-    a layer again in the backward pass, they are still right, even if the model has read other texts since. For other
-    layers we use the model's latest positions, which would be wrong in that case.
+    a layer again in the backward pass, they are still right, even if the model has read other sequences since. For
+    other layers we use the model's latest positions, which would be wrong in that case.
     """
     given = options.get("position_ids")
     if given is not None:

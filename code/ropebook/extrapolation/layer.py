@@ -192,7 +192,7 @@ class ExtendedAttention(RotaryAttention):
         return (out, weights) if return_weights else out
 
     def _rotate(self, x: Tensor, positions: Tensor, length: int | None) -> Tensor:
-        """Rotate x (batch, heads, seq, head_dim) by its positions, with the frequencies for a text of ``length``
+        """Rotate x (batch, heads, seq, head_dim) by its positions, with the frequencies for a sequence of ``length``
         tokens."""
         cos, sin = self.rotary.cos_sin(positions, wide(x.dtype), length=length)
         return apply_rotary(x, cos, sin, layout=self.rotary.layout)

@@ -1,7 +1,7 @@
 """Find out how a loaded transformers model rotates: the base and layout of its table, and the entries that each layer
 rotates.
 
-The config doesn't say which entries a layer rotates. Some layers have no positions, some rotate the last entries of a
+The config doesn't say which entries a layer rotates. Some layers don't use positions, some rotate the last entries of a
 head, and some normalise after the rotation. So we run the model once on a few tokens, with an attention function that
 only records the queries and keys it receives.
 """
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ropebook import checks, rope
 from ropebook.extrapolation.parts import about_equal, rotated
 
-# If a model has tables for several types of layers, layers of this type see the whole text.
+# If a model has tables for several types of layers, layers of this type see the whole sequence.
 SEES_ALL = "full_attention"
 
 # Besides queries, keys, values and a mask, a model may pass these arguments to its attention function. Another
@@ -232,7 +232,7 @@ def turned_from(
     inv_freq: Tensor,
     factor: float = 1.0,
 ) -> Tensor:
-    """Rotate those entries of x (…, T, d) that the layer rotates, by its positions."""
+    """Rotate x (…, T, d) by its positions, but only the entries that the layer rotates."""
     end = turn.start + 2 * len(inv_freq)
     inside = rotated(
         x[..., turn.start : end], positions, inv_freq, factor, turn.layout

@@ -32,7 +32,8 @@ def turned(
 ) -> Bool[Tensor, " pairs"]:
     """Return which pairs completed a turn in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
 
-    Only for these pairs has the trained model seen every angle. (L − 1 is the largest distance in a text of L tokens.)
+    Only for these pairs has the trained model seen every angle. (L − 1 is the largest distance in a sequence of L
+    tokens.)
 
     >>> from ropebook.rope import inv_freq
     >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
@@ -119,7 +120,7 @@ class PaperAndCode(NamedTuple):
     ratio: Tensor
     # the largest ratio between them, in either direction
     largest: float
-    # the pair with this factor
+    # the pair with this ratio
     pair: int
 
 
@@ -150,11 +151,11 @@ def paper_against_code(
 
 
 class CacheError(NamedTuple):
-    """The result of `cache_error`, for the last query of a text of T tokens."""
+    """The result of `cache_error`, for the last query of a sequence of T tokens."""
 
-    # (T,): how long the text was when each key was rotated
+    # (T,): how long the sequence was when each key was rotated
     lengths: Tensor
-    # (…, T): the method's scores in one pass over the whole text
+    # (…, T): the method's scores in one pass over the whole sequence
     exact: Tensor
     # (…, T): scores in which each key keeps the rotation from its arrival
     cached: Tensor
@@ -163,8 +164,8 @@ class CacheError(NamedTuple):
 
 
 def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
-    """Return the length of the text when each key arrived: ``prefill`` for the first keys, and one more for each key
-    after them. Shape (length,), int64.
+    """Return the length of the sequence when each key arrived: ``prefill`` for the first ``prefill`` keys, and one more
+    for each key after them. Shape (length,), int64.
 
     >>> arrival_lengths(6, prefill=3)
     tensor([3, 3, 3, 4, 5, 6])
@@ -183,7 +184,7 @@ def cache_error(
 ) -> CacheError:
     """Return the error of the last query's scores if keys are rotated when they arrive and never again.
 
-    A method is cache-safe if this error is zero for every text. ``q`` (…, d): the query at position T − 1. ``k``
+    A method is cache-safe if this error is zero for every sequence. ``q`` (…, d): the query at position T − 1. ``k``
     (…, T, d): keys 0 … T − 1. Both must be unrotated, interleaved, float64 or float32.
 
     The query is always rotated with the frequencies for length T. A method that changes distances rotates it twice: by

@@ -124,7 +124,7 @@ def ramp_in_turns(
     """Return how much of each pair is kept, as in the YaRN paper, equation (18): γ = clip((r − α)/(β − α), 0, 1), shape
     (d/2,).
 
-    It is linear in the pair's number of **turns**, r = L/λ.
+    γ is linear in the pair's number of **turns**, r = L/λ.
 
     >>> from ropebook.rope import inv_freq
     >>> ramp_in_turns(inv_freq(8), 512)
@@ -144,7 +144,7 @@ def ramp_in_pairs(
 ) -> Float[Tensor, " pairs"]:
     """Return how much of each pair is kept, as in YaRN's code: γ, shape (d/2,).
 
-    It is linear in the pair's **index** i, from low to high (`ramp_range`).
+    γ is linear in the pair's **index** i, from low to high (`ramp_range`).
 
     >>> from ropebook.rope import inv_freq
     >>> ramp_in_pairs(inv_freq(8), 512)

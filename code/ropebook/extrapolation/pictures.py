@@ -22,7 +22,7 @@ from ropebook.figures import (
 
 
 def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
-    """Plot by how much six methods stretch each pair of a model, for texts of ``target_length`` tokens, which is 4
+    """Plot by how much six methods stretch each pair of a model, for sequences of ``target_length`` tokens, which is 4
     times the trained length."""
     factor = target_length / trained_length
     lines = (

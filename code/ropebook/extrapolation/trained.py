@@ -58,7 +58,7 @@ class BaseChange(Frequencies):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> BaseChange:
-        """Make the method with the smallest base for which no pair goes beyond its angles in training."""
+        """Make the method with the smallest base for which no pair exceeds its training angles."""
         theta = rope.inv_freq(dim, base)
         factor = least_ntk_factor(theta, trained_length, target_length)
         return cls(ntk_base(base, dim, factor))

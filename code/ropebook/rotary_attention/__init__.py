@@ -2,8 +2,8 @@
 
 - `layer`: the attention layer, and a test of whether its output depends on absolute positions.
 - `cache`: the keys and values of all tokens so far.
-- `packing`: several texts in one row, and padding.
-- `llama`: a whole language model.
+- `packing`: several sequences in one row, and padding.
+- `llama`: a complete language model.
 
 Tensors are (batch, heads, seq, head_dim). Masks are boolean, with **True where a query may attend to a key**, as in the
 *Attention* chapter. Positions are integers counted from 0. Their shape is (seq,) if all rows have the same positions,

@@ -14,10 +14,10 @@ class KVCache:
     """One layer's rotated keys and its values for all tokens so far, with memory for ``max_len`` tokens.
 
     A key is rotated once, by its own position, and never again. That is enough, because every query is rotated by its
-    own position too, and then the score depends only on the distance. It fails if the frequencies change while the text
-    grows, as in dynamic scaling, because the keys in the cache were rotated with the old frequencies. So layers with
-    such frequencies refuse a cache. Only :class:`ropebook.extrapolation.ExtendedAttention` accepts one: with unrotated
-    keys, or if you explicitly ask for "rotated" keys.
+    own position too, and then the score depends only on the distance. This fails if the frequencies change while the
+    text grows, as in dynamic scaling, because the keys in the cache were rotated with the old frequencies. So layers
+    with such frequencies refuse a cache. Only :class:`ropebook.extrapolation.ExtendedAttention` accepts a cache, either
+    with unrotated keys, or if you explicitly ask for "rotated" keys.
 
     Memory is allocated when the first keys arrive, for their batch size, dtype and device. It is overwritten in place,
     so use a cache only for inference, under ``torch.no_grad()``.

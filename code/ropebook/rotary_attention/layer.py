@@ -158,7 +158,7 @@ def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
 
 
 class RotatedValueAttention(RotaryAttention):
-    """A mistake that we keep in order to measure it: values are rotated too. When the text moves by t positions, the
+    """A mistake that we keep in order to measure it: values are rotated too. When all tokens move by t positions, the
     output of each head is multiplied by R_t, so it reveals absolute positions.
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)

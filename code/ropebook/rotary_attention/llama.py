@@ -94,8 +94,8 @@ class LlamaModel(nn.Module):
     """A Llama-style language model, which maps tokens (batch, seq) to logits (batch, seq, vocab_size).
 
     ``dim``: the width. ``hidden_dim``: the width inside the SwiGLU. ``tied``: whether the last projection shares the
-    embedding's weights. ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models.
-    ``head_dim`` and ``rotary`` mean the same as in :class:`RotaryAttention`. There is no dropout.
+    embedding's weights. ``attention_bias`` and ``mlp_bias`` switch on biases, as in Llama's config; both are off in the
+    published models. ``head_dim`` and ``rotary`` mean the same as in :class:`RotaryAttention`. There is no dropout.
 
     >>> model = LlamaModel(10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> model(torch.tensor([[1, 2, 3]])).shape
@@ -199,8 +199,8 @@ class LlamaModel(nn.Module):
     def embed(
         self, tokens: Tensor, positions: Tensor | None, offset: int
     ) -> Tensor:
-        """Map tokens (batch, seq) to vectors (batch, seq, dim). A word's vector doesn't contain its position, which
-        comes in only in the layers. A subclass that adds positions to words overrides this method. ``offset`` is the
+        """Map tokens (batch, seq) to vectors (batch, seq, dim). A word's vector doesn't contain its position; positions
+        enter only in the layers. A subclass that adds positions to words overrides this method. ``offset`` is the
         number of cached tokens.
         """
         return self.embedding(tokens)
@@ -219,7 +219,7 @@ class LlamaModel(nn.Module):
         """Extend ``tokens`` (batch, seq) by ``new_tokens`` tokens, always choosing the most likely one: (batch, seq +
         new_tokens).
 
-        ``lengths``: the prompts' lengths, at least 1; the prompts must then end where their rows end
+        ``lengths``: the prompts' lengths, at least 1; the prompts must then be padded on the left
         (:func:`left_padded`). The prompt goes through the model in a single pass. After that, only the newest token
         does, because the caches contain the keys and values of all earlier ones. If the frequencies follow the length,
         no cache is valid, so the whole text goes through the model for each token, and all prompts must have the same

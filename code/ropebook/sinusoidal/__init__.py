@@ -15,7 +15,7 @@ float64 (mps), the angles are computed on the CPU.
 - `distances`: a step as a matrix, and the product of two encodings.
 - `uniqueness`: how close the code comes to repeating itself.
 - `adding`: a score in four terms, and the order of the entries.
-- `heads`: the functions of position that one head can compute.
+- `heads`: the scores that one head can compute from positions alone.
 - `modules`: layers that add positions.
 - `drawings`: the pictures for the pages.
 

@@ -70,7 +70,7 @@ def distance_kernel(
     float64.
 
     It is d/2 at Δ = 0, and it is an even function: K(−Δ) = K(Δ). The sum is taken pair by pair, so for any ``dim`` the
-    memory needed is no more than a few copies of the distances.
+    memory needed is only that of a few copies of the distances.
 
     >>> distance_kernel([0, 1, -1], dim=4)
     tensor([2.0000, 1.5403, 1.5403], dtype=torch.float64)

@@ -47,7 +47,7 @@ def draw_binary_waves(bits: int = 4) -> None:
 
 
 def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
-    """Plot the wavelengths of all hands for three bases, with a horizontal line for the length of a text."""
+    """Plot the wavelengths of all clock hands for three bases, with a horizontal line at the length of the text."""
     from ropebook.figures import (
         BLUE,
         MUTED,
@@ -152,7 +152,7 @@ def draw_terms(terms: FourTerms) -> None:
 
 
 def draw_turns(dim: int = 128, length: int = 512) -> None:
-    """Plot how many turns each hand completes within a text."""
+    """Plot how many turns each clock hand completes within a text of ``length`` words."""
     from ropebook.figures import (
         BLUE,
         MUTED,

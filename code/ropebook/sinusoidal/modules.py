@@ -14,8 +14,8 @@ from ropebook.sinusoidal.vectors import encoding
 class SinusoidalEncoding(nn.Module):
     """Adds the sinusoidal encoding to word vectors: x (…, seq, dim) → x + PE, of the same shape and dtype.
 
-    It has no parameters or buffers, so training changes nothing, texts may be of any length, and ``.half()`` has
-    nothing to round. (A buffer of frequencies would be rounded, and would then be wrong.) Half-precision types are
+    It has no parameters or buffers, so training changes nothing, sequences may have any length, and ``.half()`` has
+    nothing to round. (A buffer of frequencies would be rounded, and would then be wrong.) Half-precision inputs are
     added in float32 and rounded once.
 
     Vaswani et al. (2017) multiply the word vectors by √dim first and apply dropout afterwards; both are left to the

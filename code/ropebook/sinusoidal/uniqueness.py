@@ -83,10 +83,10 @@ def closest_return(
 def exact_period(dim: int, base: float = 10000.0) -> float | None:
     """Return the period of the encoding over *real* positions, or ``None`` if there is none.
 
-    All pairs return at the same time if and only if the frequencies are commensurate, which means that base^(2/dim) is
-    a rational number p/q (in lowest terms). Then θ_i = (q/p)^i, and the period is 2π·p^(dim/2 − 1). Otherwise the
-    encoding is only almost periodic. On whole positions it has no period at all, since every period is a multiple of
-    2π. ``base`` is taken to be the exact value of the float.
+    All pairs return to their starting angles at the same time if and only if the frequencies are commensurate, which
+    means that base^(2/dim) is a rational number p/q (in lowest terms). Then θ_i = (q/p)^i, and the period is
+    2π·p^(dim/2 − 1). Otherwise the encoding is only almost periodic. On whole positions it has no period at all, since
+    every period is a multiple of 2π. ``base`` is taken to be the exact value of the float.
 
     >>> round(exact_period(8, base=10000) / (2 * math.pi))
     1000
