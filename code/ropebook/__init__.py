@@ -1,4 +1,4 @@
-"""The code of the book *RoPE, Turn by Turn*: one module per chapter, under the chapter's name.
+"""The code of the book *RoPE, Turn by Turn*: one module per chapter, named after the chapter.
 
 Import the module you need, for example ``from ropebook import attention``. The names that you need to build a model can
 also be imported directly from ``ropebook``:

@@ -121,7 +121,7 @@ def listed(name: str, value: object, allowed: str) -> list:
 
 
 LAYOUTS = ("interleaved", "half")
-"""How a head's entries are paired for the rotation: (2i, 2i + 1), or (i, i + d/2)."""
+"""The two ways to pair a head's entries for the rotation: (2i, 2i + 1), or (i, i + d/2)."""
 
 
 def layout(value: object) -> str:

@@ -56,7 +56,7 @@ def tokens(label: str | int, thousand: int = 1024) -> int:
 
 
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
-    """Return how far a base meets the criterion Σ_i cos mθ_i ≥ 0 for m = 0, 1, …
+    """Return the number of positions for which a base meets the criterion Σ_i cos mθ_i ≥ 0, counted from m = 0.
 
     The reach is the first m that breaks the criterion, or ``limit`` if no smaller m does; the search stops at the first
     negative sum. A base is admissible for a context of L tokens if its reach, found with a limit of L or more, is at

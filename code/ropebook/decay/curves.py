@@ -136,7 +136,7 @@ def first_below(
 ) -> int | None:
     """Return the first distance in 0 … length − 1 at which a curve is below ``level``, or None if there is none.
 
-    The search stops with the chunk that contains this distance.
+    The search stops after the chunk that contains this distance.
 
     >>> first_below(lambda distances: distances.double().cos(), 0.0, 100)
     2

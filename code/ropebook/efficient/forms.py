@@ -167,7 +167,7 @@ def rotate_dense(
 def rotate_blocks(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Compute only the blocks of R_m x: for each position and pair, a 2 × 2 matrix times the pair."""
+    """Compute R_m x from the nonzero blocks of R_m only: for each position and pair, a 2 × 2 matrix times the pair."""
     rows = torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)
     blocks = torch.stack(rows, -2)
     pairs = torch.stack(split(x, layout), -1)

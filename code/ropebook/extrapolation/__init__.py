@@ -6,9 +6,9 @@ d/2 − 1. In training, pair i rotated by up to (L − 1)θ_i radians. If that i
 every angle. A slower pair meets new angles as soon as the sequence is longer than L. The methods deal with this in
 different ways:
 
-- `Frequencies` change θ. When called with (inv_freq, length), they return (inv_freq, attention_factor), as the
-  ``scaling`` of :class:`ropebook.efficient.RotaryEmbedding` must do. The factor multiplies cos and sin, and therefore
-  both q and k, so it enters the scores twice.
+- `Frequencies` change θ. When called with (inv_freq, length), they return (inv_freq, attention_factor), so they can
+  serve as the ``scaling`` of :class:`ropebook.efficient.RotaryEmbedding`. The factor multiplies cos and sin, and
+  therefore both q and k, so it enters the scores twice.
 - `Distances` leave θ alone and change the distance m − n at which a query sees a key.
 - `LogN` does not change positions; it lengthens the queries.
 

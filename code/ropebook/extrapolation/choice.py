@@ -21,7 +21,7 @@ L′."""
 
 
 class Choice(NamedTuple):
-    """A situation, and what we recommend for it."""
+    """A situation and our recommendation for it."""
 
     # which changes to the model are allowed
     when: str

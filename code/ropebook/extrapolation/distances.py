@@ -29,8 +29,8 @@ class Distances(Extension, abc.ABC):
     A query sees near keys at their true distance. For far keys, the query and the key are given other positions
     (`far_positions`), which determine their distance. So there are two tables of scores, each computed with rotations
     as usual, and every score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle
-    that depends only on its own position. The method is made for causal attention; keys after the query (Δ < 0) count
-    as near.
+    that depends only on its own position. The method is designed for causal attention; keys after the query (Δ < 0)
+    count as near.
     """
 
     acts_on = "distances"

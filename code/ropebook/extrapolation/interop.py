@@ -77,9 +77,9 @@ class Configured(Frequencies):
     these.
 
     ``base``: b, which the config calls rope_theta. ``fraction``: the share of each head that is rotated, which the
-    config calls partial_rotary_factor. Both are None if the config does not give them. Frequencies of another base are
-    refused (``ValueError``), and so is a `ropebook.efficient.RotaryEmbedding` that has other values or whose layout was
-    left out; `rotary_options` returns the right options.
+    config calls partial_rotary_factor. Both are None if the config does not give them. Frequencies with another base
+    are refused (``ValueError``), and so is a `ropebook.efficient.RotaryEmbedding` that has other values or whose layout
+    was left out; `rotary_options` returns the right options.
 
     >>> from ropebook.extrapolation import NTKAware
     >>> method = Configured(NTKAware(factor=4.0), base=500000.0)

@@ -243,8 +243,8 @@ def turned_from(
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors are equal up to rounding in their type: a few units in the last place of the largest
-    number."""
+    """Return whether two tensors are equal up to rounding in their type. They may differ by a few units in the last
+    place of the largest number."""
     allowed = 32 * torch.finfo(a.dtype).eps * float(a.abs().max())
     return bool((a - b).abs().max() <= allowed)
 
