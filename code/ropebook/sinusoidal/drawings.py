@@ -1,4 +1,4 @@
-"""The pictures of the chapter's pages. Each function draws a picture and shows it with a text alternative."""
+"""The pictures for the chapter's pages. Each function draws a picture and displays it with a text alternative."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_binary_waves(bits: int = 4) -> None:
-    """Draws the binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
+    """Draw the binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
     from ropebook.figures import BLUE, INK, display_figure, figure
 
     bits = checks.integer("bits", bits, minimum=2, maximum=6)
@@ -47,7 +47,7 @@ def draw_binary_waves(bits: int = 4) -> None:
 
 
 def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
-    """Draws the wavelengths of all hands for three bases, with the length of a text as a horizontal line."""
+    """Plot the wavelengths of all clock hands for three bases, with a horizontal line at the length of the text."""
     from ropebook.figures import (
         BLUE,
         MUTED,
@@ -81,7 +81,8 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
 
 
 def draw_kernel(dim: int = 128, reach: int = 48) -> None:
-    """Draws K(Δ) up to a distance, and marks the four distances whose values are closest."""
+    """Plot K(Δ) for distances up to ``reach``, and mark the two distances whose values are closest, on both sides of
+    0."""
     from ropebook.figures import BLUE, INK, MUTED, display_figure, figure
 
     distances = torch.arange(-checks.integer("reach", reach, minimum=2), reach + 1)
@@ -117,7 +118,7 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
 
 
 def draw_terms(terms: FourTerms) -> None:
-    """Draws the four terms of a score and their sum along a text, as `slide` gives them for the shifts 0, 1, 2, …"""
+    """Plot the four terms of a score and their sum along a text, as returned by `slide` for the shifts 0, 1, 2, …"""
     from ropebook.figures import (
         BLUE,
         INK,
@@ -151,7 +152,7 @@ def draw_terms(terms: FourTerms) -> None:
 
 
 def draw_turns(dim: int = 128, length: int = 512) -> None:
-    """Draws how many turns each hand completes within a text."""
+    """Plot how many turns each clock hand completes within a text of ``length`` words."""
     from ropebook.figures import (
         BLUE,
         MUTED,
