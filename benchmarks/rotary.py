@@ -148,8 +148,8 @@ def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
 
 def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, ...]) -> list[Form]:
     """Return x cos + swapped(x) (±sin), compiled for q and k together. This formula compiles to a single loop, which
-    can write to any memory. A formula for pairs that writes to given memory would compile to two loops, or to one with
-    a temporary of the same size as x.
+    can write to any memory. If the rotation were written pair by pair with a given output, the compiler would make two
+    loops, or a temporary as large as x.
     """
     cos, sin = tables
 

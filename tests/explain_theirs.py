@@ -47,8 +47,8 @@ def config_of(given: dict[str, Any]) -> Any:
 
 
 def theirs_of(given: dict[str, Any], table: Table) -> list[tuple[list[float], list[float]]]:
-    """Return pairs of our values and theirs: the frequencies for a short text, the frequencies for a text of the target
-    length if these are different, and the factor on the cosines."""
+    """Return pairs of our values and theirs: the frequencies for a short text, the factor on the cosines and, if the
+    frequencies depend on the length, those for a text of the target length."""
     kind, config = config_of(given)
     if not table.facts["known_family"] and table.facts["kind"] == "default":
         # transformers has no code for this model, so we call its general function with a scaling that changes nothing

@@ -43,7 +43,7 @@ def bits_from(logits, window):
 
 
 def slow_method(model, method, options, keep=None):
-    """Build the same model with `ExtendedAttention` explicitly put into one layer after the other."""
+    """Build a copy of the model, explicitly replacing the attention of each layer by `ExtendedAttention`."""
     copied = tiny(model.scheme, n_layers=len(model.layers))
     copied.load_state_dict(model.state_dict())
     for layer in copied.layers:

@@ -61,8 +61,8 @@ def world(seed=0, **options):
 
 
 def change(numbers, names, **options):
-    """Return the cells, with those whose id begins with one of ``names`` regenerated for the same files but with other
-    means."""
+    """Return a copy of ``numbers`` in which the cells whose id begins with one of ``names`` are regenerated, for the
+    same files but with other means."""
     draws = np.random.default_rng(99)
     files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
     return {

@@ -2,7 +2,7 @@
 importable.
 
 The package is distributed as a wheel. The wheel is in the same folder as the notebook or, if the book's site has an
-address, can be downloaded from there. The cell contains the wheel's SHA-256, and installs no other file.
+address, can be downloaded from there. The cell contains the wheel's SHA-256, and refuses to install any other file.
 """
 
 from __future__ import annotations

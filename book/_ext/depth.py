@@ -27,8 +27,8 @@ def number_depth_pages(env: BuildEnvironment) -> list[str]:
 
 
 def install(app: Sphinx) -> None:
-    """Make Sphinx number the depth pages right after the chapters. Immediately afterwards, equations take their numbers
-    from the pages, and Sphinx emits no event in between."""
+    """Make Sphinx number the depth pages right after the chapters. This needs a patch, because equations take their
+    numbers from the pages immediately afterwards, and Sphinx emits no event in between."""
     numbered_before = Collector.assign_section_numbers
     if numbered_before.__module__ == __name__:
         return

@@ -403,4 +403,4 @@ ALL = [
 ]
 
 every = pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.name)
-"""A test of every explorer takes ``entry``."""
+"""Decorator that runs a test once for every explorer, with its entry as the argument ``entry``."""

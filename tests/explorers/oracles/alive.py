@@ -1,5 +1,5 @@
-"""Reference values for the Alive explorer: the numbers it computes without its model, and those it takes from the
-model's result."""
+"""Reference values for the Alive explorer: the numbers that it computes without its model, and the numbers that it
+takes from the model's result."""
 
 from __future__ import annotations
 

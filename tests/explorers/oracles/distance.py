@@ -23,8 +23,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``low`` and ``high`` are the smallest and the largest score in each column of ``per`` keys. If ``per`` is 1, every
-    score is included. Otherwise only the scores of the `sampled_keys` are: all keys nearer to the query than ``reach``,
-    and some of the others.
+    score is included. Otherwise only the scores of the `sampled_keys` are included: all keys nearer to the query than
+    ``reach``, and some of the others.
 
     The following entries are derived from these scores: ``least`` and its key ``leastAt`` (if several keys tie, the one
     nearest to the query); ``negativeAt``, the key nearest to the query with a score below 0, or −1 if there is none;
