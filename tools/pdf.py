@@ -1,8 +1,8 @@
-"""The core pages as one PDF, with their still figures: python -m tools.pdf [https://…/book].
+"""Print the core pages as one PDF, with still figures: python -m tools.pdf [https://…/book].
 
-The built pages become one document, so that links between them work on paper too. Chromium prints it, and makes the
-outline from the headings. Links to pages that are not in the PDF need the site's address. Without an address they are
-plain text.
+The built pages are joined into one document, so links between them work in the PDF as well. Chromium prints the
+document and makes an outline from its headings. Links to pages that are not in the PDF need the site's address; without
+it, they become plain text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.publish import AddressError, checked
 FOLDER = BUILD / "pdf"
 NAME = "rope-turn-by-turn.pdf"
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
-# Remove a page's data for scripts, and the texts that its seals open.
+# Remove scripts and their data, and the hidden texts that seals open.
 UNPRINTED = re.compile(r'<script\b.*?</script>|<div class="seal-text".*?</div>(?=</div>)', re.DOTALL)
 POINTS = re.compile(r'(\s(?:id|for|headers|popovertarget|aria-(?:labelledby|describedby|controls))=")([^"]+)"')
 LINK = re.compile(r'(\s(?:xlink:)?href=")([^"]*)"')
@@ -51,7 +51,7 @@ body { max-width: none; background: white; }
 .bd-article a:not([href]) { text-decoration: none; }
 .bd-article :is(p, ul, ol, dl, blockquote, section) { max-width: none; }
 """
-# Make equations and tables smaller if they are wider than the paper.
+# Shrink equations and tables that are wider than the paper.
 FIT = """() => {
   for (const one of document.querySelectorAll(".katex-display, table")) {
     const room = one.parentElement.getBoundingClientRect().width - (one.matches("table") ? 0 : 48);
@@ -68,14 +68,15 @@ FIT = """() => {
 
 
 def core() -> list[str]:
-    """The first page and the chapters without depth pages, as names in the folder of pages."""
+    """Return the names of the first page and of the chapters, without depth pages."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [page["file"] for part in toc["parts"] if part.get("numbered") for page in part["chapters"]]
     return [PurePosixPath(name).name for name in [toc["root"], *chapters]]
 
 
 def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
-    """A page's article as a part of the document. Names that are unique in a page become unique in the whole document.
+    """Return a page's article as a part of the document. Its ids, which are unique within the page, are made unique
+    within the document.
 
     Raises:
         ValueError: the page has no article.
@@ -104,7 +105,7 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
 
 
 def contents(parts: Sequence[str], pages: Sequence[int] = ()) -> str:
-    """Links to the chapters and their sections, with page numbers if these are known."""
+    """Return a table of contents: links to the chapters and their sections, with page numbers if these are known."""
     rows, numbers = [], iter(pages)
 
     def link(id_: str, words: str) -> str:
@@ -123,7 +124,7 @@ def _words(heading: str) -> str:
 
 
 def headings(data: bytes) -> list[int]:
-    """The page numbers in a PDF's outline, as Chromium writes it, for its first two levels."""
+    """Return the page numbers of the first two levels in the outline of a PDF written by Chromium."""
     entries = dict(re.findall(rb"\n(\d+) 0 obj\n<<(/Title .*?)>>\nendobj", data, re.DOTALL))
     pages = {number: k for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", data), start=1)}
     found: list[int] = []
@@ -143,8 +144,8 @@ def headings(data: bytes) -> list[int]:
 
 
 def document(html: Path, names: Sequence[str], address: str = "", pages: Sequence[int] = ()) -> str:
-    """The pages as one document, for a file in a folder beside `html`. ``pages`` are the page numbers for its table of
-    contents."""
+    """Return the pages as one HTML document, to be written to a file in a folder beside `html`. ``pages`` are the page
+    numbers for its table of contents."""
     parts = [part(name, (html / "book" / f"{name}.html").read_text(encoding="utf-8"), names, address) for name in names]
     title = escape(book_title())
     where = f"<p>{escape(address)}</p>" if address else ""
@@ -157,7 +158,7 @@ def document(html: Path, names: Sequence[str], address: str = "", pages: Sequenc
 
 
 def printed(page: Path, target: Path) -> Path:
-    """Print a page with an outline and numbered pages, and return `target`.
+    """Print an HTML file to a PDF with an outline and numbered pages, and return `target`.
 
     Raises:
         RuntimeError: there is no browser, or it failed.
@@ -171,7 +172,7 @@ def printed(page: Path, target: Path) -> Path:
     try:
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(executable_path=path, args=browser.ARGUMENTS)
-            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # the width of A4 between the margins
+            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # the width of A4 without the margins
             tab.set_default_timeout(300_000)
             tab.emulate_media(media="print", color_scheme="light", reduced_motion="reduce")
             tab.goto(page.as_uri(), wait_until="load")
@@ -194,10 +195,10 @@ def printed(page: Path, target: Path) -> Path:
 
 
 def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> Path:
-    """Print these pages of the site in `html` into `folder`, which must lie beside it. Returns the PDF.
+    """Print these pages of the site in `html` into `folder`, which must be beside it. Returns the path of the PDF.
 
-    It is printed twice, because only the first print shows on which pages the sections are. The outline begins with the
-    cover and the contents.
+    The document is printed twice: only the first print shows which pages the sections are on, so only the second can
+    list page numbers. The first two outline entries, for the cover and the contents, are skipped.
     """
     page, target = folder / "pages.html", folder / NAME
     write_whole(page, document(html, names, address))
