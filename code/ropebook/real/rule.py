@@ -92,7 +92,7 @@ from ropebook.lab.rule import EXPECTED, outcome
 from ropebook.real.texts import Text, docstrings, library, literature, package
 
 DATE = "2026-11-25"
-OPENED: str | None = None
+OPENED: str | None = "2026-11-25"
 """The date on which the first of the texts that decide was opened. It is None as
 long as the rule may still change."""
 BIAS_SHA256 = "549f491c839f8f019519ab01b6e1175abe382ed17ffe749ffd5040287cc92593"
