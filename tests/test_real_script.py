@@ -85,6 +85,9 @@ LOSSES = {
 }
 
 
+NAMES = {change: change.upper() for change in LOSSES}
+
+
 @pytest.fixture
 def deciding(folder, monkeypatch):
     """Fake texts, and a fake model whose losses are those of LOSSES, a little different for each text. Returns the
@@ -167,6 +170,8 @@ def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding
         script.decide()
     assert len(stored.checked_rows()) == len(rows_in(folder)) == 39
     assert stored.verdicts() is None
+    assert stored.decided(NAMES) == (39, 40, {})
+    assert {"rule", "rows", "measured", "claims", "provenance"} == set(results.load("decided"))
     monkeypatch.setattr(script.real, "losses", losses)
     script.decide()
     assert len(measured) == 40
@@ -180,7 +185,15 @@ def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding
         "yarn": ["fails"],
         "penalty": ["holds", "holds"],
     }
-    assert "2.6" not in capsys.readouterr().out
+    shown = stored.decided(NAMES)
+    assert shown[:2] == (40, 40)
+    assert shown.columns["outcome"] == [outcome for all_of in found.values() for outcome in all_of]
+    assert shown.columns["compared"][0] == "SLOW-22-26, against AS-IS"
+    assert shown.columns["where"][:2] == ["beyond L", "within L"]
+    assert shown.columns["claimed"][-2:] == ["lower", "not higher"]
+    assert shown.columns["difference (nats)"][0] == "−0.80 (−0.80 to −0.80)"
+    assert shown.columns["means of the kinds"][4] == "+0.10 to +0.10"
+    assert not re.search(r"\d\.\d", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -223,6 +236,18 @@ def test_a_text_that_is_too_short_is_refused(deciding, folder, monkeypatch):
 def test_rows_stored_so_far_can_be_judged_together():
     there = {path.stem for path in (Path(script.ROOT) / "results/real").glob("decide-*.json")}
     assert {rule.row(*one) for one in stored.checked_rows()} == there
+
+
+def test_what_the_page_reads_comes_from_the_rows_stored():
+    """More rows may have been measured since, but none that is counted may be missing."""
+    found = results.load("decided")
+    assert found["rule"] == rule.digest()
+    assert found["rows"] == len(rule.ROWS)
+    assert found["measured"] <= len(stored.checked_rows())
+    assert bool(found["claims"]) == (found["measured"] == found["rows"])
+    if found["claims"]:
+        again = {name: [script.of_found(one) for one in all_of] for name, all_of in stored.verdicts().items()}
+        assert found["claims"] == json.loads(json.dumps(again))
 
 
 def test_the_last_losses_of_rows(monkeypatch):

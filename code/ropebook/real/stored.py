@@ -7,6 +7,7 @@ Each file was written by ``benchmarks/real.py``. If one is missing,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -91,6 +92,40 @@ def verdicts() -> dict[str, tuple[rule.Found, ...]] | None:
         for text in rule.HELD_OUT
     }
     return rule.judge(rule.CLAIMS, numbers)
+
+
+class Decided(NamedTuple):
+    """How many of the rows that the rule asks for were measured, and the columns of a
+    table with the outcomes. There are no columns until all rows are there."""
+
+    measured: int
+    rows: int
+    columns: dict[str, list[str]]
+
+
+def decided(names: Mapping[str, str]) -> Decided:
+    """What the texts that decide have shown so far, as ``benchmarks/real.py decide``
+    stored it. ``names`` says how the table calls each change."""
+    found = results.load("decided")
+    columns: dict[str, list[str]] = {}
+    for one in (each for of_claim in found["claims"].values() for each in of_claim):
+        kinds = one["kinds"].values()
+        for head, cell in {
+            "compared": f"{names[one['a']]}, against {names[one['b']]}",
+            "where": "within L"
+            if tuple(one["band"]) == rule.WITHIN
+            else "beyond L",
+            "claimed": one["expected"],
+            "difference (nats)": f"{_signed(one['mean'])} ({_signed(one['low'])} to {_signed(one['high'])})",
+            "means of the kinds": f"{_signed(min(kinds))} to {_signed(max(kinds))}",
+            "outcome": one["outcome"],
+        }.items():
+            columns.setdefault(head, []).append(cell)
+    return Decided(found["measured"], found["rows"], columns)
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}".replace("-", "−")
 
 
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
