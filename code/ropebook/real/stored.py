@@ -7,12 +7,14 @@ Each file was written by ``benchmarks/real.py``. If a file is missing,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ropebook import checks, results
+from ropebook.real import published, rule
 from ropebook.real.bias import at
 from ropebook.real.heads import pair_shares
 from ropebook.real.rule import LENGTH, band_mean
@@ -41,6 +43,90 @@ def loss_in(text: str, change: str, band: tuple[int, int]) -> float:
 
 def _stretches(text: str, change: str) -> list[float]:
     return results.load(f"loss-{text}-{change}")["loss"]
+
+
+def checked_rows() -> dict[tuple[str, str], dict]:
+    """The rows stored so far of those that the rule asks for (`ropebook.real.rule.ROWS`),
+    by text and change.
+
+    Raises:
+        ValueError: a row was made by another rule, from another version of its text or
+            of the model, or isn't what its name says.
+    """
+    found = {}
+    for text, change in rule.ROWS:
+        name = rule.row(text, change)
+        try:
+            stored = results.load(name)
+        except FileNotFoundError:
+            continue
+        others = [row for at, row in found.items() if at[0] == text]
+        for key, expected in {
+            "row": name,
+            "rule": rule.digest(),
+            "exploration": False,
+            "file_sha256": published.FILE_SHA256,
+            "text_sha256": (others or [stored])[0]["text_sha256"],
+            "tokens": LENGTH,
+        }.items():
+            if stored.get(key) != expected:
+                raise ValueError(
+                    f"{key} in the result {name!r} must be {expected!r}, got {stored.get(key)!r}"
+                )
+        found[text, change] = stored
+    return found
+
+
+def verdicts() -> dict[str, tuple[rule.Found, ...]] | None:
+    """What the rule says about each of its claims, by the claim's id. None until all of
+    its rows are stored, because the claims are judged only once.
+
+    Raises ``ValueError`` as `checked_rows` does.
+    """
+    rows = checked_rows()
+    if len(rows) < len(rule.ROWS):
+        return None
+    numbers = {
+        text.name: {
+            change: rows[text.name, change]["loss"] for change in rule.CHANGES
+        }
+        for text in rule.HELD_OUT
+    }
+    return rule.judge(rule.CLAIMS, numbers)
+
+
+class Decided(NamedTuple):
+    """How many of the rows that the rule asks for were measured, and the columns of a
+    table with the outcomes. There are no columns until all rows are there."""
+
+    measured: int
+    rows: int
+    columns: dict[str, list[str]]
+
+
+def decided(names: Mapping[str, str]) -> Decided:
+    """What the texts that decide have shown so far, as ``benchmarks/real.py decide``
+    stored it. ``names`` says how the table calls each change."""
+    found = results.load("decided")
+    columns: dict[str, list[str]] = {}
+    for one in (each for of_claim in found["claims"].values() for each in of_claim):
+        kinds = one["kinds"].values()
+        for head, cell in {
+            "compared": f"{names[one['a']]}, against {names[one['b']]}",
+            "where": "within L"
+            if tuple(one["band"]) == rule.WITHIN
+            else "beyond L",
+            "claimed": one["expected"],
+            "difference (nats)": f"{_signed(one['mean'])} ({_signed(one['low'])} to {_signed(one['high'])})",
+            "means of the kinds": f"{_signed(min(kinds))} to {_signed(max(kinds))}",
+            "outcome": one["outcome"],
+        }.items():
+            columns.setdefault(head, []).append(cell)
+    return Decided(found["measured"], found["rows"], columns)
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}".replace("-", "−")
 
 
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
