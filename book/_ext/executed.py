@@ -100,7 +100,8 @@ def _told(still: str) -> str:
     True
     """
     shown = re.search(r'aria-label="([^"]*)"', still)
-    return f"As it opens; it has dials at {_app.env.docname if _app else ''}.html. {shown[1] if shown else ''}"
+    page = f"{_app.env.docname}.html" if _app else ""
+    return f"Here you see the figure as it opens. It is interactive at {page}. {shown[1] if shown else ''}"
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:

@@ -66,7 +66,7 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
         f"Three maps of {side} times {side} patches. In a line: a short bar along the row of the middle patch, and next to nothing above "
         "and below it. Axial: a cross through the middle patch, dark along its row and its column. Mixed: a round spot.",
         f"Score of every patch for a query in the middle patch, with q = k = (1, …, 1), d = {dim} and base {base:g}. Blue is positive, "
-        "orange negative.",
+        "orange is negative.",
     )
 
 

@@ -50,7 +50,7 @@ def trends(length: int = 10**6) -> None:
         "zero in steps; the band reaches up to one again. For d = 256 a narrow band around a mean that falls from one to "
         "zero in a straight line.",
         "The score in windows of distance, for q = k = (1, …, 1) and base 10000: mean (line), and smallest to largest value "
-        "(band). The mean falls. The score swings around it, and more widely if there are fewer pairs.",
+        "(band). The mean falls. The score swings around it, and the fewer pairs there are, the wider it swings.",
     )
 
 

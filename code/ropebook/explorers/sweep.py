@@ -50,5 +50,5 @@ class Sweep(Explorer):
         return (
             "The score of equal vectors against their distance, on a logarithmic axis: a small curve for each of ten bases "
             "from 1 to ten million, and a large one for a chosen base. The larger the base, the farther to the right the curve "
-            "falls below half of its peak; small bases fall at once and then swing about zero; at base 1 the score does not fall."
+            "falls below half of its peak; with a small base it falls immediately and then swings around zero; at base 1 it does not fall."
         )

@@ -59,7 +59,7 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         "that fall in swings, all of one shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
         "line for all heads that falls in large swings.",
         f"What each scheme adds to a score, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. RoPE and xPos are "
-        "drawn for q = k = (1, …, 1), KERPLE for p = a = 1.",
+        "drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
     )
 
 
