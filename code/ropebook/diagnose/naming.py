@@ -11,6 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.diagnose import pairing, trials
 from ropebook.diagnose.alone import changed, one_by_one
+from ropebook.diagnose.bent import added
 from ropebook.diagnose.beyond import beyond
 from ropebook.diagnose.broken import (
     answered,
@@ -169,6 +170,9 @@ def _report(findings: Findings) -> Report:
     trials.steady(findings)
     if "random" in findings.mistakes:
         # no measurement would mean anything
+        return _reported(findings)
+    if added(findings):
+        # every other measurement would be off by what is added
         return _reported(findings)
     trials.crossed(findings)
     trials.moved(findings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.broken import raised
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
@@ -62,7 +63,8 @@ def positions(findings: Findings) -> None:
         before = len(findings.mistakes)
         far(findings)
         rounded = {"half_angles", "half_positions"} & set(findings.mistakes)
-        if len(findings.mistakes) == before and not rounded:
+        bent = "not_linear" in findings.mistakes
+        if len(findings.mistakes) == before and not (rounded or bent):
             far_calls(findings)
 
 
@@ -236,8 +238,14 @@ def _rows(findings: Findings) -> None:
         found = call.apart(given, torch.stack(places))
         each = [call.apart(given, at.expand(rows, -1)) for at in places]
         one = call.apart(given, places[1])
-    except Exception:
+    except Exception as error:
         findings.evidence["rows"] = "one row of positions serves all"
+        if findings.declared.whole:
+            raised(
+                findings,
+                error,
+                f"rows at positions of their own, of shape (batch, seq) = ({rows}, 5), as padding and packing need them",
+            )
         return
     for role, turned in found.items():
         close = near_enough(findings, role)

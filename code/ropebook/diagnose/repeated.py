@@ -51,8 +51,10 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        # a function may refuse other numbers of heads, and positions that decrease
-        must = not other.heads and other.name != "other_positions"
+        # unless all is declared, a function may refuse other numbers of heads, and positions that decrease
+        must = findings.declared.whole or not (
+            other.heads or other.name == "other_positions"
+        )
         found = asked(findings, other.said, sent, other.places, must=must)
         if found is None:
             continue
@@ -123,7 +125,7 @@ def asked(
         return findings.call.apart(given, positions)
     except Exception as error:
         if must:
-            raised(findings, error, _call_of(positions))
+            raised(findings, error, _call_of(given, positions))
             return None
         said = f"{what}: raises {type(error).__name__}"
         said += f": {error}" if why else ""
@@ -131,8 +133,14 @@ def asked(
         return None
 
 
-def _call_of(positions: Tensor) -> str:
+def _call_of(given: dict[str, Tensor], positions: Tensor) -> str:
     seq = positions.shape[-1]
+    heads = {role: given[role].shape[1] for role in "qk"}
+    if heads["q"] != heads["k"]:
+        return f"q with {heads['q']} heads and k with {heads['k']}, as grouped queries have them"
+    if bool((positions.diff(dim=-1) < 0).any()):
+        places = ", ".join(str(one) for one in positions.flatten()[:9].tolist())
+        return f"positions that go back, as in packed texts ({places})"
     if seq == 1:
         return (
             f"a token that comes alone, at position {int(positions.flatten()[0]):,}"

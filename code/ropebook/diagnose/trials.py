@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ropebook import mistakes
+from ropebook.diagnose.bent import bent
 from ropebook.diagnose.broken import by_chance
-from ropebook.diagnose.differences import different
+from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
 from ropebook.diagnose.witness import model
@@ -272,7 +273,9 @@ def linear(findings: Findings) -> None:
         if off.abs().max() > 0.1:
             findings.mistakes["not_linear"] = (
                 f"of the sum of two vectors it does not make the sum of what it makes of each: off by {off.abs().max():.2g}"
+                + further(bent(findings))
             )
+            return
 
 
 def properties(findings: Findings) -> None:

@@ -363,7 +363,8 @@ def _table(findings: Findings, turn: Turn) -> None:
         return
     short = {"bfloat16": "bf16", "float16": "fp16"}[name]
     off = 2.0**-9
-    if findings.theta is not None and not turn.order and not turn.flaws:
+    known = findings.theta is not None and len(findings.theta) == len(turn.first)
+    if known and not turn.order and not turn.flaws:
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         cos = findings.near[role][:, turn.first, turn.first]
         angles = _places(findings, turn)[:, None] * findings.theta + turn.phase
