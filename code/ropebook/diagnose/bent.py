@@ -177,7 +177,9 @@ def _how(found: list[Tensor], minus: Tensor, wanted: Tensor) -> Iterator[str]:
             "length, whether it is long or short"
         )
     powers = (lengths[2] / lengths[1]).log() / torch.tensor(100.0).log()
-    if (powers - powers.mean()).abs().max() < 1e-2 and (powers.mean() - 1).abs() > 0.1:
+    if (powers - powers.mean()).abs().max() < 1e-2 and (
+        powers.mean() - 1
+    ).abs() > 0.1:
         yield (
             f"vectors that are 100 times as long come back {100 ** powers.mean().item():.4g} times as long: lengths (norms) "
             "are not kept, but raised to a power"

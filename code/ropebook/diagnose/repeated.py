@@ -51,9 +51,9 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        # unless all is declared, a function may refuse other numbers of heads, and positions that decrease
-        must = findings.declared.whole or not (
-            other.heads or other.name == "other_positions"
+        # a function may refuse other numbers of heads and, unless all is declared, positions that decrease
+        must = not other.heads and (
+            findings.declared.whole or other.name != "other_positions"
         )
         found = asked(findings, other.said, sent, other.places, must=must)
         if found is None:
@@ -125,7 +125,7 @@ def asked(
         return findings.call.apart(given, positions)
     except Exception as error:
         if must:
-            raised(findings, error, _call_of(given, positions))
+            raised(findings, error, _call_of(positions))
             return None
         said = f"{what}: raises {type(error).__name__}"
         said += f": {error}" if why else ""
@@ -133,11 +133,8 @@ def asked(
         return None
 
 
-def _call_of(given: dict[str, Tensor], positions: Tensor) -> str:
+def _call_of(positions: Tensor) -> str:
     seq = positions.shape[-1]
-    heads = {role: given[role].shape[1] for role in "qk"}
-    if heads["q"] != heads["k"]:
-        return f"q with {heads['q']} heads and k with {heads['k']}, as grouped queries have them"
     if bool((positions.diff(dim=-1) < 0).any()):
         places = ", ".join(str(one) for one in positions.flatten()[:9].tolist())
         return f"positions that go back, as in packed texts ({places})"
