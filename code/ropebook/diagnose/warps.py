@@ -10,6 +10,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.calling import SIZES
+
+# The number of tokens in the first call of all, which finds out how the function is called.
+FIRST = SIZES["seq"]
+
 
 class Warp(NamedTuple):
     """How positions are misread: the mistake's name, a sentence, and a map to the positions used instead, if known."""
@@ -47,6 +52,8 @@ def warp(places: tuple[int, ...]) -> Warp:
     end = int(seen.max())
     if torch.equal(seen, m.clamp(max=end)):
         said = f"from position {end} on all are turned like {end}: the table ends there, and is read at its end"
+        if end == FIRST - 1:
+            said += f". As long as that was the first call of all, of {FIRST} tokens: its table is kept for later ones"
         return Warp("clamped", said, lambda at: at.clamp(max=end))
     if torch.equal(seen, torch.where(m <= end, m, 0)):
         said = f"from position {end + 1} on nothing is turned: the table ends there"
