@@ -7,16 +7,17 @@ import pytest
 
 from ropebook.diagnose import diagnose
 from tests import diagnose_world
+from tests import fresh_mistakes_fourth as fourth
 from tests import fresh_mistakes_second as second
 from tests import fresh_mistakes_third as third
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
-MISTAKES = {**second.FRESH, **third.FRESH}
-SOUND = {**second.SOUND, **third.SOUND}
+MISTAKES = {**second.FRESH, **third.FRESH, **fourth.FRESH}
+SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND}
 # No score sees it, so the verdict waits for what only its user can say.
 UNSEEN = ("step_starts_at_minus_one",)
-# It shows from position 64 on.
-LONGER = ("table_too_short",)
+# They show from position 64 on.
+LONGER = ("table_too_short", "table_wraps", "table_raises")
 
 
 def diagnosed(world, rotation):

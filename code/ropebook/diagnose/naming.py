@@ -170,8 +170,12 @@ def _report(findings: Findings) -> Report:
     findings.evidence["call"] = f"{call.words}, d = {call.dim}"
     untouched(findings)
     trials.steady(findings)
+    trials.first_call(findings)
     if "random" in findings.mistakes:
         # no measurement would mean anything
+        return _reported(findings)
+    if trials.overwritten(findings):
+        # measurements are kept as they come back
         return _reported(findings)
     if added(findings):
         # every other measurement would be off by what is added
@@ -214,6 +218,7 @@ def _report(findings: Findings) -> Report:
         trials.reference,
         halves,
         witness,
+        trials.still_the_same,
         beyond,
     ):
         try:

@@ -87,7 +87,8 @@ def by_declared(matrix: Tensor, turn: Turn, declared: Declared) -> Turn:
     """
     strange = turn.places and warp(turn.places).at is None
     bent = turn.uneven > max(10 * turn.tolerance, 1e-2)
-    if turn.kind != "rotation" or turn.flaws or turn.order or not (strange or bent):
+    moved = strange or bent or turn.places
+    if turn.kind != "rotation" or turn.flaws or turn.order or not moved:
         return turn
     expected = declared.frequencies(declared.rotary_dim or turn.rotary_dim)
     numbers = None if expected is None else numbers_of(turn, 2 * len(expected))
@@ -103,6 +104,9 @@ def by_declared(matrix: Tensor, turn: Turn, declared: Declared) -> Turn:
         return turn
     places = tuple(tried[off.argmin(1)].int().tolist())
     if places == turn.places or places == tuple(range(len(places))):
+        return turn
+    some = all(place in (0, m) for m, place in enumerate(places)) and any(places)
+    if not (strange or bent or some):
         return turn
     return replace(
         turn, theta=theta, phase=torch.zeros_like(theta), uneven=0.0, places=places
@@ -195,6 +199,8 @@ def _pair_by_pair(
     if name is None and not (unnamed and known and not coarse and not ruled):
         return
     close = 1e-3 if turn.table is None and turn.uneven < 1e-4 else 1e-2
+    if findings.declared.whole and name is None and turn.uneven < 1e-5:
+        close = 1e-4
     if (theta[len(theta) // 2 :] < 0).all():
         theta = -theta
     said = compared(rules.unwound(theta), expected, close)

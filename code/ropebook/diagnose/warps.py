@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose.calling import SIZES
+from ropebook.diagnose.differences import numbered
 
 # The number of tokens in the first call of all, which finds out how the function is called.
 FIRST = SIZES["seq"]
@@ -61,6 +62,11 @@ def warp(places: tuple[int, ...]) -> Warp:
     if step > 1 and torch.equal(seen, m // step):
         said = f"positions come in steps of {step}: the first {step} are turned alike, and the next {step}"
         return Warp("other_positions", said, lambda at: at // step)
+    stay = (seen == 0) & (m > 0)
+    if torch.equal(seen, torch.where(stay, 0, m)):
+        which = numbered("tokens", stay)
+        said = f"{which} of a call of {len(seen)} are not rotated at all (as if at position 0), and the others are right"
+        return Warp("other_positions", said, None)
     order = reordered(seen)
     if order is not None:
         return Warp("other_positions", order, None)
