@@ -62,15 +62,18 @@ def warp(places: tuple[int, ...]) -> Warp:
     if step > 1 and torch.equal(seen, m // step):
         said = f"positions come in steps of {step}: the first {step} are turned alike, and the next {step}"
         return Warp("other_positions", said, lambda at: at // step)
+    some = ", ".join(str(place) for place in places[:12])
     stay = (seen == 0) & (m > 0)
     if torch.equal(seen, torch.where(stay, 0, m)):
         which = numbered("tokens", stay)
-        said = f"{which} of a call of {len(seen)} are not rotated at all (as if at position 0), and the others are right"
+        said = (
+            f"positions 0, 1, 2, … are turned as if they were {some}, …: {which} of a call of {len(seen)} are not rotated at "
+            "all, and the others are right"
+        )
         return Warp("other_positions", said, None)
     order = reordered(seen)
     if order is not None:
         return Warp("other_positions", order, None)
-    some = ", ".join(str(place) for place in places[:12])
     said = f"positions 0, 1, 2, … are turned as if they were {some}, …"
     return Warp("other_positions", said, None)
 
