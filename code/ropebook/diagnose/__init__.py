@@ -11,6 +11,8 @@
   pair.
 - `rounding`, `halves`: which intermediate values are rounded to a half-precision type.
 - `places`, `warps`, `far`, `whereabouts`: which position each token is really rotated by, near the start and far away.
+- `bent`: maps that are not linear: vectors are normalized, clipped or rounded, or something is added to them.
+- `strides`: tables that are read with a wrong stride, or in the wrong order of rows and columns.
 - `repeated`, `differences`, `alone`, `beyond`: whether other calls rotate the same tokens differently, and how.
 - `trials`: comparisons between rows, heads and tokens, and of scores with the reference.
 - `witness`: the final trial, which makes calls of many shapes and compares every vector with the reference.

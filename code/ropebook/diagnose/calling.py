@@ -65,6 +65,7 @@ class Call:
     )
     head: int = 0  # the head that is measured
     exchanged: bool = False  # q comes back where k should, and k where q should
+    first: tuple[Tensor, ...] = ()  # what `probe` returned the first time
 
     @property
     def vectors(self) -> tuple[str, ...]:
@@ -213,6 +214,16 @@ class Call:
             q, k = self.vectors.index("q"), self.vectors.index("k")
             found[q], found[k] = found[k], found[q]
         return found
+
+    def probe(self) -> tuple[Tensor, ...]:
+        """Call the function with the same random vector in every place, and return what comes back, in float64."""
+        sizes = [SIZES.get(name, self.dim) for name in self.order.split()]
+        generator = torch.Generator().manual_seed(0)
+        vector = torch.randn(self.dim, dtype=self.dtype, generator=generator)
+        vectors = {role: vector.expand(sizes).clone() for role in self.vectors}
+        found = self.raw(vectors, torch.arange(SIZES["seq"]), SIZES["batch"])
+        # a copy: the function may write into its result later
+        return tuple(x.detach().double().clone() for x in found)
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, positions: Tensor

@@ -163,8 +163,32 @@ def _compared(
     if not wrong:
         return False
     name, said = _cause(findings, role, wrong)
+    if name in ("clamped", "wrapped", "other_far"):
+        said += _until(findings, role, wrong[0][0])
     findings.mistakes[name] = said
     return True
+
+
+def _until(findings: Findings, role: str, place: int) -> str:
+    """Say up to which position angles are right, given that they are wrong at ``place``, as a sentence to append."""
+    if not findings.honoured:
+        return ""
+    turn = findings.turns[role]
+
+    def good(last: int) -> bool:
+        at = torch.tensor([max(last - 1, 0), last])
+        angles = _expected(findings, role, at[1:].double())
+        off = _angles(findings, at)[role][:, 1:] - torch.stack(
+            (angles.cos(), angles.sin())
+        )
+        return bool(off.abs().nan_to_num().max() <= _allowed(findings, turn, last))
+
+    near = len(next(iter(findings.near.values()))) - 1
+    try:
+        last = last_good(good, near, place)
+    except (ValueError, NotFinite):
+        return ""
+    return f". Up to position {last:,} angles are right, and from {last + 1:,} on they are not"
 
 
 def _allowed(findings: Findings, turn: Turn, place: int) -> float:
@@ -232,8 +256,31 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
                 f"position {place} is turned like {like[place]}: positions begin again, after {period:,} or a part of it"
             )
         return "other_far", f"position {place} is turned like {like[place]}"
+    between = _between(findings, role, wrong[0])
+    if between is not None:
+        return "other_far", between
     return "other_far", (
         f"at position {place} cosine and sine are off by up to {off:.2g}, and near the start they are right"
+    )
+
+
+def _between(findings: Findings, role: str, wrong: tuple) -> str | None:
+    """Find the fractional position by which a far token is rotated, as interpolated positions are. None if there is none."""
+    place, found, _ = wrong
+    close = max(0.02, 3 * findings.turns[role].tolerance)
+    searched = torch.arange(0, 8 * min(place, 4096) + 1, dtype=torch.float64) / 8
+    angles = _expected(findings, role, searched, warped=False)
+    table = torch.stack((angles.cos(), angles.sin()))
+    like = []
+    for seen in found.unbind(1):
+        near = (table - seen[:, None]).abs().nan_to_num().amax((0, 2))
+        if near.min() > close:
+            return None
+        like.append(searched[near.argmin()].item())
+    step = like[1] - like[0]
+    return (
+        f"position {place} is turned like {like[1]:g}, and the one before like {like[0]:g}: there, from one position to the next "
+        f"angles advance by {step:g} positions instead of 1, as positions that are interpolated (squeezed, divided) do"
     )
 
 

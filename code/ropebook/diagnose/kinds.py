@@ -154,6 +154,14 @@ def _turned_or_not(findings: Findings, q: str, k: str, v: str) -> None:
 
 def _alike(findings: Findings, q: Turn, k: Turn) -> None:
     found = findings.mistakes
+    pairs = [set(zip(turn.first, turn.second, strict=True)) for turn in (q, k)]
+    if pairs[0] != pairs[1] and (pairs[0] < pairs[1] or pairs[1] < pairs[0]):
+        less, more = ("q", "k") if pairs[0] < pairs[1] else ("k", "q")
+        found["still_pairs"] = (
+            f"{len(pairs[0] ^ pairs[1])} pairs of {less} stand still, and those of {more} rotate (in {less} their frequency is "
+            "0, or their angles are rounded to 0)"
+        )
+        return
     if q.first != k.first or q.second != k.second:
         found["two_layouts"] = (
             f"q is paired as {pairing.pairs_said(q)}, k as {pairing.pairs_said(k)}"

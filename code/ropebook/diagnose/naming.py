@@ -11,6 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.diagnose import pairing, trials
 from ropebook.diagnose.alone import changed, one_by_one
+from ropebook.diagnose.bent import added
 from ropebook.diagnose.beyond import beyond
 from ropebook.diagnose.broken import (
     answered,
@@ -27,7 +28,8 @@ from ropebook.diagnose.measures import NotFinite, Turn, measured
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import NotCalled, recognised
 from ropebook.diagnose.report import Report
-from ropebook.diagnose.turning import turning
+from ropebook.diagnose.strides import strides
+from ropebook.diagnose.turning import by_declared, turning
 from ropebook.diagnose.untangling import untangled
 from ropebook.diagnose.warps import alike, warp
 from ropebook.diagnose.witness import witness
@@ -52,7 +54,8 @@ def diagnose(
     ``length``, and ``rotary_dim``, the number of entries at the start of each head that are rotated. If the context was
     extended, also declare ``inv_freq`` and ``attention_factor``, the factor by which q and k are each lengthened. A
     function is wrong if it differs from every rotation that fits these declarations. Once layout, base and length are
-    declared, scaled frequencies are accepted only if they are declared as ``inv_freq``.
+    declared, scaled frequencies are accepted only if they are declared as ``inv_freq``, and positions must be accepted
+    that go back within a call, as packed texts have them, or differ from row to row.
 
     ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. How to call the
     function is found out by trying, unless you specify it. ``call`` lists the roles of its arguments, as in
@@ -167,8 +170,15 @@ def _report(findings: Findings) -> Report:
     findings.evidence["call"] = f"{call.words}, d = {call.dim}"
     untouched(findings)
     trials.steady(findings)
+    trials.first_call(findings)
     if "random" in findings.mistakes:
         # no measurement would mean anything
+        return _reported(findings)
+    if trials.overwritten(findings):
+        # measurements are kept as they come back
+        return _reported(findings)
+    if added(findings):
+        # every other measurement would be off by what is added
         return _reported(findings)
     trials.crossed(findings)
     trials.moved(findings)
@@ -190,6 +200,7 @@ def _report(findings: Findings) -> Report:
         pairing.rest(findings, role, turn)
     if findings.rotating:
         turning(findings)
+        strides(findings)
     if "stale" in findings.mistakes:
         findings.mistakes["stale"] += changed(findings)
     for turn in findings.turns.values():
@@ -207,6 +218,7 @@ def _report(findings: Findings) -> Report:
         trials.reference,
         halves,
         witness,
+        trials.still_the_same,
         beyond,
     ):
         try:
@@ -298,7 +310,7 @@ def _turn(findings: Findings, matrix: Tensor) -> Turn:
 
     places = alike(matrix)
     if places is None:
-        return read(matrix)
+        return by_declared(matrix, read(matrix), declared)
     said = tuple(places.tolist())
     turn = read(apart(matrix, said))
     return turn if turn.places else replace(turn, places=said)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from ropebook import checks
 from ropebook.diagnose.calling import NAMES, ORDERS, ROLES, SIZES, VECTORS, Call
@@ -191,7 +192,9 @@ def _fitting(
     for order, (axes, spread) in itertools.product(orders, _beside(one)):
         tried = replace(one, order=order, axes=axes, spread=spread)
         try:
-            along, kept = _probe(tried)
+            first = tried.probe()
+            along, kept = _seen(tried, first)
+            tried = replace(tried, first=first)
         except Exception as error:
             failed.setdefault(f"{tried.words}, {_shapes(tried)}", error)
             continue
@@ -220,15 +223,10 @@ def _shapes(tried: Call) -> str:
     return f"of shape ({', '.join(sizes)})"
 
 
-def _probe(tried: Call) -> tuple[str | None, bool]:
-    """Put one vector everywhere: along which axis does the output vary, and are lengths preserved (up to a factor)?"""
+def _seen(tried: Call, found: tuple[Tensor, ...]) -> tuple[str | None, bool]:
+    """With one vector everywhere: along which axis does the output vary, and are lengths preserved (up to a factor)?"""
     names = tried.order.split()
-    sizes = [SIZES.get(name, tried.dim) for name in names]
-    generator = torch.Generator().manual_seed(0)
-    vector = torch.randn(tried.dim, dtype=tried.dtype, generator=generator)
-    vectors = {role: vector.expand(sizes).clone() for role in tried.vectors}
-    found = tried.raw(vectors, torch.arange(SIZES["seq"]), SIZES["batch"])
-    turned = torch.stack([x.detach().double() for x in found])
+    turned = torch.stack(found)
     changes = {
         name: (turned - turned.select(axis, 0).unsqueeze(axis)).abs().max().item()
         for axis, name in enumerate(names[:-1], start=1)

@@ -51,8 +51,10 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        # a function may refuse other numbers of heads, and positions that decrease
-        must = not other.heads and other.name != "other_positions"
+        # a function may refuse other numbers of heads and, unless all is declared, positions that decrease
+        must = not other.heads and (
+            findings.declared.whole or other.name != "other_positions"
+        )
         found = asked(findings, other.said, sent, other.places, must=must)
         if found is None:
             continue
@@ -133,6 +135,9 @@ def asked(
 
 def _call_of(positions: Tensor) -> str:
     seq = positions.shape[-1]
+    if bool((positions.diff(dim=-1) < 0).any()):
+        places = ", ".join(str(one) for one in positions.flatten()[:9].tolist())
+        return f"positions that go back, as in packed texts ({places})"
     if seq == 1:
         return (
             f"a token that comes alone, at position {int(positions.flatten()[0]):,}"

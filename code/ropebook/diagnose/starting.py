@@ -62,6 +62,8 @@ def _count(positions: float) -> str:
 def _each(turn: Turn) -> str:
     one = turn.phase[0]
     alike = (turn.phase - one).abs().max() < 10 * turn.tolerance
+    if alike and abs(abs(one.item()) - math.pi) < 0.01:
+        return ", half a turn of every pair: what is rotated comes back negated (with the opposite sign)"
     return f", the same for every pair: {one:+.4g} radians" if alike else ""
 
 

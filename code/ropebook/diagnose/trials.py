@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ropebook import mistakes
+from ropebook.diagnose.bent import bent
 from ropebook.diagnose.broken import by_chance
-from ropebook.diagnose.differences import different
+from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
 from ropebook.diagnose.witness import model
@@ -71,6 +72,67 @@ def steady(findings: Findings) -> None:
             )
         )
         return
+
+
+def first_call(findings: Findings) -> None:
+    """Check that the first call of all returned what the same call returns later."""
+    off = _since_the_first(findings)
+    if {"stale", "random"} & set(findings.mistakes) or off < NONE:
+        return
+    came = findings.call.first[0]
+    tokens = findings.call.order.split().index("seq")
+    alike = (came - came.narrow(tokens, 0, 1)).abs().max() < NONE
+    how = ". It came back alike at every position, not rotated" if alike else ""
+    findings.mistakes["stale"] = (
+        "the very first call of the function gives another result than the same call does later, so it keeps something from one "
+        f"call to the next (a buffer or table that is filled too late): it is off by up to {off:.2g}{how}"
+    )
+
+
+def still_the_same(findings: Findings) -> None:
+    """Check, if nothing else is wrong, that the first call still returns the same after all others."""
+    off = _since_the_first(findings)
+    if findings.mistakes or off < NONE / 10:
+        return
+    findings.mistakes["stale"] = (
+        "after other calls (of other lengths, numbers of rows and heads, and with vectors of float32, bfloat16 and float16) the "
+        f"first one gives another result than before, off by up to {off:.2g}: an earlier call is remembered, as by a table that "
+        "is kept in the type of the last vectors, so that precision is lost for later ones"
+    )
+
+
+def _since_the_first(findings: Findings) -> float:
+    """Return by how much the result of the first call of all differs if that is made again. 0 if it raises."""
+    try:
+        later = findings.call.probe()
+    except Exception:
+        # errors are reported by other trials
+        return 0.0
+    return max(
+        (one - other).abs().nan_to_num().max().item()
+        for one, other in zip(findings.call.first, later, strict=True)
+    )
+
+
+def overwritten(findings: Findings) -> bool:
+    """Check whether a call writes over what an earlier one returned. If so, record it, and return True."""
+    given = _vectors(findings, 6, False)
+    at = torch.arange(6) + 1
+    try:
+        found = findings.call.apart(given, at)
+        before = {role: x.clone() for role, x in found.items()}
+        findings.call.apart({role: 2 * x for role, x in given.items()}, at)
+    except Exception:
+        # errors are reported by other trials
+        return False
+    for role, x in found.items():
+        if (x - before[role]).abs().nan_to_num().max() > NONE:
+            findings.mistakes["stale"] = (
+                f"what a call returned as {role} is written over by the next call: both come back in the same memory (a buffer "
+                "that is used again), so earlier results are lost"
+            )
+            return True
+    return False
 
 
 def crossed(findings: Findings) -> None:
@@ -272,7 +334,9 @@ def linear(findings: Findings) -> None:
         if off.abs().max() > 0.1:
             findings.mistakes["not_linear"] = (
                 f"of the sum of two vectors it does not make the sum of what it makes of each: off by {off.abs().max():.2g}"
+                + further(bent(findings))
             )
+            return
 
 
 def properties(findings: Findings) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,7 @@ from ropebook import rope
 from ropebook.diagnose import frequencies, rules
 from ropebook.diagnose.bands import banded
 from ropebook.diagnose.differences import further
-from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.findings import Declared, Findings
 from ropebook.diagnose.measures import HALVES, SINGLE, Turn
 from ropebook.diagnose.names import part
 from ropebook.diagnose.rounding import coarse, rounded
@@ -55,7 +57,7 @@ def turning(findings: Findings) -> None:
 
 def whole(turn: Turn, rotary_dim: int) -> Tensor:
     """Return the frequencies of all pairs in the rotated part, with 0 for pairs that stand still."""
-    at = _numbers(turn, rotary_dim)
+    at = numbers_of(turn, rotary_dim)
     if at is None:
         return turn.theta
     theta = torch.zeros(
@@ -65,7 +67,7 @@ def whole(turn: Turn, rotary_dim: int) -> Tensor:
     return theta
 
 
-def _numbers(turn: Turn, rotary_dim: int) -> Tensor | None:
+def numbers_of(turn: Turn, rotary_dim: int) -> Tensor | None:
     """Return the indices of these pairs within the rotated part. Returns None if the layout is unknown."""
     layout = turn.layout
     if len(turn.first) == 1:
@@ -76,6 +78,39 @@ def _numbers(turn: Turn, rotary_dim: int) -> Tensor | None:
         return None
     first = torch.tensor(turn.first) - turn.begins(rotary_dim)
     return first // 2 if layout == "interleaved" else first
+
+
+def by_declared(matrix: Tensor, turn: Turn, declared: Declared) -> Turn:
+    """Read positions off angles by the declared frequencies, if without them they are not known to follow any rule.
+
+    ``matrix`` holds the matrices that ``turn`` describes, at positions 0, 1, 2, …
+    """
+    strange = turn.places and warp(turn.places).at is None
+    bent = turn.uneven > max(10 * turn.tolerance, 1e-2)
+    moved = strange or bent or turn.places
+    if turn.kind != "rotation" or turn.flaws or turn.order or not moved:
+        return turn
+    expected = declared.frequencies(declared.rotary_dim or turn.rotary_dim)
+    numbers = None if expected is None else numbers_of(turn, 2 * len(expected))
+    if numbers is None or int(numbers.max()) >= len(expected):
+        return turn
+    theta = expected[numbers]
+    first, second = list(turn.first), list(turn.second)
+    seen = torch.complex(matrix[:, first, first], matrix[:, second, first])
+    tried = torch.arange(-len(seen), 2 * len(seen), dtype=torch.float64)
+    right = torch.polar(torch.ones(1, dtype=torch.float64), tried[:, None] * theta)
+    off = (seen[:, None] / turn.factor - right).abs().amax(-1)
+    if off.amin(1).max() > max(1e-3, 2 * turn.tolerance):
+        return turn
+    places = tuple(tried[off.argmin(1)].int().tolist())
+    if places == turn.places or places == tuple(range(len(places))):
+        return turn
+    some = all(place in (0, m) for m, place in enumerate(places)) and any(places)
+    if not (strange or bent or some):
+        return turn
+    return replace(
+        turn, theta=theta, phase=torch.zeros_like(theta), uneven=0.0, places=places
+    )
 
 
 def _frequencies(findings: Findings, turn: Turn) -> None:
@@ -164,6 +199,8 @@ def _pair_by_pair(
     if name is None and not (unnamed and known and not coarse and not ruled):
         return
     close = 1e-3 if turn.table is None and turn.uneven < 1e-4 else 1e-2
+    if findings.declared.whole and name is None and turn.uneven < 1e-5:
+        close = 1e-4
     if (theta[len(theta) // 2 :] < 0).all():
         theta = -theta
     said = compared(rules.unwound(theta), expected, close)
@@ -189,7 +226,7 @@ def _rounded_angles(
         or turn.phase.any()
     ):
         return False
-    numbers = _numbers(turn, 2 * len(expected))
+    numbers = numbers_of(turn, 2 * len(expected))
     if numbers is None or int(numbers.max()) >= len(expected):
         return False
     expected = expected[numbers]
@@ -363,7 +400,8 @@ def _table(findings: Findings, turn: Turn) -> None:
         return
     short = {"bfloat16": "bf16", "float16": "fp16"}[name]
     off = 2.0**-9
-    if findings.theta is not None and not turn.order and not turn.flaws:
+    known = findings.theta is not None and len(findings.theta) == len(turn.first)
+    if known and not turn.order and not turn.flaws:
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         cos = findings.near[role][:, turn.first, turn.first]
         angles = _places(findings, turn)[:, None] * findings.theta + turn.phase

@@ -71,7 +71,7 @@ def _otherwise(
     least, most = ratio[rest].min().item(), ratio[rest].max().item()
     which = numbered("pairs", rest)
     rotate = "rotate" if rest.sum() > 1 else "rotates"
-    if most - least < 1e-3 * abs(most):
+    if most - least < 1e-3 * abs(most) and abs(most - 1) > 1e-3:
         return f"{which} {rotate} {_times(most, int(rest.sum()))}"
     how = "each by a factor of its own"
     if abs(most - 1) < 0.15 and abs(least - 1) < 0.15:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
 from ropebook.diagnose.starting import begin
+from ropebook.diagnose.warps import reordered
 
 # For each call, the requested positions, and those by which tokens are really rotated.
 Calls = list[tuple[Tensor, Tensor]]
@@ -213,8 +214,18 @@ def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             "the position of the first token is added once more: the start of the call (its offset) is counted twice",
             lambda at: at + at[0],
         )
+        yield (
+            "the last token of a call is not rotated: it is at position 0",
+            lambda at: torch.cat((at[:-1], torch.zeros(1))),
+        )
+        yield (
+            "the first token of a call is not rotated: it is at position 0",
+            lambda at: torch.cat((torch.zeros(1), at[1:])),
+        )
     yield from _moved(calls, token)
     yield from _scaled(calls)
+    if several:
+        yield from _reordered(calls)
     yield from _bounded(calls)
 
 
@@ -275,6 +286,29 @@ def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             f"positions are rounded to {name}",
             lambda at, kind=kind: at.to(kind).double(),
         )
+
+
+def _reordered(
+    calls: Calls,
+) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    """Yield an order that the calls share, or none if a call's positions are not those requested."""
+    at, found = max(calls, key=lambda one: len(one[0]))
+    if len(at.unique()) < len(at):
+        return
+    near = (found[:, None] - at).abs()
+    if near.amin(1).max() > CLOSE:
+        return
+    said = reordered(near.argmin(1))
+    if said is None:
+        return
+    yield said, lambda at: _in_order(calls, at)
+
+
+def _in_order(calls: Calls, at: Tensor) -> Tensor:
+    """Return the positions found in the call that asked for ``at``, if they are the same ones in another order."""
+    found = next(other for one, other in calls if one is at)
+    alike = _same(found.sort()[0], at.sort()[0].double())
+    return found if alike else torch.full_like(at, torch.inf)
 
 
 def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
@@ -362,4 +396,56 @@ def by_row(
             said = found is not None and rule([(at.double(), found)])
             if said:
                 return f"row {row} of {role}: {said}"
+    return None
+
+
+def by_head(
+    findings: Findings,
+    sent: dict[str, Tensor],
+    came: dict[str, Tensor],
+    at: Tensor,
+) -> str | None:
+    """Describe by which positions each head is rotated, if heads with equal positions are rotated differently."""
+    places = at.double()
+    for role, turn in findings.rotating.items():
+        found = []
+        for head in range(came[role].shape[1]):
+            one = sent[role][0, head], came[role][0, head]
+            found.append(found_at(findings, turn, *one, places))
+        if any(one is None for one in found):
+            continue
+        seen = torch.stack(found)
+        if all(_same(one, places) for one in found):
+            continue
+        said = _of_heads(seen, places)
+        if said is None:
+            wrong = [
+                head for head, one in enumerate(found) if not _same(one, places)
+            ]
+            listed = [
+                f"head {head}: {rule([(places, found[head])]) or _listed(places, found[head])}"
+                for head in wrong[:3]
+            ]
+            said = f"positions depend on the head. {'; '.join(listed)}"
+        return said
+    return None
+
+
+def _of_heads(seen: Tensor, at: Tensor) -> str | None:
+    """Find the rule behind the positions (heads, tokens) of all heads. Returns None if no known rule fits."""
+    heads, seq = seen.shape
+    head = torch.arange(heads)[:, None]
+    token = torch.arange(seq)
+    step = (seen[1] - seen[0])[0].item()
+    if step and _same(seen, at + step * head):
+        return f"positions depend on the head: {step:+g} is added for each head, as if the number of the head were a position"
+    if _same(seen, at[head % seq].expand(-1, seq)):
+        return "positions run along the heads, not along the tokens: the wrong axis"
+    flat, other = head * seq + token, token * heads + head
+    for index in (flat // heads, other % seq, other // seq, flat % heads):
+        if index.max() < seq and _same(seen, at[index]):
+            return (
+                "positions depend on the head: the position of a token is found as if heads and tokens came in the other order "
+                "in memory (two axes are exchanged, transposed or flattened in the wrong order, or a stride is wrong)"
+            )
     return None

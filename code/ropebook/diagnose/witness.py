@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ropebook import rope
+from ropebook.diagnose.bent import bent
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import near_enough
@@ -113,6 +114,8 @@ def _told(findings: Findings, case: Case, right: Turned) -> str | None:
             if "as it went in" in said:
                 # an unchanged vector is at position 0, or at one with the same matrix
                 return f"{case.said}: {who}{said}"
+            if case.name == "not_linear":
+                return f"{case.said}: {who}{said}{further(bent(findings))}"
             where = further(placed(findings, role, x, came, case.places))
             return f"{case.said}: {who}{said}{where}"
     return None
