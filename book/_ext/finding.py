@@ -36,6 +36,7 @@ CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
 EQUATION = "\ue000"  # marks a reference to an equation
 SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line below the source code of a function
+LINKS = re.compile(r"Shown here(?:\s·\s.+)?|Explained under .*", re.DOTALL)  # the links under an answer or a method
 Entry = tuple[str, str, str, str]
 Value = Callable[[PendingGlueReference], str]
 Prose = Callable[[list[nodes.Node]], str]
@@ -87,14 +88,14 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
     """Return the text that a reader sees, including formulas, the numbers that `value` looks up and the papers that are
-    `cited`. Code, equation labels and the answers offered by a figure's questions are left out."""
+    `cited`. Code, equation labels, lines of links and the answers offered by a figure's questions are left out."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
             if isinstance(text, nodes.math_block):
                 found.append(formulas.as_text(text.astext()))
             if isinstance(text, nodes.paragraph | nodes.title | nodes.term):
-                if SOURCE.fullmatch(text.astext()) or _offered(text):
+                if SOURCE.fullmatch(text.astext()) or LINKS.fullmatch(text.astext()) or _offered(text):
                     continue
                 copy = text.deepcopy()
                 for link in list(copy.findall(addnodes.pending_xref)):
@@ -108,7 +109,7 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
                 for glued in list(copy.findall(PendingGlueReference)):
                     glued.replace_self(nodes.Text(value(glued)))
                 found.append(copy.astext())
-    text = re.sub(rf"[,(]\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
+    text = re.sub(rf"(?:; see|[,(])\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
     return " ".join(text.replace(EQUATION, "the equation").split())
 
 

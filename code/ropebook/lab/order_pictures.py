@@ -174,7 +174,7 @@ def of_bands(found: Mapping, id: str) -> Columns:
         "halved: order from L to 2 L": over("halved", "order"),
         "found": over("halved", "found order"),
         "still: order within L": over("still", "order within"),
-        "found within": over("still", "found order within"),
+        "found within L": over("still", "found order within"),
     }
 
 
@@ -202,11 +202,11 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
         "found within L": [
             mean(found, id, "retrieval within", "score") for id in ids
         ],
-        "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
+        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
         "order within L": [mean(found, id, "order within", "score") for id in ids],
-        "order beyond": [mean(found, id, "order", "score") for id in ids],
-        "beyond, first": [_kind(found, id, "order", "first") for id in ids],
-        "beyond, last": [_kind(found, id, "order", "last") for id in ids],
+        "order beyond L": [mean(found, id, "order", "score") for id in ids],
+        "first, beyond L": [_kind(found, id, "order", "first") for id in ids],
+        "last, beyond L": [_kind(found, id, "order", "last") for id in ids],
     }
 
 
@@ -232,9 +232,9 @@ def methods(
         ],
         "order, short": [mean(found, id, "order short", "score") for id in ids],
         "order within L": [mean(found, id, "order within", "score") for id in ids],
-        "order beyond": [mean(found, id, "order", "score") for id in ids],
+        "order beyond L": [mean(found, id, "order", "score") for id in ids],
         "order gained": [gained(found, id, "order") for id in ids],
-        "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
+        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
     }
 
 
