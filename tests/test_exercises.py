@@ -142,7 +142,7 @@ def test_every_mistake_of_the_gallery_is_named(name):
 def test_the_wrong_layout_for_given_weights_is_called_so():
     found = check("efficient: rotation", lambda q, k, m: half(q, k, m, layout="interleaved"))
     assert found.mistake == "other_layout"
-    assert "commonest" in found.said
+    assert "most common" in found.said
     assert check("efficient: rotation", lambda q, k, m: half(q, k, m, base=10000.0)).mistake == "other_base"
     assert check("efficient: rotation", lambda q, k, m: half(q, k, m / 4)).mistake == "scaled"
 
