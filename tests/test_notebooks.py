@@ -312,7 +312,7 @@ def test_chapters_are_the_numbered_pages_with_code(tmp_path):
     assert book.app.builder.get_outdated_docs() == ["attention", "second"]
 
 
-# ------------------------------------------------------------------ words and code are unchanged---
+# ------------------------------------------------------------------ words and code are unchanged
 
 MARKS = r"a B 12 . ) * ** _ ` `` $ $$ \ [ ] (x) <b> </b> # ## + - --- = > ~~ | & &amp; &#35; ! {eq} :// <!-- |-|"
 NASTY = [*re.split(" ", MARKS), " ", "\n"]
