@@ -1,4 +1,5 @@
-"""Buttons that bring a figure to the reader: each names a figure above it, and dials that the figure has."""
+"""Tests of the buttons that bring a figure to the reader. Each button names a figure further up on the page, and dials
+that the figure has."""
 
 from __future__ import annotations
 

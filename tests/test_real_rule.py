@@ -1,5 +1,5 @@
-"""Tests that the rule for the published model judges synthetic numbers as it should, and that the texts that decide are
-not opened early."""
+"""Test that the rule for the published model reaches the right verdict on synthetic numbers. Also test that the texts
+on which the decision is based aren't opened early."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CODE = ("tarfile", "datetime")
 
 
 def numbers(**by_change):
-    """Return the losses within and beyond the length for each change; each is a function of the text's index in the
-    list."""
+    """Return the losses within and beyond the trained length for each change. Each loss is a function of the text's
+    index in the list."""
     found = {}
     for place, text in enumerate(HELD_OUT):
         found[text.name] = {}
@@ -75,7 +75,8 @@ def test_a_difference_is_that_of_the_band_alone():
 
 
 def test_the_correction_is_over_all_comparisons():
-    """A difference that would pass alone doesn't pass among many comparisons that show none."""
+    """If a difference is just large enough to pass by itself, it must not pass among many comparisons that show no
+    difference."""
     weak = (LOW[0], lambda p: 2 + p + 0.2 * math.sin(5 * p) + 0.19)
     changes = {"a": weak, "b": (LOW[0], lambda p: 2 + p)}
     for i in range(20):

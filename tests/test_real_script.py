@@ -1,5 +1,5 @@
-"""Tests that benchmarks/real.py does every measurement once, stores it completely or not at all, and reports what was
-measured."""
+"""Test that benchmarks/real.py takes every measurement only once, stores it either completely or not at all, and
+reports what it measured."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_names_of_changes_are_those_that_the_rule_compares():
     changes = (script.AS_IS, script.YARN, script.LINEAR, *script.BANDS, *script.CORE, *script.SINKS, *script.HELD)
     names = {change.name for change in changes}
     assert {name for claim in rule.CLAIMS for one in claim.comparisons for name in (one.a, one.b)} <= names
-    for name in names:  # a result is stored under this name
+    for name in names:  # the result for a change is stored under the change's name
         described = [change.describe() for change in changes if change.name == name]
         assert all(one == described[0] for one in described)
     assert sorted(change.name for change in script.SINGLES) == sorted(f"slow-{pair}" for pair in range(32))
@@ -75,7 +75,7 @@ def test_no_other_stage_opens_a_text_that_decides():
     assert source.count("held_out(") == inspect.getsource(script.decide).count("held_out(") == 1
 
 
-# Mean losses that the fake measurement returns, within and beyond the trained length.
+# Mean losses that the fake measurement returns, first within and then beyond the trained length.
 LOSSES = {
     "as-is": (2.654, 3.654),
     "slow-22-26": (2.674, 2.854),
@@ -90,8 +90,9 @@ NAMES = {change: change.upper() for change in LOSSES}
 
 @pytest.fixture
 def deciding(folder, monkeypatch):
-    """Fake texts, and a fake model whose losses are those of LOSSES, a little different for each text. Returns the
-    changes that were measured and the words of the texts that were read, in order."""
+    """Replace the texts by fake ones, and the model by a fake model whose losses are those in LOSSES, a little
+    different for each text. Return two lists, both in order: the changes that were measured, and the words of the texts
+    that were read."""
     measured, read = [], []
 
     def fake(text):
@@ -239,7 +240,7 @@ def test_rows_stored_so_far_can_be_judged_together():
 
 
 def test_what_the_page_reads_comes_from_the_rows_stored():
-    """More rows may have been measured since, but none that is counted may be missing."""
+    """More rows may have been measured since, but all of the rows that are counted must be there."""
     found = results.load("decided")
     assert found["rule"] == rule.digest()
     assert found["rows"] == len(rule.ROWS)

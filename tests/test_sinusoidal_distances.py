@@ -1,5 +1,5 @@
-"""Tests of relative position: the step, the kernel and the distance of two encodings, compared with 40-digit
-arithmetic."""
+"""Tests of relative positions: the step, the kernel, and the distance between two encodings. The results are compared
+with 40-digit arithmetic."""
 
 import math
 
@@ -79,7 +79,7 @@ def test_kernel_and_chord_shapes_and_ends(device):
 
 
 def test_chord_keeps_its_digits_where_the_encodings_nearly_coincide():
-    # √(d − 2K) would be 0 here, because K equals d/2 to the last digit
+    # √(d − 2K) would be 0 here, because K equals d/2 in all float64 digits
     assert S.chord(1e-9, 2).item() == pytest.approx(1e-9, rel=1e-12, abs=0)
     assert S.chord(710, 2).item() == pytest.approx(float(2 * abs(mpmath.sin(355))), rel=1e-9, abs=0)
 

@@ -1,9 +1,9 @@
-"""Make the built pages light. All pages share one style sheet with only the rules that are used, one script that runs
-after the page has been parsed, and one icon font with only the icons in use. Comments and needless white space are
-removed.
+"""Reduce the size of the built pages. All pages share one style sheet, one script and one icon font. The style sheet
+contains only the rules that are used, and the icon font only the icons that are used. The script runs after the page
+has been parsed. Comments and needless white space are removed.
 
-By default, the theme makes every page load 0.4 MB of styles for features that this book does not use, a font of 1,400
-icons, the search index and a dozen other files. PurgeCSS, esbuild and fontTools remove everything that is not needed.
+By default, the theme makes every page load 0.4 MB of styles for features that this book doesn't use, a font of 1,400
+icons, the search index and a dozen other files. PurgeCSS, esbuild and fontTools remove everything that isn't needed.
 They work on the finished site, and running them again changes nothing.
 """
 
@@ -21,37 +21,39 @@ from fontTools import subset
 from tools import assets, fonts
 from tools.paths import ROOT, write_whole
 
-# fontTools logs every step, which would bury other errors.
+# fontTools logs every step, and other errors would be hard to find among these messages.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
-# Remove a script that draws icons (the icon font is used instead), preload hints for files that are no longer loaded,
-# and Sphinx's own search scripts, which the book's search replaces.
+# Matches markup to be removed: a script that draws icons (we use the icon font instead), preload hints for files that
+# are no longer loaded, and Sphinx's own search scripts, which are replaced by the book's search.
 NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
     r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
-# Each of these scripts blocks the page where it is included. The search scripts are needed only on the search page.
+# Each of these scripts would block the page at the place where it is included. Only the search page needs the search
+# scripts.
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
-# These inline scripts set options of Sphinx's own scripts. Nothing uses them.
+# These inline scripts set options for Sphinx's own scripts, and nothing uses these options.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
-# The theme's script measures these elements whenever a page changes. page.js does this instead.
+# The theme's script would measure these elements every time a page changes. In this book, page.js measures them
+# instead.
 MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
-# Without this, readers who have not chosen a theme would get neither the light nor the dark one until the theme's
-# script has run.
+# If the page didn't set the theme itself, readers who haven't chosen one would get neither the light theme nor the dark
+# one until the theme's script has run.
 THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
-# Preload the text fonts on every page, and the formula fonts if there are formulas on its first screen. Otherwise a
-# browser requests them only after laying out the page. On pages opened from disk, font files would arrive too late, so
-# these pages load a style sheet that contains the fonts themselves (`fonts.from_disk`), and are shown as soon as the
-# fonts have been read. The link to that style sheet has no quotation marks, which keeps it from being bundled with the
-# others. Pages with a policy (`tools.publish`) are made for a host, and the policy forbids the markup that this script
-# would write.
+# Preload the text fonts on every page, and also the formula fonts if the page's first screen contains formulas.
+# Otherwise, a browser would request fonts only after laying out the page. On pages opened from disk, font files would
+# arrive too late. Such a page loads a style sheet that contains the fonts themselves (`fonts.from_disk`), and is shown
+# as soon as the fonts have been read. The link to that style sheet has no quotation marks, so it isn't bundled with the
+# other style sheets. Pages with a policy (`tools.publish`) are meant for a host, and their policy forbids the markup
+# that this script would write.
 TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
 OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
@@ -71,16 +73,16 @@ PRELOAD = """<script>
 NAME = re.compile(r'<span class="pre">(?:[^<]|<wbr>)*')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
-# Scripts add these classes to open pages, so they don't occur in the HTML files.
+# Scripts add these classes only when a page is open, so the classes don't occur in the HTML files.
 ADDED_BY_SCRIPTS = ["/^show/", "/^collaps/", "/^tooltip/", "/^modal/", "/^search/", "/^copybtn/", "/scrolled/", "/^o-/"]
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
 
 def bundle(site: Path) -> None:
     """Bundle the styles and scripts of all pages in `site`. Raises RuntimeError if PurgeCSS or esbuild fails, or if a
-    page contains a character that the fonts lack."""
+    page contains a character that none of the book's fonts has."""
     static = site / "_static"
-    # The theme leaves some of its templates among the static files, so that folder is skipped.
+    # The theme leaves some of its templates among the static files, so we skip that folder.
     found = sorted(path for path in site.rglob("*.html") if not path.is_relative_to(static))
     pages = {path: path.read_text(encoding="utf-8") for path in found}
     lacking = fonts.missing(pages.values())
@@ -96,7 +98,7 @@ def bundle(site: Path) -> None:
 
 
 def _light(path: Path, text: str) -> str:
-    """Return the page's HTML without duplicates and unused parts, and with the theme and fonts set up early."""
+    """Return the page's HTML without duplicates and unused parts. The theme and the fonts are set up early."""
     if path.name == "search.html":
         text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
     else:
@@ -117,7 +119,7 @@ def _light(path: Path, text: str) -> str:
 
 
 def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """Write a single style sheet, and return the pages changed to use it instead of their own sheets."""
+    """Write a single style sheet. Return the pages with a link to it instead of the links to their own style sheets."""
     static = site / "_static"
     sheets: list[str] = []
     for text in pages.values():
@@ -127,7 +129,7 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
     if not sheets:
         return pages
     style = _icons_in_use(static, _purge(site, joined(static, sheets)))
-    # Text remains readable while the fonts are loading.
+    # Text must remain readable while the fonts are loading.
     style = minified({SHEET: re.sub(r"font-display:\s*block", "font-display:swap", style)})[SHEET]
     write_whole(static / SHEET, style)
     target = f"{SHEET}?v={_version(style)}"
@@ -135,15 +137,15 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """Write a single script that contains the pages' scripts in order, and return the pages changed to use it. It runs
-    once a page has been parsed."""
+    """Write a single script that contains the scripts of all pages in order. Return the pages with a link to it. The
+    script runs once a page has been parsed."""
     names: list[str] = []
     for text in pages.values():
         names += [name for _, name in LOADED.findall(text) if name not in (*names, SCRIPT)]
     names = [name for name in names if not SEARCHES.search(f'<script src="{name}"></script>')]
     if not names:
         return pages
-    # The semicolons keep an unfinished statement in one file from running into the next file.
+    # The semicolons keep an unfinished statement at the end of one file from continuing into the next file.
     whole = ";\n".join((static / name).read_text(encoding="utf-8") for name in names)
     script = minified({SCRIPT: MEASURED.sub('"pre.measured"', whole)})[SCRIPT]
     write_whole(static / SCRIPT, script)
@@ -164,7 +166,7 @@ def _unless_searching(tag: re.Match) -> str:
 
 
 def _parts(pages: dict[Path, str]) -> dict[Path, str]:
-    """Return the pages with their explorers' scripts minified."""
+    """Return the pages with minified explorer scripts."""
     states = {path: json.loads(found[2]) for path, text in pages.items() if (found := STATE.search(text))}
     sources = {source for state in states.values() for source in state.get("parts", {}).values()}
     small = minified({f"{k}.js": source for k, source in enumerate(sorted(sources))})
@@ -179,13 +181,13 @@ def _parts(pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def minified(texts: dict[str, str]) -> dict[str, str]:
-    """Return minified scripts and style sheets by name. The suffix of a name tells which kind it is."""
+    """Return the minified scripts and style sheets by name. The suffix of a name says which kind of file it is."""
     return json.loads(_esbuild("minify.mjs", texts)) if texts else {}
 
 
 def joined(static: Path, names: list[str]) -> str:
-    """Join style sheets of this folder into one, in the order given, including their imports. Addresses in it are
-    relative to the folder."""
+    """Join style sheets from this folder into one, in the given order, including the sheets that they import. Addresses
+    in the result are relative to the folder."""
     return _esbuild("sheets.mjs", {"static": str(static), "sheets": names})
 
 
@@ -208,7 +210,7 @@ def _version(text: str) -> str:
 
 
 def _sheets(text: str) -> list[str]:
-    """Return the names, relative to _static, of the style sheets that a page links to."""
+    """Return the names of the style sheets to which a page links, relative to _static."""
     found = [re.search(r'href="([^"?]*)', link) for link in LINK.findall(text)]
     return [match[1].split("_static/", 1)[1] for match in found if match and "_static/" in match[1]]
 
@@ -221,7 +223,7 @@ def _one_link(text: str, target: str) -> str:
 
 
 def _purge(site: Path, style: str) -> str:
-    """Remove style rules that no page and no script can use."""
+    """Remove all style rules that no page or script can use."""
     source = site / "_static" / "book.whole.css"
     source.write_text(style, encoding="utf-8")
     program = ROOT / "node_modules" / "purgecss" / "bin" / "purgecss.js"
@@ -243,9 +245,9 @@ def _purge(site: Path, style: str) -> str:
 
 
 def _icons_in_use(static: Path, style: str) -> str:
-    """Reduce the icon font to the characters that the styles use, and return the styles with a reference to the new
+    """Reduce the icon font to the characters that the styles use. Return the styles with a reference to the new
     file."""
-    # Icons are written either as escapes or as literal characters, which are in Unicode's private use area.
+    # Icons are written either as escape sequences or as literal characters from Unicode's private use area.
     characters = {int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})\b", style)}
     characters |= {ord(character) for character in style if 0xE000 <= ord(character) <= 0xF8FF}
     options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)

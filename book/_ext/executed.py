@@ -36,12 +36,13 @@ _app: Sphinx | None = None
 
 
 def read_page(text: str) -> NotebookNode:
-    """Read a page for MyST-NB, and return it as a notebook with its outputs."""
+    """Read a page for MyST-NB, and return it as a notebook that contains its outputs."""
     env = _app.env
     path = Path(env.doc2path(env.docname))
     runs = execute.has_code(path)
     if runs and _app.builder.name == "lab" and not execute.is_current(path):
-        runs, text = False, GLUED.sub("…", text)  # copies execute nothing, so there are no numbers yet
+        # the copies for JupyterLab don't execute anything, so there are no numbers yet
+        runs, text = False, GLUED.sub("…", text)
     notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=str(path))
     if runs:
         ran = execute.executed(path, LOGGER.info)
@@ -55,8 +56,8 @@ def read_page(text: str) -> NotebookNode:
 
 
 def _share_scripts(notebook: NotebookNode) -> None:
-    """Replace each explorer's script by the names of its parts, which makes it possible to include each part only once
-    per page. Replace each widget view by HTML with its still figure."""
+    """Replace each explorer's script by the names of its parts, so that each part can be included just once per page.
+    Replace each widget view by HTML with its still figure."""
     state = notebook.metadata.get("widgets", {}).get(STATE)
     if state is None:
         return
@@ -82,8 +83,8 @@ def _share_scripts(notebook: NotebookNode) -> None:
 
 
 def _view(model: dict, data: dict) -> str:
-    """Return the HTML for an explorer: its still, a description for paper, and the data that its script needs to bring
-    it to life."""
+    """Return the HTML for an explorer. It contains a still figure, the description that is printed on paper, and the
+    data that the explorer's script needs to make the figure interactive."""
     name = Path(model["_esm"]["parts"][-1]).stem if isinstance(model["_esm"], dict) else "explorer"
     view = json.dumps(data[VIEW]).replace("<", "\\u003c")
     return (
@@ -94,7 +95,8 @@ def _view(model: dict, data: dict) -> str:
 
 
 def _told(still: str) -> str:
-    """Return the caption of a still on paper. It says where to find the interactive figure, and what the still shows.
+    """Return the caption that is printed below a still figure. It says where to find the interactive figure, and what
+    the still shows.
 
     >>> _told('<svg role="img" aria-label="A line &amp; a dot."></svg>').endswith("A line &amp; a dot.")
     True
@@ -105,8 +107,8 @@ def _told(still: str) -> str:
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """Return the pages whose outputs are out of date. A module that a page imports may have changed even if its text
-    has not."""
+    """Return the pages whose outputs are out of date. A page's outputs may be out of date although its text hasn't
+    changed, because a module that the page imports has."""
     if app.builder.name == "lab":
         return []
     stale = {str(path) for path in execute.runnable() if not execute.is_current(path)}

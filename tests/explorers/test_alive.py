@@ -1,4 +1,4 @@
-"""Tests specific to the Alive explorer: its model in JavaScript agrees with the one in PyTorch."""
+"""Tests specific to the Alive explorer. The JavaScript model must agree with the PyTorch model."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_fnv1a(text, value):
 
 
 def mulberry32(seed, count):
-    """Implement the generator in its usual form, with Python's integers truncated to 32 bits after every operation."""
+    """Implement the generator in its usual form. Python's integers are truncated to 32 bits after every operation."""
     a, out = seed, []
     for _ in range(count):
         a = (a + 0x6D2B79F5) % 2**32
@@ -111,8 +111,8 @@ EPSILON = 2.0**-52
 
 @pytest.mark.parametrize("start, step", [(0, 1), (-200.5, 1), (3, 0.37)])
 def test_recurrence_against_float64(start, step):
-    """All 4096 samples are compared. Over 64 successive rotations, 64 errors can add up, and each angle is itself
-    rounded twice."""
+    """Compare all 4096 samples. The errors of 64 successive rotations can add up, and each angle is itself rounded
+    twice."""
     for theta in (1.0, 0.1, 3.0, 1e-4, 1e-7, 0.0):
         found = js.kit("return cosSinGrid(...input, 4096);", [theta, start, step])
         angles = theta * (start + np.arange(4096) * step)
@@ -123,7 +123,7 @@ def test_recurrence_against_float64(start, step):
 
 @pytest.mark.parametrize("theta", [1.0, 1e-4])
 def test_recurrence_does_not_drift_over_a_million(theta):
-    """Without a restart at every 64th angle, the error would grow beyond 1e-11."""
+    """If the recurrence didn't restart at every 64th angle, its error would grow beyond 1e-11."""
     body = """
       const { cos, sin } = cosSinGrid(input, 0, 1, 1e6);
       const picked = Array.from({ length: 2000 }, (_, i) => 1e6 - 1 - 499 * i);
@@ -204,7 +204,7 @@ def test_min_max_band_of_random_values():
 
 
 def test_a_band_shows_the_wave_that_strided_samples_miss():
-    """Sampled at every 16th position, cos(2πk/16) is always 1; the band extends from −1 to 1."""
+    """Sampled at every 16th position, cos(2πk/16) is always 1. The band must extend from −1 to 1."""
     band = js.kit("""
       const { cos } = cosSinGrid((2 * Math.PI) / 16, 0, 1, 4096);
       return minMaxBand(cos, evenEdges(4096, 256));
@@ -269,8 +269,8 @@ PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension
 
 
 def test_a_dial_goes_as_far_as_another_one_lets_it():
-    """The limit applies to the dial's slider, its field and its description. At the dial's own limit, the message gives
-    the reason for that limit."""
+    """The limit applies to the dial's slider, to its field and to its description. At the limit, the message explains
+    why the dial can't go further."""
     body = """
       return input.dims.map((dim) => {
         const now = present(input.pair, { dim });
@@ -311,7 +311,7 @@ def test_sliders_reach_every_end_and_come_back():
         )
         assert ends == [dial["min"], dial["max"]]
         assert all(back == pytest.approx(value, rel=1e-9) for value, back in round_trip)
-        # with a minimum of 0, the ratios on the slider are those of the values plus one
+        # if the minimum is 0, the slider has a logarithmic scale for the value plus one
         more = 1 if dial["min"] == 0 else 0
         low, high = dial["min"] + more, dial["max"] + more
         expected = math.sqrt(low * high) - more if dial.get("log") else (dial["min"] + dial["max"]) / 2
@@ -338,10 +338,10 @@ def test_keys_step_and_stop_at_the_limits():
         (FROM_ZERO, 0, "PageUp", 1),
         (FROM_ZERO, 1, "PageUp", 2),
         (FROM_ZERO, 1000, "PageDown", 500),
-        (FROM_ZERO, 1, "PageDown", 1),  # half of it rounds to 1 again
+        (FROM_ZERO, 1, "PageDown", 1),  # half of 1 is rounded to 1 again
         (FROM_ZERO, 1, "ArrowLeft", 0),
         (FROM_ZERO, 0, "PageDown", 0),
-        (REAL, 100, "ArrowRight", 117),  # a hundredth of the slider multiplies the value by 10^(7/100)
+        (REAL, 100, "ArrowRight", 117),  # moving by a hundredth of the slider multiplies the value by 10^(7/100)
         (REAL, 1e7, "ArrowUp", 1e7),
     ]
     found = js.kit("return input.map(([dial, value, key]) => nudge(dial, value, key));", [c[:3] for c in cases])
@@ -486,7 +486,7 @@ def test_arrows_and_rings():
     for (tail, tip, head), d in zip(cases, found, strict=True):
         points = np.array([[float(n) for n in point.split(",")] for point in re.split("[ML]", d)[1:]])
         np.testing.assert_allclose(points[[0, 1, 3]], [tail, tip, tip], atol=0.006)
-        # both strokes of the arrowhead have its length and deviate from the line by 0.45 radians
+        # both strokes of the arrowhead have the expected length, and form an angle of 0.45 radians with the line
         for end in points[[2, 4]]:
             back = complex(*(end - tip)) / complex(*np.subtract(tail, tip))
             assert abs(back) * math.dist(tail, tip) == pytest.approx(min(head, math.dist(tail, tip) / 2), abs=0.02)

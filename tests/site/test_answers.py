@@ -1,4 +1,4 @@
-"""Exercises that are answered in the page."""
+"""Tests of exercises whose answers are checked on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A button in the text brings its figure there, set as the text says, and another takes it back."""
+"""Tests of the buttons that bring a figure to the reader with the dials set, and of the buttons that take it back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def test_a_figure_comes_and_goes_back(visit, width, touch):
 
 
 def test_the_button_stays_under_the_hand_while_the_figure_leaves_from_above(visit):
-    page = visit(PAGE, height=2400).page  # high enough for the whole figure, so that nothing else has to scroll
+    # the window is high enough for the whole figure, so nothing else has to scroll
+    page = visit(PAGE, height=2400).page
     button = page.locator("button.bring", has_text="Show it in the figure").nth(1)
     button.evaluate("element => scrollTo(0, scrollY + element.getBoundingClientRect().top - 600)")
     before = button.evaluate(AT)
