@@ -95,7 +95,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
-        "The axis that each pair follows: blue for time, dark grey for the row, light grey for the column.",
+        "The axis that each pair follows: blue for time, the strong grey for the row, the faint one for the column.",
     )
 
 
