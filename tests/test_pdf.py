@@ -15,7 +15,8 @@ ONE = """<html><main><article class="bd-article">
 <section id="why"><h2>Why?<a class="headerlink" href="#why">#</a></h2>
 <p>See <a href="two.html#how">how</a>, <a href="two.html">two</a>, <a href="#why">here</a>,
 <a href="deep.html#x">deep</a>, <a href="../search.html">search</a>, <a href="https://example.com/a#b">there</a>.</p>
-<img src="../_images/a.png" loading="lazy"><svg><g id="g"/><use xlink:href="#g"/><path fill="url(#g)"/></svg></section></section>
+<img src="../_images/a.png" loading="lazy">
+<svg><g id="g"/><use xlink:href="#g"/><path fill="url(#g)"/></svg></section></section>
 </article></main></html>"""
 
 
