@@ -525,6 +525,16 @@ def test_a_name_is_beside_its_own_curve_and_hides_no_other():
     assert low["y"] > place or low["y"] < place - 80 * low["width"] / 200
 
 
+def test_a_name_avoids_other_curves_and_other_names():
+    level, other = [[0, 100], [400, 100]], [[0, 20], [250, 95], [400, 99]]
+    one, two, three = js.kit(
+        NAMED, [{"name": 6 * n, "points": p} for n, p in (("a", level), ("b", other), ("c", level))]
+    )
+    assert one["y"] == 100 + 4 + 12, "the other curve comes down on it from above"
+    assert two["y"] < 100 - 4
+    assert one["y"] != three["y"] or abs(one["x"] - three["x"]) > 42 + 8
+
+
 def test_a_name_without_room_is_left_out():
     edge = [[0, 9], [400, 9]]
     long, below = js.kit(NAMED, [{"name": name, "points": edge} for name in (60 * "m", "below")])
