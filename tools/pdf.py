@@ -1,4 +1,4 @@
-"""Print the core pages as one PDF, with still figures: python -m tools.pdf [https://…/book].
+"""Print the core pages and the references as one PDF, with still figures: python -m tools.pdf [https://…/book].
 
 The built pages are joined into one document, so links between them work in the PDF as well. Chromium prints the
 document and makes an outline from its headings. Links to pages that are not in the PDF need the site's address; without
@@ -24,6 +24,7 @@ from tools.publish import AddressError, checked
 
 FOLDER = BUILD / "pdf"
 NAME = "rope-turn-by-turn.pdf"
+REFERENCES = "references"
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
 # Remove scripts and their data, and the hidden texts that seals open.
 UNPRINTED = re.compile(r'<script\b.*?</script>|<div class="seal-text".*?</div>(?=</div>)', re.DOTALL)
@@ -37,19 +38,24 @@ STYLE = """
 @page { size: A4; margin: 18mm 18mm 20mm; }
 html { font-size: 15px; }
 body { max-width: none; background: white; }
-.chapter-line, .headerlink, .seal { display: none !important; }
+/* Readers of the whole document need no links from page to page. */
+.chapter-line, .headerlink, .seal, .way:not(.way-whole) { display: none !important; }
 .printed { break-before: page; }
-.cover { height: 235mm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
-.cover h1 { font-size: 2.8rem; margin: 0; }
-.printed-contents { break-before: page; }
-.printed-contents ul { list-style: none; padding-left: 1.2rem; margin: 0.1rem 0 0.5rem; }
-.printed-contents > ul { padding: 0; }
+.printed h1, .printed h1:has(+ .chapter-line) { margin: 0 0 1.1rem; font-size: 24pt; }
+.printed h2 { margin-top: 2.2rem; }
+.printed .eqno { font-family: inherit; font-size: inherit; }
+.cover { height: 235mm; display: flex; flex-direction: column; justify-content: center; align-items: center; }
+.cover img { height: 4.5rem; margin-bottom: 1.5rem; }
+.cover h1 { font-size: 2.8rem; margin: 0 0 0.6rem; }
+.printed-contents { break-before: page; font-size: 9pt; line-height: 1.35; }
+.printed-contents ul { list-style: none; padding-left: 1rem; margin: 0.1rem 0 0; }
+.printed-contents > ul { columns: 2; column-gap: 2.2rem; padding: 0; }
+.printed-contents > ul > li { break-inside: avoid; margin-bottom: 0.9rem; }
 .printed-contents > ul > li > a { font-weight: 600; }
-.printed-contents a { display: flex; justify-content: space-between; text-decoration: none; color: inherit; }
+.printed-contents a { display: flex; justify-content: space-between; gap: 1rem; text-decoration: none; color: inherit; }
 .bd-article div.math { overflow: visible !important; }
 .bd-article a { color: inherit; }
 .bd-article a:not([href]) { text-decoration: none; }
-.bd-article :is(p, ul, ol, dl, blockquote, section) { max-width: none; }
 """
 # Shrink equations and tables that are wider than the paper.
 FIT = """() => {
@@ -100,7 +106,7 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
     article = LINK.sub(follow, article)
     article = POINTS.sub(lambda one: f'{one[1]}{" ".join(f"{name}--{id_}" for id_ in one[2].split())}"', article)
     article = URL.sub(lambda one: f"url({one[1]}#{name}--", article)
-    article = article.replace('src="../', 'src="../html/')
+    article = article.replace('src="../', 'src="../html/').replace(' loading="lazy"', "")
     return f'<article class="bd-article printed" id="{name}">{article}</article>'
 
 
@@ -152,7 +158,8 @@ def document(html: Path, names: Sequence[str], address: str = "", pages: Sequenc
     return (
         f'<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
         f'<title>{title}</title><link rel="stylesheet" href="../html/_static/book.css"><style>{STYLE}</style></head>'
-        f'<body><main class="bd-main"><div class="cover"><h1>{title}</h1><p>The core pages; figures as they open.</p>'
+        f'<body><main class="bd-main"><div class="cover"><img src="../html/_static/logo.svg" alt=""><h1>{title}</h1>'
+        "<p>The core pages; figures as they open.</p>"
         f"{where}</div>{contents(parts, pages)}{''.join(parts)}</main></body></html>"
     )
 
@@ -167,7 +174,7 @@ def printed(page: Path, target: Path) -> Path:
     if path is None:
         raise RuntimeError(browser.HELP)
     footer = (
-        '<div style="width:100%;font:8px serif;text-align:center;color:#555"><span class="pageNumber"></span></div>'
+        '<div style="width:100%;font:12px serif;text-align:center;color:#555"><span class="pageNumber"></span></div>'
     )
     try:
         with sync_playwright() as playwright:
@@ -210,7 +217,7 @@ def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> 
 def main(address: str = "") -> int:
     try:
         address = checked(address)
-        target = write(book.html(), FOLDER, core(), address)
+        target = write(book.html(), FOLDER, [*core(), REFERENCES], address)
     except (AddressError, book.BuildError, RuntimeError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1

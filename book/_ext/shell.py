@@ -208,9 +208,9 @@ class FoldedBoxes(SphinxPostTransform):
 
 # -- letters ----------------------------------------------------------------------------------------------------------
 
-# Matches a single letter, optionally with a prime, as in *m* or *L*′. Longer text between asterisks is usually an
-# emphasised word.
-LETTER = re.compile(r"[A-Za-zα-ωΑ-Ω]′?")
+# Matches a single letter, optionally with a prime, as in *m* or *L*′, or a letter times a Greek one, as in *mθ*. Longer
+# text between asterisks is usually an emphasised word.
+LETTER = re.compile(r"(?:[A-Za-z]?[α-ωΑ-Ω]|[A-Za-z])′?")
 
 
 class Letters(SphinxPostTransform):

@@ -502,3 +502,49 @@ def test_arrows_and_rings():
         "0 places",
     ]
     assert js.kit("return lined('2', 1.5, 'opacity: 0.5').style;").endswith("; opacity: 0.5")
+
+
+NAMED = """
+  const measureText = (text) => ({ width: 7 * text.length });
+  globalThis.document = { createElement: () => ({ getContext: () => ({ measureText }) }) };
+  return namePlaces(input, [0, 0, 400, 200]);
+"""
+
+
+def test_a_name_is_beside_its_own_curve_and_hides_no_other():
+    level = [[0, 100], [400, 100]]
+    crowded = [[0, 100], [200, 100], [400, 20]]
+    high, low, hidden = js.kit(
+        NAMED, [{"name": n, "points": p} for n, p in (("a", level), ("bb", crowded), ("", level))]
+    )
+    assert hidden is None, "a curve without a name only has to be kept clear"
+    assert high["y"] in (100 - 4, 100 + 4 + 12)
+    assert high["x"] > 200, "where the curves are apart"
+    place = 100 - 80 * (low["x"] - 200) / 200
+    assert low["x"] > 200
+    assert low["y"] > place or low["y"] < place - 80 * low["width"] / 200
+
+
+def test_a_name_avoids_other_curves_and_other_names():
+    level, other = [[0, 100], [400, 100]], [[0, 20], [250, 95], [400, 99]]
+    one, two, three = js.kit(
+        NAMED, [{"name": 6 * n, "points": p} for n, p in (("a", level), ("b", other), ("c", level))]
+    )
+    assert one["y"] == 100 + 4 + 12, "the other curve comes down on it from above"
+    assert two["y"] < 100 - 4
+    assert one["y"] != three["y"] or abs(one["x"] - three["x"]) > 42 + 8
+
+
+def test_a_name_without_room_is_left_out():
+    edge = [[0, 9], [400, 9]]
+    long, below = js.kit(NAMED, [{"name": name, "points": edge} for name in (60 * "m", "below")])
+    assert long is None
+    assert below["y"] == 9 + 4 + 12, "there is no room above"
+
+
+def test_a_name_is_beside_a_steep_curve():
+    [steep] = js.kit(NAMED, [{"name": "steep", "points": [[0, 200], [200, 190], [240, 10], [400, 10]]}])
+    assert steep["y"] <= 10 + 4 + 12
+    [steep] = js.kit(NAMED, [{"name": "steep", "points": [[0, 200], [100, 190], [140, 0]]}])
+    across = 100 + 40 * (190 - steep["y"] + 4) / 190
+    assert min(abs(steep["x"] - across), abs(steep["x"] + 35 - across)) < 16

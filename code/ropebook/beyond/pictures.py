@@ -95,7 +95,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
-        "Which axis each pair uses: blue for time, dark grey for the row, light grey for the column.",
+        "Which axis each pair uses: blue for time, the stronger grey for the row, the fainter one for the column.",
     )
 
 
