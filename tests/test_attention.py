@@ -25,7 +25,7 @@ def test_equals_the_definition_by_hand(causal, scale):
 
 
 def test_three_words_with_exact_weights():
-    # scores 0, ln 2 and ln 5: weights 1/8, 2/8 and 5/8
+    # the scores are 0, ln 2 and ln 5, so the weights are 1/8, 2/8 and 5/8
     k = torch.tensor([[0.0], [math.log(2)], [math.log(5)]], dtype=torch.float64)
     q = torch.ones(1, 1, dtype=torch.float64)
     v = torch.tensor([[8.0, 0.0], [16.0, 80.0], [0.0, 8.0]], dtype=torch.float64)

@@ -17,7 +17,8 @@ def test_the_sweep_has_the_bases_and_dimensions_of_the_claim():
     assert D.DIMS == (8, 16, 32, 64, 128, 256)
     rows = D.sweep(4)
     assert [(row.dim, row.base) for row in rows] == [(dim, base) for dim in D.DIMS for base in D.BASES]
-    assert D.sweep(3, [1], [2])[0].below_half == 2  # cos 1 = 0.54 and cos 2 = −0.42
+    # cos 1 = 0.54 and cos 2 = −0.42, so the curve is first below a half at 2
+    assert D.sweep(3, [1], [2])[0].below_half == 2
     assert D.sweep(2, [1], [2])[0].below_half is None
 
 

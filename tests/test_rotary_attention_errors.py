@@ -1,4 +1,4 @@
-"""Tests that bad input is refused with an error that names the argument."""
+"""Test that bad input is refused with an error that names the argument."""
 
 import math
 import re

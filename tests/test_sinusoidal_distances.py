@@ -18,7 +18,7 @@ def test_relative_positions():
     assert S.relative_positions([5, 6], [4, 6, 9]).tolist() == [[1, -1, -4], [2, 0, -3]]
     batch = S.relative_positions(torch.tensor([[0, 1], [7, 8]]), torch.tensor([[0, 1, 2], [7, 8, 9]]))
     assert batch.shape == (2, 2, 3)
-    assert torch.equal(batch[0], batch[1])  # the same sentence, seven words later
+    assert torch.equal(batch[0], batch[1])  # the same sentence begins seven words later
     assert S.relative_positions([0.5], [0]).item() == 0.5
 
 

@@ -32,7 +32,7 @@ RUN = """
   });
 """
 TEXT = alive.READ["classes"]
-PIECE = TEXT[:301]  # longer than the trained length, and not a multiple of four
+PIECE = TEXT[:301]  # the text is longer than the trained length, and its length isn't a multiple of four
 
 
 def in_script(cases: list[dict]) -> list[dict]:

@@ -88,7 +88,7 @@ def test_every_limit_is_allowed(entry):
 
 
 def wrong_values(name, trait):
-    """Return values that the dial must refuse, with the error message for each."""
+    """Return values that the dial must refuse, each with its error message."""
     if isinstance(trait, Whole):
         allowed = rf"{name} must be an (even )?integer >= {trait.min} and <= {trait.max}.*, got "
         wrong = [trait.min - 1, trait.max + 1, trait.min + 0.5, True, None, str(trait.min), math.nan]

@@ -21,7 +21,8 @@ def test_an_error_in_javascript_is_an_error_in_python():
         js.evaluate("", "return nothingOfThatName;")
 
 
-FNV_PUBLISHED = {"": 0x811C9DC5, "a": 0xE40C292C, "foobar": 0xBF9CF968}  # from the authors' test vectors
+# these values are from the authors' test vectors
+FNV_PUBLISHED = {"": 0x811C9DC5, "a": 0xE40C292C, "foobar": 0xBF9CF968}
 
 
 @pytest.mark.parametrize("text, value", FNV_PUBLISHED.items())

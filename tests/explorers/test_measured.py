@@ -42,7 +42,7 @@ def bits_of(id_: str, table: str = "numbers", text: str = "python") -> np.ndarra
 
 
 def shares_of(id_: str, task: str, length: int = TEXT) -> np.ndarray:
-    """Return the shares as (seeds, distances)."""
+    """Return the shares of correct answers as (seeds, distances)."""
     told = [raw(id_, seed)["numbers"][task][str(length)] for seed in SEEDS]
     return np.array([[row[d].count("1") / len(row[d]) for d in sorted(row, key=int)] for row in told])
 
